@@ -1,0 +1,72 @@
+"""A batch of packets with their ports: what every packet path of Offramp takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(slots=True)
+class PacketBatch:
+    """``n`` Ethernet frames (without preamble and FCS) in one array.
+
+    Attributes:
+        ports: ``(n,)`` int32, the port each frame enters or leaves by (0 where a path has one port only).
+        lengths: ``(n,)`` int32, bytes of each frame.
+        data: ``(n, width)`` uint8, frames padded with zeros to the longest one.
+    """
+
+    ports: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]
+    data: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @classmethod
+    def empty(cls) -> PacketBatch:
+        """No packets."""
+        return cls(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros((0, 0), np.uint8))
+
+    @classmethod
+    def of(cls, packets: Iterable[tuple[int, bytes]]) -> PacketBatch:
+        """From ``(port, frame)`` pairs."""
+        pairs = list(packets)
+        width = max((len(frame) for _, frame in pairs), default=0)
+        joined = b"".join(frame.ljust(width, b"\0") for _, frame in pairs)
+        return cls(
+            np.array([port for port, _ in pairs], np.int32),
+            np.array([len(frame) for _, frame in pairs], np.int32),
+            np.frombuffer(joined, np.uint8).reshape(len(pairs), width).copy(),
+        )
+
+    @classmethod
+    def concatenate(cls, batches: Iterable[PacketBatch]) -> PacketBatch:
+        """All packets of several batches, in order."""
+        parts = [b for b in batches if len(b)]
+        if not parts:
+            return cls.empty()
+        if len(parts) == 1:
+            return parts[0]
+        width = max(b.data.shape[1] for b in parts)
+        data = np.zeros((sum(map(len, parts)), width), np.uint8)
+        at = 0
+        for b in parts:
+            data[at : at + len(b), : b.data.shape[1]] = b.data
+            at += len(b)
+        return cls(np.concatenate([b.ports for b in parts]), np.concatenate([b.lengths for b in parts]), data)
+
+    def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> PacketBatch:
+        """The packets that a mask, an index array or a slice picks."""
+        return PacketBatch(self.ports[which], self.lengths[which], self.data[which])
+
+    def frames(self) -> Iterator[bytes]:
+        """Each frame as bytes."""
+        for row, length in zip(self.data, self.lengths.tolist(), strict=True):
+            yield row[:length].tobytes()
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        return zip(self.ports.tolist(), self.frames(), strict=True)

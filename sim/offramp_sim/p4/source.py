@@ -1,0 +1,75 @@
+"""Source positions and the one error type of the P4 front end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from offramp.errors import OfframpError
+
+
+@dataclass(frozen=True, slots=True)
+class Pos:
+    """A place in a source file; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+NOWHERE = Pos("<built-in>", 0, 0)
+
+
+class P4Error(OfframpError):
+    """A fault in a P4 program: position, what is wrong, and the line with a caret.
+
+    ``str()`` gives ``file:line:column: error: message`` and, when the file can be read, the source line
+    and a caret below the column.
+    """
+
+    def __init__(self, pos: Pos, message: str) -> None:
+        self.pos = pos
+        self.message = message
+        super().__init__(_render(pos, message))
+
+
+class Unsupported(P4Error):
+    """A construct that is valid P4 but that this switch does not execute; refused when the program is loaded."""
+
+    def __init__(self, pos: Pos, construct: str) -> None:
+        self.construct = construct
+        super().__init__(pos, f"not supported: {construct}")
+
+
+_TEXTS: dict[str, str] = {}
+
+
+def remember_text(file: str, text: str) -> None:
+    """Keep the text of a source that is not a readable file (a string, a P4Runtime device config)."""
+    _TEXTS[file] = text
+    _lines.cache_clear()
+
+
+@lru_cache(maxsize=16)
+def _lines(file: str) -> list[str]:
+    if file in _TEXTS:
+        return _TEXTS[file].splitlines()
+    try:
+        return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _render(pos: Pos, message: str) -> str:
+    head = f"{pos}: error: {message}"
+    lines = _lines(pos.file)
+    if not 1 <= pos.line <= len(lines):
+        return head
+    line = lines[pos.line - 1]
+    # Tabs before the caret are kept as tabs, so that the caret stands below its column on any terminal.
+    pad = "".join("\t" if c == "\t" else " " for c in line[: pos.column - 1])
+    return f"{head}\n    {line}\n    {pad}^"

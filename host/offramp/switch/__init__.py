@@ -1,0 +1,1 @@
+"""Control of P4 switches: P4Runtime sessions and what to write into each pipeline."""

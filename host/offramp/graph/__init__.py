@@ -1,0 +1,1 @@
+"""Graphs and what is decided about them: load, partition, boundary, blocks, upload order."""

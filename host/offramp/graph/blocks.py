@@ -1,0 +1,148 @@
+"""Multi-level block partitioning of the cut graph (paper section 3.3, specification section 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray, induced, symmetric_csr
+from offramp.graph.metis import metis_parts
+from offramp.graph.pack import pack
+
+Partitioner = Callable[[IntArray, IntArray, int], npt.ArrayLike]
+"""``(indptr, indices, k)`` of a connected graph to the part in ``[0, k)`` of each of its vertices."""
+
+MAX_LEVEL = 64
+"""Deeper than this, the remaining edges are placed greedily."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Cut edges that are aggregated together.
+
+    Attributes:
+        vertices: ``(k,)`` int64 endpoints of the edges, ascending.
+        edges: ``(e, 2)`` int64, ``u < v``, sorted.
+        level: depth of the recursion at which it was made (the least one of a packed block).
+    """
+
+    vertices: IntArray
+    edges: IntArray
+    level: int = 0
+
+    @classmethod
+    def of(cls, edges: IntArray, level: int = 0) -> Block:
+        """The block of ``edges`` ``(e, 2)``, in any order."""
+        edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+        return cls(np.unique(edges), edges, level)
+
+    def csr(self) -> tuple[IntArray, IntArray]:
+        """``(indptr, neighbours)`` over ranks in ``vertices``."""
+        ends = np.searchsorted(self.vertices, self.edges)
+        return symmetric_csr(len(self.vertices), ends[:, 0], ends[:, 1])
+
+
+def plan_blocks(
+    cut_edges: npt.ArrayLike, limit: int, seed: int = 0, partitioner: Partitioner | None = None
+) -> list[Block]:
+    """Blocks of at most ``limit`` vertices that hold each of ``cut_edges`` ``(C, 2)`` exactly once.
+
+    A component that fits is a block; a larger one is cut into parts, and the edges between parts make up the
+    graph of the next level. Small blocks are then packed together. ``partitioner`` defaults to METIS.
+
+    Raises:
+        OfframpError: ``limit`` below 2 (an edge needs an aggregator at both ends), or malformed edges.
+    """
+    edges = np.asarray(cut_edges, np.int64).reshape(-1, 2)
+    if limit < 2:
+        raise OfframpError(f"limit {limit}: a block needs at least 2 vertices to hold an edge")
+    if len(edges) and (edges.min() < 0 or (edges[:, 0] == edges[:, 1]).any()):
+        raise OfframpError("cut_edges: expected pairs of different vertex ids of at least 0")
+    cut: Partitioner = partitioner or partial(metis_parts, seed=seed)
+    edges = np.unique(np.sort(edges, axis=1), axis=0)
+    blocks: list[Block] = []
+    level = 0
+    while len(edges):
+        inside, part = _cut_level(edges, limit, cut)
+        if not inside.any() or level > MAX_LEVEL:
+            blocks += [Block.of(group, level) for group in _greedy(edges, limit)]
+            break
+        blocks += [Block.of(group, level) for group in _groups(edges[inside], part[inside])]
+        edges = edges[~inside]
+        level += 1
+    return _packed(blocks, limit)
+
+
+def imbalance(vertices: IntArray, owner: npt.NDArray[np.int32], workers: int) -> float:
+    """Uploads of a block's most loaded worker over the mean, 1 at best (specification section 8.4)."""
+    if len(vertices) == 0:
+        return 1.0
+    return float(np.bincount(owner[vertices]).max() * workers / len(vertices))
+
+
+def _cut_level(edges: IntArray, limit: int, cut: Partitioner) -> tuple[npt.NDArray[np.bool_], IntArray]:
+    """Whether each edge lies inside a part, and the part of its first end; no part exceeds ``limit``."""
+    vertices, ends = np.unique(edges, return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    n = len(vertices)
+    indptr, indices = symmetric_csr(n, ends[:, 0], ends[:, 1])
+    ones = np.ones(len(indices), np.int8)
+    count, component = connected_components(csr_array((ones, indices, indptr), shape=(n, n)), directed=False)
+    part = component.astype(np.int64)
+    used = int(count)
+    for large in np.flatnonzero(np.bincount(component) > limit).tolist():
+        members = np.flatnonzero(component == large)
+        labels = _split(*induced(indptr, indices, members), limit, cut)
+        part[members] = used + labels
+        used += int(labels.max()) + 1
+    first, second = part[ends[:, 0]], part[ends[:, 1]]
+    return first == second, first
+
+
+def _split(indptr: IntArray, indices: IntArray, limit: int, cut: Partitioner) -> IntArray:
+    """Parts of at most ``limit`` vertices: as few as the partitioner manages, else consecutive runs."""
+    n = len(indptr) - 1
+    k = -(-n // limit)
+    while k <= n:
+        labels = np.asarray(cut(indptr, indices, k), np.int64)
+        if np.bincount(labels).max() <= limit:
+            return labels
+        k = max(k + 1, int(1.03 * k))
+    return np.arange(n) // limit
+
+
+def _groups(edges: IntArray, key: IntArray) -> list[IntArray]:
+    """``edges`` split by ``key``, in ascending order of it."""
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order])) + 1
+    return np.split(edges[order], starts)
+
+
+def _greedy(edges: IntArray, limit: int) -> list[IntArray]:
+    """Walk the sorted edges and open a new block when the next one does not fit."""
+    held: set[int] = set()
+    starts = []
+    for i, (u, v) in enumerate(edges.tolist()):
+        if len(held | {u, v}) > limit:
+            held = set()
+            starts.append(i)
+        held |= {u, v}
+    return np.split(edges, starts)
+
+
+def _packed(blocks: list[Block], limit: int) -> list[Block]:
+    """First-fit packing; blocks stay in order of level, then of index."""
+    bins = sorted(pack([block.vertices for block in blocks], limit), key=lambda members: members[0])
+    return [
+        blocks[members[0]]
+        if len(members) == 1
+        else Block.of(np.concatenate([blocks[i].edges for i in members]), blocks[members[0]].level)
+        for members in bins
+    ]

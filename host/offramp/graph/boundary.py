@@ -1,0 +1,55 @@
+"""Boundary vertices and cut edges of a partition (specification section 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import Adjacency, IntArray, rows_of
+
+
+class Boundary:
+    """The cut graph: boundary vertices joined by the edges whose ends have different owners.
+
+    Attributes:
+        workers: number of workers M.
+        owner: ``(n,)`` int32 worker of each vertex of the whole graph.
+        vertices: ``(B,)`` int64 boundary vertices, ascending.
+        cut_edges: ``(C, 2)`` int64, ``u < v``, sorted.
+        indptr: ``(B+1,)`` int64 rows of the cut graph, by rank in ``vertices``.
+        neighbours: ``(2C,)`` int64 ranks of each boundary vertex's remote neighbours N(v), ascending.
+        need: ``(B,)`` int64, \\|N(v)\\|.
+        copies: ``(R, 2)`` int64 sorted pairs (vertex, remote worker that needs it): what p2p sends.
+        r: ``(B,)`` int64, number of remote workers that need each boundary vertex.
+        B: number of boundary vertices.
+        C: number of undirected cut edges.
+        R: Σ r, the host-based multicast volume in feature vectors.
+
+    Raises:
+        OfframpError: ``owner`` does not fit the graph, or the graph is not symmetric.
+    """
+
+    def __init__(self, graph: Adjacency, owner: npt.ArrayLike, workers: int | None = None) -> None:
+        n = len(graph.indptr) - 1
+        self.owner = np.asarray(owner, np.int32)
+        self.workers = workers if workers is not None else int(self.owner.max(initial=0)) + 1
+        if self.owner.shape != (n,):
+            raise OfframpError(f"owner: expected {n} entries, one a vertex, got shape {self.owner.shape}")
+        if n and not 0 <= self.owner.min() <= self.owner.max() < self.workers:
+            raise OfframpError(f"owner: expected workers from 0 to {self.workers - 1}")
+        rows, columns = rows_of(graph.indptr), np.asarray(graph.indices, np.int64)
+        cut = self.owner[rows] != self.owner[columns]
+        u, v = rows[cut], columns[cut]
+        if not np.array_equal(np.sort(v * n + u), u * n + v):
+            raise OfframpError("graph: expected sorted rows that hold both directions of every edge")
+        self.cut_edges: IntArray = np.stack([u, v], axis=1)[u < v]
+        counts = np.bincount(u, minlength=n)
+        self.vertices: IntArray = np.flatnonzero(counts)
+        self.need: IntArray = counts[self.vertices]
+        self.indptr: IntArray = np.concatenate([[0], np.cumsum(self.need)])
+        self.neighbours: IntArray = np.searchsorted(self.vertices, v)
+        pairs = np.unique(u * self.workers + self.owner[v])
+        self.copies: IntArray = np.stack(np.divmod(pairs, self.workers), axis=1)
+        self.r: IntArray = np.bincount(self.copies[:, 0], minlength=n)[self.vertices]
+        self.B, self.C, self.R = len(self.vertices), len(self.cut_edges), len(self.copies)

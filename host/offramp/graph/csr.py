@@ -1,0 +1,52 @@
+"""Compressed sparse rows: the one form in which adjacency is kept."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Adjacency(Protocol):
+    """Anything with CSR arrays: a :class:`~offramp.graph.data.Graph`, a ``scipy.sparse.csr_array``."""
+
+    indptr: IntArray
+    indices: IntArray
+
+
+def symmetric_csr(vertices: int, u: npt.ArrayLike, v: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    """``(indptr, indices)`` of the undirected simple graph with edges ``u[i]``-``v[i]``.
+
+    Both directions are stored, rows are sorted, self-loops and duplicates are dropped. Ids must lie in
+    ``[0, vertices)``.
+    """
+    u, v = np.asarray(u, np.int64), np.asarray(v, np.int64)
+    proper = u != v
+    u, v = u[proper], v[proper]
+    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
+    matrix = coo_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(vertices, vertices)).tocsr()
+    matrix.sum_duplicates()
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+
+
+def rows_of(indptr: IntArray) -> IntArray:
+    """``(nnz,)`` row of each stored entry."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def induced(indptr: IntArray, indices: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:
+    """CSR over ranks of the subgraph that sorted ``members`` induce."""
+    rank = np.full(len(indptr) - 1, -1, np.int64)
+    rank[members] = np.arange(len(members))
+    counts = np.diff(indptr)[members]
+    ends = np.cumsum(counts)
+    entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(indptr[members] - (ends - counts), counts)
+    columns = rank[indices[entries]]
+    inside = columns >= 0
+    rows = np.repeat(np.arange(len(members)), counts)[inside]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(members)))])
+    return starts, columns[inside]

@@ -1,0 +1,1 @@
+"""SwitchGNN: multicast and aggregation of GNN features inside the switch (Li et al., ATC 2025)."""

@@ -1,0 +1,177 @@
+"""What a SwitchGNN exchange does on a switch of a given memory: blocks, slots, orders, needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.blocks import plan_blocks
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray
+from offramp.graph.order import order_ranks
+
+AGGREGATOR_BYTES = 128
+"""Payload of one aggregator and of one packet: 32 int32 lanes."""
+
+LANES = AGGREGATOR_BYTES // 4
+MAX_CHUNKS = 255
+MAX_NEED = 0x7FFF
+"""Contributions that an aggregator's ``left`` register can count: bit 15 marks DEAD (section 5.2)."""
+
+MAX_BLOCKS = 1 << 16
+
+
+def chunks_for(features: int) -> int:
+    """128-byte packets that carry a vertex of ``features`` int32 lanes (specification section 3.2).
+
+    Raises:
+        OfframpError: fewer than 1 or more than 8160 features.
+    """
+    if not 1 <= features <= MAX_CHUNKS * LANES:
+        raise OfframpError(f"features {features}: expected 1 to {MAX_CHUNKS * LANES}")
+    return -(-features // LANES)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPlan:
+    """One block as hosts and switch need it.
+
+    Attributes:
+        block_id: the header's Block_id.
+        vertices: ``(k,)`` int64, ascending; a vertex's rank is its slot.
+        owner: ``(k,)`` int32 worker that uploads and receives each vertex.
+        indptr: ``(k+1,)`` int64 rows of the block graph.
+        neighbours: ``(2e,)`` int64 ranks of each vertex's neighbours in the block, ascending.
+        order: ``(k,)`` int64 ranks in upload order; a worker sends those that it owns.
+        level: depth of the recursion at which the block was made.
+    """
+
+    block_id: int
+    vertices: IntArray
+    owner: npt.NDArray[np.int32]
+    indptr: IntArray
+    neighbours: IntArray
+    order: IntArray
+    level: int = 0
+
+    @cached_property
+    def need(self) -> IntArray:
+        """``(k,)`` contributions to each vertex, which is also its upload's fan-out."""
+        return np.diff(self.indptr)
+
+    def row(self, rank: int) -> IntArray:
+        """Ranks of the neighbours of the vertex at ``rank``."""
+        return self.neighbours[self.indptr[rank] : self.indptr[rank + 1]]
+
+    def uploads_of(self, worker: int) -> IntArray:
+        """Ranks that ``worker`` uploads, in order."""
+        return self.order[self.owner[self.order] == worker]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All blocks of one exchange.
+
+    Attributes:
+        workers: number of workers.
+        chunks: packets for each vertex feature.
+        aggregators: aggregators of the switch, of 128 bytes each.
+        blocks: in the order in which they run; Block_ids are consecutive.
+        R: host-based multicast volume in feature vectors, for comparison.
+        B: boundary vertices.
+        C: undirected cut edges.
+        first_block_id: Block_id of the first block.
+    """
+
+    workers: int
+    chunks: int
+    aggregators: int
+    blocks: Sequence[BlockPlan] = field(repr=False)
+    R: int
+    B: int
+    C: int
+    first_block_id: int = 0
+
+    @cached_property
+    def uploads(self) -> int:
+        """S: vertices uploaded (and results sent) in one exchange, Σ over blocks of \\|V_b\\|."""
+        return sum(len(block.vertices) for block in self.blocks)
+
+    @property
+    def results(self) -> int:
+        """Results sent in one exchange: as many as uploads, as both ends of an edge are in its block."""
+        return self.uploads
+
+    @property
+    def packets(self) -> int:
+        """DATA packets up, and RESULT packets down, of one exchange."""
+        return self.uploads * self.chunks
+
+    @property
+    def passes(self) -> int:
+        """Pipeline passes of one exchange: one for each directed cut edge and chunk (section 5.3)."""
+        return 2 * self.C * self.chunks
+
+    @property
+    def recirculations(self) -> int:
+        """Passes beyond an upload's first."""
+        return self.passes - self.packets
+
+    @property
+    def levels(self) -> int:
+        """Levels of the block recursion."""
+        return max((block.level for block in self.blocks), default=-1) + 1
+
+    @property
+    def aggregators_peak(self) -> int:
+        """Aggregators that the largest block uses."""
+        return max((len(block.vertices) for block in self.blocks), default=0) * self.chunks
+
+
+def make_plan(
+    boundary: Boundary,
+    chunks: int,
+    memory_bytes: int,
+    order: str = "gamr",
+    seed: int = 0,
+    first_block_id: int = 0,
+) -> Plan:
+    """Cut ``boundary`` into blocks that fit ``memory_bytes`` and order the uploads of each.
+
+    Raises:
+        OfframpError: memory for fewer than two vertices of ``chunks`` aggregators, more blocks than Block_ids,
+            vertex ids beyond 32 bits, an unknown order.
+    """
+    if not 1 <= chunks <= MAX_CHUNKS:
+        raise OfframpError(f"chunks {chunks}: expected 1 to {MAX_CHUNKS}")
+    aggregators = memory_bytes // AGGREGATOR_BYTES
+    limit = aggregators // chunks
+    if limit < 2:
+        least = 2 * chunks * AGGREGATOR_BYTES
+        raise OfframpError(
+            f"memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs one for each of "
+            f"{chunks} chunks at both ends, expected at least {least} B"
+        )
+    if boundary.B and int(boundary.vertices[-1]) >= 0xFFFFFFFF:
+        raise OfframpError("vertices: expected ids below 2**32 - 1, the header's reserved value")
+    if boundary.need.max(initial=0) > MAX_NEED:
+        limit = min(limit, MAX_NEED + 1)  # a block of that many vertices cannot overflow the counter
+    blocks = plan_blocks(boundary.cut_edges, limit, seed)
+    if not 0 <= first_block_id <= MAX_BLOCKS - len(blocks):
+        raise OfframpError(
+            f"blocks: {len(blocks)} from id {first_block_id} do not fit 16-bit Block_ids; give the switch more memory"
+        )
+    plans = []
+    for block_id, block in enumerate(blocks, first_block_id):
+        indptr, neighbours = block.csr()
+        ranks = order_ranks(indptr, neighbours, order, seed + block_id)
+        owner = boundary.owner[block.vertices]
+        plans.append(BlockPlan(block_id, block.vertices, owner, indptr, neighbours, ranks, block.level))
+    return Plan(
+        boundary.workers, chunks, aggregators, plans, boundary.R, boundary.B, boundary.C, first_block_id
+    )

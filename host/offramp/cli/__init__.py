@@ -1,0 +1,21 @@
+"""The ``offramp`` command: one line for every fault that a user can mend, exit code 2."""
+
+from __future__ import annotations
+
+import sys
+
+from offramp.errors import OfframpError
+
+
+def main() -> None:
+    """Entry point of the ``offramp`` script."""
+    from offramp.cli.app import app
+
+    try:
+        app()
+    except OfframpError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of a pipe went away (``offramp … | head``)
+        sys.stderr.close()
+        sys.exit(141)

@@ -1,0 +1,1 @@
+"""P4Runtime: the wire layer (no generated code) and a client that speaks names instead of ids."""

@@ -1,7 +1,8 @@
 """The P4Runtime 1.5 messages as one table (P4Runtime specification, appendix A).
 
 One line for each message: its name, then ``field:type=number``. ``type*`` is repeated, ``type%`` a map from
-string, ``name{…}`` a oneof. A line that starts with ``enum`` lists ``NAME=value``. Type names are those of the
+string, ``name{…}`` a oneof. A line that starts with ``enum`` lists ``NAME=value``. Type names are those of
+    the
 same package, or full ones. Continuation lines are indented.
 """
 
@@ -45,7 +46,8 @@ ActionRef id:u32=1 scope:ActionRef.Scope=3 annotations:string*=2 annotation_loca
     structured_annotations:StructuredAnnotation*=4
 enum ActionRef.Scope TABLE_AND_DEFAULT=0 TABLE_ONLY=1 DEFAULT_ONLY=2 GROUP_ACTION=3
 Action preamble:Preamble=1 params:Action.Param*=2
-Action.Param id:u32=1 name:string=2 annotations:string*=3 annotation_locations:SourceLocation*=8 bitwidth:i32=4
+Action.Param id:u32=1 name:string=2 annotations:string*=3 annotation_locations:SourceLocation*=8
+    bitwidth:i32=4
     doc:Documentation=5 type_name:P4NamedType=6 structured_annotations:StructuredAnnotation*=7
 ActionProfile preamble:Preamble=1 table_ids:u32*=2 with_selector:bool=3 size:i64=4 max_group_size:i32=5
     selector_size_semantics{sum_of_weights:ActionProfile.SumOfWeights=6
@@ -80,15 +82,18 @@ P4NamedType name:string=1
 P4BoolType
 P4ErrorType
 P4BitstringLikeTypeSpec type_spec{bit:P4BitTypeSpec=1 int:P4IntTypeSpec=2 varbit:P4VarbitTypeSpec=3}
-    annotations:string*=4 annotation_locations:SourceLocation*=5 structured_annotations:StructuredAnnotation*=6
+    annotations:string*=4 annotation_locations:SourceLocation*=5
+    structured_annotations:StructuredAnnotation*=6
 P4BitTypeSpec bitwidth:i32=1
 P4IntTypeSpec bitwidth:i32=1
 P4VarbitTypeSpec max_bitwidth:i32=1
 P4TupleTypeSpec members:P4DataTypeSpec*=1
-P4StructTypeSpec members:P4StructTypeSpec.Member*=1 annotations:string*=2 annotation_locations:SourceLocation*=3
+P4StructTypeSpec members:P4StructTypeSpec.Member*=1 annotations:string*=2
+    annotation_locations:SourceLocation*=3
     structured_annotations:StructuredAnnotation*=4
 P4StructTypeSpec.Member name:string=1 type_spec:P4DataTypeSpec=2
-P4HeaderTypeSpec members:P4HeaderTypeSpec.Member*=1 annotations:string*=2 annotation_locations:SourceLocation*=3
+P4HeaderTypeSpec members:P4HeaderTypeSpec.Member*=1 annotations:string*=2
+    annotation_locations:SourceLocation*=3
     structured_annotations:StructuredAnnotation*=4
 P4HeaderTypeSpec.Member name:string=1 type_spec:P4BitstringLikeTypeSpec=2
 P4HeaderUnionTypeSpec members:P4HeaderUnionTypeSpec.Member*=1 annotations:string*=2
@@ -108,14 +113,16 @@ P4EnumTypeSpec members:P4EnumTypeSpec.Member*=1 annotations:string*=2 annotation
 P4EnumTypeSpec.Member name:string=1 annotations:string*=2 annotation_locations:SourceLocation*=4
     structured_annotations:StructuredAnnotation*=3
 P4SerializableEnumTypeSpec underlying_type:P4BitTypeSpec=1 members:P4SerializableEnumTypeSpec.Member*=2
-    annotations:string*=3 annotation_locations:SourceLocation*=5 structured_annotations:StructuredAnnotation*=4
+    annotations:string*=3 annotation_locations:SourceLocation*=5
+    structured_annotations:StructuredAnnotation*=4
 P4SerializableEnumTypeSpec.Member name:string=1 value:bytes=2 annotations:string*=3
     annotation_locations:SourceLocation*=5 structured_annotations:StructuredAnnotation*=4
 P4ErrorTypeSpec members:string*=1
 P4NewTypeTranslation uri:string=1 sdn_type{sdn_bitwidth:i32=2 sdn_string:P4NewTypeTranslation.SdnString=3}
 P4NewTypeTranslation.SdnString
 P4NewTypeSpec representation{original_type:P4DataTypeSpec=1 translated_type:P4NewTypeTranslation=2}
-    annotations:string*=3 annotation_locations:SourceLocation*=5 structured_annotations:StructuredAnnotation*=4
+    annotations:string*=3 annotation_locations:SourceLocation*=5
+    structured_annotations:StructuredAnnotation*=4
 """
 
 V1 = """
@@ -139,7 +146,8 @@ TableEntry table_id:u32=1 match:FieldMatch*=2 action:TableAction=3 priority:i32=
     metadata:bytes=11 is_const:bool=13
 TableEntry.IdleTimeout elapsed_ns:i64=1
 FieldMatch field_id:u32=1 field_match_type{exact:FieldMatch.Exact=2 ternary:FieldMatch.Ternary=3
-    lpm:FieldMatch.LPM=4 range:FieldMatch.Range=6 optional:FieldMatch.Optional=7 other:google.protobuf.Any=100}
+    lpm:FieldMatch.LPM=4 range:FieldMatch.Range=6 optional:FieldMatch.Optional=7
+    other:google.protobuf.Any=100}
 FieldMatch.Exact value:bytes=1
 FieldMatch.Ternary value:bytes=1 mask:bytes=2
 FieldMatch.LPM value:bytes=1 prefix_len:i32=2
@@ -178,7 +186,8 @@ ValueSetEntry value_set_id:u32=1 members:ValueSetMember*=2
 RegisterEntry register_id:u32=1 index:Index=2 data:P4Data=3
 DigestEntry digest_id:u32=1 config:DigestEntry.Config=2
 DigestEntry.Config max_timeout_ns:i64=1 max_list_size:i32=2 ack_timeout_ns:i64=3
-StreamMessageRequest update{arbitration:MasterArbitrationUpdate=1 packet:PacketOut=2 digest_ack:DigestListAck=3
+StreamMessageRequest update{arbitration:MasterArbitrationUpdate=1 packet:PacketOut=2
+    digest_ack:DigestListAck=3
     other:google.protobuf.Any=4}
 PacketOut payload:bytes=1 metadata:PacketMetadata*=2
 DigestListAck digest_id:u32=1 list_id:u64=2

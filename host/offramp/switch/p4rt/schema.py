@@ -25,7 +25,9 @@ _SCALARS = {
     "bytes": _Field.TYPE_BYTES,
     "string": _Field.TYPE_STRING,
 }
-_TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})")
+_TOKEN = re.compile(
+    r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})"
+)
 
 
 class Namespace:
@@ -114,7 +116,7 @@ class _File:
 
 def _build() -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
     any_file = descriptor_pb2.FileDescriptorProto()
-    any_pb2.DESCRIPTOR.CopyToProto(any_file)  # type: ignore[no-untyped-call,unused-ignore]
+    any_pb2.DESCRIPTOR.CopyToProto(any_file)
     files = [
         _File("google.rpc", messages.RPC, [any_file.name]),
         _File("p4.config.v1", messages.CONFIG, [any_file.name]),

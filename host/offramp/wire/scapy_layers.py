@@ -1,0 +1,45 @@
+"""The same headers as scapy layers, for tests and for looking at captures; importing this imports scapy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.fields import BitField, FieldListField, SignedIntField
+from scapy.layers.inet import IP
+from scapy.packet import Packet, bind_layers
+
+from offramp.wire.fields import HeaderFormat
+from offramp.wire.switchgnn import IP_PROTOCOL, LANES, SWITCHGNN, Kind
+
+
+def scapy_fields(header: HeaderFormat) -> list[Any]:
+    """Scapy's description of ``header``: one BitField for each field."""
+    return [BitField(field.name, 0, field.width) for field in header.fields]
+
+
+def _payload_fields() -> list[Any]:
+    return [FieldListField("lanes", [0] * LANES, SignedIntField("", 0), count_from=lambda _: LANES)]
+
+
+class SwitchGNN(Packet):
+    """The 16-byte header; RESEND and DATA are followed by :class:`SwitchGNNPayload`."""
+
+    name = "SwitchGNN"
+    fields_desc = scapy_fields(SWITCHGNN)
+
+    def guess_payload_class(self, payload: bytes) -> Any:
+        """The payload layer where the flags say that there is one."""
+        kind = self.is_ack << 2 | self.is_fetch << 1 | self.resend
+        if kind in (Kind.DATA, Kind.RESEND):
+            return SwitchGNNPayload
+        return Packet.guess_payload_class(self, payload)
+
+
+class SwitchGNNPayload(Packet):
+    """32 lanes of int32."""
+
+    name = "SwitchGNN payload"
+    fields_desc = _payload_fields()
+
+
+bind_layers(IP, SwitchGNN, proto=IP_PROTOCOL)

@@ -1,0 +1,46 @@
+#ifndef OFFRAMP_SWITCHGNN_GUARD_P4
+#define OFFRAMP_SWITCHGNN_GUARD_P4
+
+#include "types.p4"
+
+// Lets each upload of a round in once: an aggregator that only counts would count a duplicate as another vertex.
+control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> size) {
+    register<bit<16>>(size) seen;
+    counter(1, CounterType.packets) uploads;
+
+    action slot(bit<32> base, bit<8> chunks) {
+        meta.slot = base + (bit<32>)hdr.switchgnn.chunk_id;
+        meta.chunks = chunks;
+    }
+
+    table slots {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.src_id: exact @name("src_id");
+        }
+        actions = { slot; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SLOT_ENTRIES;
+    }
+
+    apply {
+        accepted = false;
+        if (!slots.apply().hit) {
+            meta.outcome = outcome_t.UNKNOWN;
+        } else if (hdr.switchgnn.chunk_id >= meta.chunks) {
+            meta.outcome = outcome_t.MALFORMED;
+        } else {
+            bit<16> last_round;
+            seen.read(last_round, meta.slot);
+            seen.write(meta.slot, hdr.switchgnn.round);
+            if (last_round == hdr.switchgnn.round) {
+                meta.outcome = outcome_t.DUPLICATE;
+            } else {
+                uploads.count(0);
+                accepted = true;
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef OFFRAMP_SWITCHGNN_ROUND_P4
+#define OFFRAMP_SWITCHGNN_ROUND_P4
+
+#include "types.p4"
+
+// The current round. Rounds are serial numbers modulo 2^16 that skip 0 when they wrap: 0 is what registers hold
+// before the first round, so no entry that was never written belongs to a round that carries data.
+control Round(inout headers_t hdr, inout metadata_t meta) {
+    register<bit<16>>(1) current;
+
+    apply {
+        meta.next = hdr.switchgnn.round + 1;
+        if (meta.next == 0) {
+            meta.next = 1;
+        }
+        if (meta.advance == 1) {
+            current.write(0, meta.next);
+            meta.now = meta.next;
+        } else {
+            current.read(meta.now, 0);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,33 @@
+#ifndef OFFRAMP_SWITCHGNN_SIZES_P4
+#define OFFRAMP_SWITCHGNN_SIZES_P4
+
+// Each may be set with -D. One aggregator holds 128 bytes.
+#ifndef AGGREGATORS
+#define AGGREGATORS 32768
+#endif
+
+// Entries of v2agg: one for each directed cut edge.
+#ifndef FANOUT_ENTRIES
+#define FANOUT_ENTRIES 65536
+#endif
+
+// Entries of slots: one for each vertex of each block.
+#ifndef SLOT_ENTRIES
+#define SLOT_ENTRIES 32768
+#endif
+
+// Vertex chunks of a block of the strawman, which does not bound its blocks by its aggregators.
+#ifndef VERTICES
+#define VERTICES 131072
+#endif
+
+#ifndef HOSTS
+#define HOSTS 256
+#endif
+
+// The port to which packets go that need another pass. It carries nothing to the outside.
+#ifndef RECIRCULATION_PORT
+#define RECIRCULATION_PORT 510
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef OFFRAMP_SWITCHGNN_TELEMETRY_P4
+#define OFFRAMP_SWITCHGNN_TELEMETRY_P4
+
+#include "types.p4"
+
+// Open aggregators now and at most. Kept apart from the pipeline: a target without room leaves it out.
+control Telemetry(in outcome_t outcome, in bit<1> reopened) {
+    register<bit<32>>(1) open;
+    register<bit<32>>(1) peak;
+
+    apply {
+        if (outcome == outcome_t.COMPLETED) {
+            bit<32> now;
+            open.read(now, 0);
+            open.write(0, now - 1);
+        } else if (outcome == outcome_t.OPENED && reopened == 0) {
+            bit<32> now;
+            bit<32> most;
+            open.read(now, 0);
+            now = now + 1;
+            open.write(0, now);
+            peak.read(most, 0);
+            if (now > most) {
+                most = now;
+            }
+            peak.write(0, most);
+        }
+    }
+}
+
+#endif

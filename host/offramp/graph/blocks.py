@@ -70,6 +70,9 @@ def plan_blocks(
     blocks: list[Block] = []
     level = 0
     while len(edges):
+        if limit == 2:  # every edge is a block of its own, whatever the partitioner says
+            blocks += [Block.of(edge, level) for edge in edges[:, np.newaxis]]
+            break
         inside, part = _cut_level(edges, limit, cut)
         if not inside.any() or level > MAX_LEVEL:
             blocks += [Block.of(group, level) for group in _greedy(edges, limit)]

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, symmetric_csr
-from offramp.graph.split import split_vertices
+from offramp.graph.split import Mask, split_vertices
 
 DENSE_FEATURE_BYTES = 64 << 20
 """Sparse features are made dense up to this size and kept as CSR above it."""
@@ -29,7 +29,8 @@ class Graph:
         labels: ``(n,)`` int64 in ``[0, classes)``.
         classes: number of classes; 1 where the source has no labels.
         train: ``(n,)`` bool, as ``val`` and ``test``: the three disjoint parts of the split.
-        metadata: where it came from and what loading changed (``symmetrised``, ``self_loops_dropped``, …).
+        metadata: what loading did: ``symmetrised`` (the source was directed), ``self_loops_dropped``,
+            and where it holds ``degree_features`` or ``no_labels``.
 
     Raises:
         OfframpError: the arrays do not fit together.
@@ -41,22 +42,27 @@ class Graph:
     features: Any
     labels: IntArray
     classes: int
-    train: npt.NDArray[np.bool_]
-    val: npt.NDArray[np.bool_]
-    test: npt.NDArray[np.bool_]
+    train: Mask
+    val: Mask
+    test: Mask
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.indptr) - 1
-        for what, shape in (
-            ("features", self.features.shape[:1]),
-            ("labels", self.labels.shape),
-            ("train", self.train.shape),
-            ("val", self.val.shape),
-            ("test", self.test.shape),
+        if self.features.ndim != 2 or self.features.shape[0] != n:
+            raise OfframpError(
+                f"{self.name}: features: expected {n} rows, one a vertex, got shape {self.features.shape}"
+            )
+        for what, array in (
+            ("labels", self.labels),
+            ("train", self.train),
+            ("val", self.val),
+            ("test", self.test),
         ):
-            if shape != (n,):
-                raise OfframpError(f"{self.name}: {what}: expected {n} rows, one a vertex, got shape {shape}")
+            if array.shape != (n,):
+                raise OfframpError(
+                    f"{self.name}: {what}: expected {n} entries, one a vertex, got shape {array.shape}"
+                )
         if n and not 0 <= self.labels.min() <= self.labels.max() < self.classes:
             raise OfframpError(f"{self.name}: labels: expected integers from 0 to {self.classes - 1}")
 
@@ -83,44 +89,62 @@ class Graph:
 
 def build_graph(
     name: str,
+    vertices: int,
     edges: tuple[npt.ArrayLike, npt.ArrayLike],
-    features: Any,
-    labels: npt.ArrayLike,
     *,
-    split: str | tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
-    seed: int,
-    metadata: dict[str, Any] | None = None,
+    features: Any = None,
+    labels: npt.ArrayLike | None = None,
+    split: str | tuple[Mask, Mask, Mask] = "planetoid",
+    seed: int = 0,
 ) -> Graph:
-    """A :class:`Graph` from edges ``(u, v)`` in any direction, duplicates and self-loops allowed.
+    """A :class:`Graph` from edges ``(u, v)`` in any direction; duplicates and self-loops are dropped.
 
-    ``split`` is a rule of :func:`~offramp.graph.split.split_vertices` or the three masks themselves.
+    ``split`` is a rule of :func:`~offramp.graph.split.split_vertices` or the three masks themselves. Without
+    ``features`` a vertex has one, its degree on a logarithmic scale from 0 to 1; without ``labels`` there is
+    one class.
 
     Raises:
         OfframpError: ids, labels, features or masks that do not fit together.
     """
-    n = int(features.shape[0])
     u, v = (np.asarray(ends, np.int64) for ends in edges)
-    if len(u) and not 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < n:
-        raise OfframpError(f"{name}: edges: expected vertex ids from 0 to {n - 1}")
-    labels = np.asarray(labels).astype(np.int64)
-    if labels.shape != (n,) or (n and labels.min() < 0):
-        raise OfframpError(f"{name}: labels: expected {n} integers of at least 0, one a vertex")
-    classes = int(labels.max()) + 1 if n else 1
-    train, val, test = split_vertices(labels, classes, split, seed) if isinstance(split, str) else split
-    indptr, indices = symmetric_csr(n, u, v)
-    loops = int((u == v).sum())
-    # A directed source stores each edge once, an undirected one twice: only the latter has all reverses.
-    stored_both_ways = _distinct(u, v, n) == len(indices)
-    facts = {"symmetrised": bool(len(indices)) and not stored_both_ways, "self_loops_dropped": loops}
+    if vertices < 1:
+        raise OfframpError(f"{name}: expected at least one vertex")
+    if len(u) and not 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < vertices:
+        raise OfframpError(f"{name}: edges: expected vertex ids from 0 to {vertices - 1}")
+    metadata: dict[str, Any] = {"self_loops_dropped": int((u == v).sum())}
+    indptr, indices = symmetric_csr(vertices, u, v)
+    # An undirected source stores each edge both ways or each edge one way, sorted; only the number of
+    # distinct stored pairs tells whether a direction was added.
+    metadata["symmetrised"] = _distinct_pairs(u, v, vertices) < len(indices)
+    if features is None:
+        metadata["degree_features"] = True
+        features = _degree_feature(indptr)
+    if labels is None:
+        metadata["no_labels"] = True
+        labels = np.zeros(vertices, np.int64)
+    classes_of = _as_labels(name, labels, vertices)
+    classes = int(classes_of.max()) + 1
+    masks = split_vertices(classes_of, classes, split, seed) if isinstance(split, str) else split
     return Graph(
-        name, indptr, indices, _as_features(name, features), labels, classes, train, val, test,
-        {**facts, **(metadata or {})},
-    )  # fmt: skip
+        name, indptr, indices, _as_features(name, features), classes_of, classes, *masks, metadata=metadata
+    )
 
 
-def _distinct(u: IntArray, v: IntArray, n: int) -> int:
+def _distinct_pairs(u: IntArray, v: IntArray, n: int) -> int:
     proper = u != v
     return len(np.unique(u[proper] * n + v[proper]))
+
+
+def _degree_feature(indptr: IntArray) -> npt.NDArray[np.float32]:
+    scale = np.log1p(np.diff(indptr))
+    return (scale / max(scale.max(), 1e-9))[:, np.newaxis].astype(np.float32)
+
+
+def _as_labels(name: str, labels: npt.ArrayLike, n: int) -> IntArray:
+    array = np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iu" or array.min() < 0:
+        raise OfframpError(f"{name}: labels: expected {n} integers of at least 0, one a vertex")
+    return array.astype(np.int64)
 
 
 def _as_features(name: str, features: Any) -> Any:

@@ -44,11 +44,12 @@ def kahypar_parts(indptr: IntArray, indices: IntArray, parts: int, seed: int = 0
 
     start = _start()
     n = len(indptr) - 1
-    flat, bounds = indices.tolist(), indptr.tolist()
-    nets = [[v, *flat[bounds[v] : bounds[v + 1]]] for v in range(n)]
+    # Its deterministic preset ignores its own seed: the seed renumbers the vertices instead.
+    renumbered = np.random.default_rng(seed).permutation(n)
+    flat, bounds, ids = renumbered[indices].tolist(), indptr.tolist(), renumbered.tolist()
+    nets = [[ids[v], *flat[bounds[v] : bounds[v + 1]]] for v in range(n)]
     context = start.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
     context.set_partitioning_parameters(parts, IMBALANCE, mtkahypar.Objective.KM1)
     context.logging = False
-    mtkahypar.set_seed(seed & 0x7FFFFFFF)
     partitioned = start.create_hypergraph(context, n, n, nets).partition(context)
-    return np.array(partitioned.get_partition(), np.int64), int(partitioned.km1())
+    return np.array(partitioned.get_partition(), np.int64)[renumbered], int(partitioned.km1())

@@ -13,8 +13,8 @@ from offramp.graph.metis import metis_parts
 
 METHODS = ("auto", "metis", "metis-volume", "kahypar", "hash", "chunk", "random")
 
-KAHYPAR_PINS = 600_000
-"""``auto`` takes Mt-KaHyPar up to this many stored entries (about 10 s on two cores)."""
+KAHYPAR_PINS = 400_000
+"""``auto`` takes Mt-KaHyPar up to this many stored entries (5 to 10 s on two cores)."""
 
 
 def partition(

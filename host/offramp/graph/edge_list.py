@@ -1,0 +1,129 @@
+"""Graphs as text: one edge a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray
+from offramp.graph.data import Graph, build_graph
+
+SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
+_COMMENTS = ("#", "%")
+
+
+def read_edge_list(
+    path: Path, split: str | None, seed: int, features: Path | None = None, labels: Path | None = None
+) -> Graph:
+    """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns and ``#`` or ``%`` comments are ignored.
+
+    With ``features`` (``.npy``, or text with one row a vertex) or ``labels`` (likewise, one integer a vertex)
+    ids are row numbers; without either, ids may have gaps and are renumbered in ascending order.
+
+    Raises:
+        OfframpError: a line that is not an edge (file, line number), or arrays that do not fit.
+    """
+    delimiter = "," if path.suffix == ".csv" else None
+    pairs = _integers(path, delimiter, columns=2)
+    if len(pairs) and pairs.min() < 0:
+        raise OfframpError(f"{path}: expected vertex ids of at least 0")
+    feature_rows = None if features is None else _matrix(features)
+    label_rows = None if labels is None else _labels(labels)
+    rows = [len(part) for part in (feature_rows, label_rows) if part is not None]
+    if rows:
+        n = rows[0]
+        u, v = pairs[:, 0], pairs[:, 1]
+    else:
+        ids, ends = np.unique(pairs, return_inverse=True)
+        n = len(ids)
+        u, v = ends.reshape(-1, 2).T
+    return build_graph(
+        path.stem,
+        n,
+        (u, v),
+        features=feature_rows,
+        labels=label_rows,
+        split=split or "planetoid",
+        seed=seed,
+    )
+
+
+def _integers(path: Path, delimiter: str | None, columns: int) -> IntArray:
+    """``(lines, columns)`` of a text file, whose first line may be a heading."""
+    lines = _lines(path)
+    # A list of str goes through NumPy's C reader; line by line is left to the search for the culprit.
+    wanted = [line for _, line in lines]
+    if wanted and delimiter is not None and not wanted[0].split(delimiter)[0].strip().lstrip("-").isdigit():
+        lines, wanted = lines[1:], wanted[1:]
+    if not wanted:
+        raise OfframpError(f"{path}: expected at least one line")
+    try:
+        return np.loadtxt(
+            wanted, np.int64, delimiter=delimiter, usecols=range(columns), ndmin=2, comments=None
+        )
+    except (ValueError, OverflowError, IndexError):
+        raise _culprit(path, lines, delimiter, columns) from None
+
+
+def _culprit(path: Path, lines: list[tuple[int, str]], delimiter: str | None, columns: int) -> OfframpError:
+    for number, line in lines:
+        try:
+            values = [int(part) for part in line.split(delimiter)[:columns]]
+        except ValueError:
+            values = []
+        if len(values) < columns or not all(-(2**63) <= value < 2**63 for value in values):
+            break
+    return OfframpError(f"{path}:{number}: expected {columns} integers, got {line.strip()[:40]!r}")
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """Numbered lines that are neither empty nor comments."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise OfframpError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError):
+        raise OfframpError(f"{path}: expected a text file") from None
+    return [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith(_COMMENTS)
+    ]
+
+
+def _matrix(path: Path) -> npt.NDArray[Any]:
+    """``(n, F)`` numbers from ``.npy`` or text."""
+    if path.suffix == ".npy":
+        array = _npy(path)
+    else:
+        delimiter = "," if path.suffix == ".csv" else None
+        try:
+            array = np.loadtxt([line for _, line in _lines(path)], np.float32, delimiter=delimiter, ndmin=2)
+        except ValueError as error:
+            raise OfframpError(f"{path}: {str(error).splitlines()[0]}") from None
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise OfframpError(f"{path}: expected a matrix of numbers, one row a vertex")
+    return array
+
+
+def _labels(path: Path) -> npt.NDArray[Any]:
+    """``(n,)`` integers from ``.npy`` or text."""
+    if path.suffix != ".npy":
+        return _integers(path, None, columns=1)[:, 0]
+    return _npy(path)
+
+
+def _npy(path: Path) -> npt.NDArray[Any]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise OfframpError(f"{path}: no such file") from None
+    except (OSError, ValueError, EOFError):
+        raise OfframpError(f"{path}: expected a NumPy .npy file") from None
+    if not isinstance(array, np.ndarray):
+        raise OfframpError(f"{path}: expected a NumPy .npy file")
+    return array

@@ -1,0 +1,51 @@
+"""One way in for every graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from offramp.errors import OfframpError
+from offramp.graph.builtin import NAMES, builtin
+from offramp.graph.data import Graph
+from offramp.graph.edge_list import SUFFIXES, read_edge_list
+from offramp.graph.generate import GENERATORS, generate
+from offramp.graph.npz import read_npz
+from offramp.graph.pyg import read_pyg
+
+
+def load(
+    spec: str | Path,
+    seed: int = 0,
+    split: str | None = None,
+    features: Path | None = None,
+    labels: Path | None = None,
+) -> Graph:
+    """The graph that ``spec`` names, symmetrised (``metadata['symmetrised']`` says whether that changed it).
+
+    ``spec`` is a built-in name (``digits``, ``karate``, …), an ``.npz`` file, an edge list (``.txt``, ``.csv``,
+    ``.tsv``, ``.edges``, ``.el``; then ``features`` and ``labels`` may name files with a row a vertex),
+    ``pyg:CLASS[/NAME]``, or a generator such as ``sbm:n=1000,k=4``. ``split`` is ``planetoid`` or fractions
+    (``0.6/0.2/0.2``), by default the source's own split, else ``planetoid``. ``seed`` moves splits and
+    generators.
+
+    Raises:
+        OfframpError: nothing of that name, or a malformed file (the message names file and field or line).
+    """
+    text = str(spec)
+    path = Path(spec)
+    if (features or labels) and path.suffix not in SUFFIXES:
+        raise OfframpError(f"{text}: features and labels files go with an edge list only")
+    if text in NAMES:
+        return builtin(text, split, seed)
+    if text.startswith("pyg:"):
+        return read_pyg(text, split, seed)
+    if text.partition(":")[0] in GENERATORS:
+        return generate(text, split, seed)
+    if path.suffix == ".npz":
+        return read_npz(path, split, seed)
+    if path.suffix in SUFFIXES:
+        return read_edge_list(path, split, seed, features, labels)
+    raise OfframpError(
+        f"{text}: no such graph; expected {', '.join(NAMES)}, FILE.npz, an edge list "
+        f"({', '.join(SUFFIXES)}), pyg:CLASS/NAME or a generator ({', '.join(GENERATORS)})"
+    )

@@ -1,0 +1,73 @@
+"""Data sets of PyTorch Geometric, where that package is installed."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.graph.data import Graph, build_graph
+from offramp.graph.split import Mask
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def read_pyg(spec: str, split: str | None, seed: int) -> Graph:
+    """The first graph of ``pyg:CLASS`` or ``pyg:CLASS/NAME``, such as ``pyg:Planetoid/Cora``.
+
+    It is downloaded by PyTorch Geometric into ``$XDG_CACHE_HOME/offramp/pyg`` unless it is there. The data
+    set's own masks are the split unless ``split`` names a rule.
+
+    Raises:
+        OfframpError: torch_geometric is missing, has no such data set, or the graph has several labels a vertex.
+    """
+    try:
+        from torch_geometric import datasets
+    except ImportError:
+        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install torch_geometric") from None
+    class_name, _, name = spec.removeprefix("pyg:").partition("/")
+    dataset = getattr(datasets, class_name, None)
+    if not inspect.isclass(dataset):
+        raise OfframpError(f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]")
+    data = _first(spec, dataset, name)
+    labels = None if data.y is None else data.y.numpy()
+    if labels is not None and labels.ndim != 1:
+        raise OfframpError(f"{spec}: labels: expected one class a vertex, got shape {labels.shape}")
+    u, v = data.edge_index.numpy()
+    return build_graph(
+        spec.removeprefix("pyg:").replace("/", "-"),
+        int(data.num_nodes),
+        (u, v),
+        features=None if data.x is None else data.x.numpy(),
+        labels=labels,
+        split=split or _masks(data) or "planetoid",
+        seed=seed,
+    )
+
+
+def _first(spec: str, dataset: Any, name: str) -> Any:
+    parameters = inspect.signature(dataset.__init__).parameters
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    arguments: dict[str, Any] = {}
+    if "root" in parameters:
+        arguments["root"] = str(cache / "offramp" / "pyg" / dataset.__name__)
+    if "name" in parameters:
+        if not name:
+            raise OfframpError(f"{spec}: expected the data set's name, as in {spec}/NAME")
+        arguments["name"] = name
+    try:
+        return dataset(**arguments)[0]
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise OfframpError(f"{spec}: torch_geometric cannot load it: {reason}") from error
+
+
+def _masks(data: Any) -> tuple[Mask, Mask, Mask] | None:
+    if not all(getattr(data, name, None) is not None and getattr(data, name).ndim == 1 for name in _MASKS):
+        return None
+    train, val, test = (getattr(data, name).numpy().astype(np.bool_) for name in _MASKS)
+    return train, val, test

@@ -1,0 +1,1 @@
+"""Full-graph GNN training by several workers, with interchangeable ways of carrying boundary features."""

@@ -1,0 +1,37 @@
+"""The switch's plans for all layers of a model: one for each number of packets that a feature takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from offramp.graph.boundary import Boundary
+    from offramp.train.settings import TrainSettings
+
+
+@dataclass(frozen=True)
+class ExchangePlans:
+    """Plans with disjoint block ids, and which one carries features of a width."""
+
+    plans: list[Plan]
+    plan_of_width: dict[int, int]
+
+
+def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> ExchangePlans:
+    """Plans for exchanges of features of the given widths within the settings' switch memory.
+
+    Raises:
+        OfframpError: the memory is too small, or a width too large.
+    """
+    plans: list[Plan] = []
+    first_block = 0
+    chunk_counts = sorted({chunks_for(width) for width in widths})
+    for chunks in chunk_counts:
+        plans.append(make_plan(boundary, chunks, settings.memory, settings.order, settings.seed, first_block))
+        first_block += len(plans[-1].blocks)
+    return ExchangePlans(plans, {width: chunk_counts.index(chunks_for(width)) for width in widths})

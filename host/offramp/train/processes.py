@@ -1,0 +1,153 @@
+"""One process for each worker on this machine, watched by the process that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from enum import IntEnum
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.process import BaseProcess
+
+    from offramp.train.group import Group
+
+Work = Callable[["Group", Any, Callable[[Any], None]], Any]
+"""``work(group, item, report)``: what a worker does with its item; ``report`` sends news to the parent."""
+
+STOP_SECONDS = 5.0
+GRACE_SECONDS = 1.0
+"""How long after the first failure others are heard: the cause may report later than its victims."""
+
+
+class _Blame(IntEnum):
+    """Whose account of a failure to believe: a worker without its peers only sees a closed connection."""
+
+    INPUT = 0
+    DEATH = 1
+    OTHER = 2
+
+
+def threads_each(workers: int) -> int:
+    """Compute threads of each of ``workers`` processes on this machine."""
+    return max(1, len(os.sched_getaffinity(0)) // workers)
+
+
+def run_workers(work: Work, items: Sequence[Any], report: Callable[[Any], None]) -> Any:
+    """Run ``work`` with each of ``items`` in a process of its own; the result is that of rank 0.
+
+    Args:
+        work: a module-level function.
+        items: one picklable argument for each worker.
+        report: gets whatever a worker reports, in this process.
+
+    Raises:
+        OfframpError: a worker failed or died; no process is left behind.
+    """
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="offramp-") as folder:
+        store = (Path(folder) / "store").as_uri()
+        processes: list[BaseProcess] = []
+        pipes: list[Connection] = []
+        try:
+            for rank, item in enumerate(items):
+                ours, theirs = context.Pipe(duplex=False)
+                arguments = (work, item, rank, len(items), store, theirs)
+                process = context.Process(target=_enter, args=arguments, name=f"worker {rank}", daemon=True)
+                process.start()
+                theirs.close()
+                processes.append(process)
+                pipes.append(ours)
+            return _watch(processes, pipes, report)
+        finally:
+            _end(processes)
+
+
+def _watch(processes: list[BaseProcess], pipes: list[Connection], report: Callable[[Any], None]) -> Any:
+    """Pass news on until every worker has delivered or one has failed."""
+    results: dict[int, Any] = {}
+    failures: list[tuple[_Blame, str]] = []
+    waiting = {pipe: rank for rank, pipe in enumerate(pipes)}
+    deadline = float("inf")
+    while waiting and time.monotonic() < deadline:
+        for pipe in wait(list(waiting), GRACE_SECONDS):
+            assert isinstance(pipe, Connection)
+            rank = waiting[pipe]
+            try:
+                kind, content = pipe.recv()
+            except EOFError:
+                kind, content = "failed", (_Blame.DEATH, _death(processes[rank], rank))
+            if kind == "news":
+                report(content)
+                continue
+            del waiting[pipe]
+            if kind == "done":
+                results[rank] = content
+            else:
+                failures.append(content)
+                deadline = min(deadline, time.monotonic() + GRACE_SECONDS)
+    if failures:
+        raise OfframpError(min(failures)[1])
+    return results[0]
+
+
+def _death(process: BaseProcess, rank: int) -> str:
+    process.join(STOP_SECONDS)
+    code = process.exitcode
+    if code is not None and code < 0:
+        return f"worker {rank} was killed by {signal.Signals(-code).name}; the run has ended"
+    return f"worker {rank} ended with exit code {code} before its result; the run has ended"
+
+
+def _end(processes: list[BaseProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(STOP_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _enter(work: Work, item: Any, rank: int, size: int, store: str, parent: Connection) -> None:
+    """A worker process from start to end."""
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends the workers
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    import torch
+
+    from offramp.train.group import GlooGroup
+
+    torch.set_num_threads(threads_each(size))
+    try:
+        group = GlooGroup(store, rank, size)
+        result = work(group, item, lambda news: parent.send(("news", news)))
+        group.close()
+    except Exception as error:
+        parent.send(("failed", _failure(error, rank)))
+        os._exit(1)
+    parent.send(("done", result))
+
+
+def _follow_parent() -> None:
+    """End with the parent, however it ends."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:
+    if isinstance(error, OfframpError):
+        return _Blame.INPUT, str(error)
+    return _Blame.OTHER, f"worker {rank}: {type(error).__name__}: {' '.join(str(error).split())}"

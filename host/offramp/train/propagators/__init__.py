@@ -1,0 +1,45 @@
+"""Propagators: interchangeable ways of carrying boundary features between workers."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from offramp.train.codec import FixedPointCodec
+from offramp.train.propagators.base import Propagator
+from offramp.train.propagators.local import LocalPropagator
+from offramp.train.propagators.p2p import P2pPropagator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from offramp.train.group import Group
+    from offramp.train.job import WorkerJob
+
+__all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator"]
+
+
+@contextmanager
+def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
+    """The propagator that the job's settings name, ready for its first exchange.
+
+    Raises:
+        OfframpError: the link to the switch cannot be opened, or not every worker reached the switch.
+    """
+    settings = job.settings
+    codec = FixedPointCodec(group, job.fan_in)
+    if settings.propagator == "local":
+        yield LocalPropagator()
+    elif settings.propagator == "p2p":
+        assert job.halo is not None
+        yield P2pPropagator(group, job.halo, codec if settings.codec == "fixed" else None)
+    else:
+        from offramp.switch.switchgnn.worker import Worker
+        from offramp.train.propagators.switch import SwitchPropagator
+        from offramp.transport import open_io
+
+        assert job.plans is not None
+        with closing(open_io(job.port)) as io:
+            worker = Worker(group.rank, job.plans.plans, io, settings.timeout_s)
+            worker.start()
+            yield SwitchPropagator(worker, codec, job.plans.plan_of_width)

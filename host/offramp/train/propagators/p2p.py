@@ -1,0 +1,64 @@
+"""Workers send their boundary features to each other, as BNS-GCN with p = 1 does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from offramp.train.propagators.base import Propagator
+from offramp.train.sparse import torch_csr
+
+if TYPE_CHECKING:
+    from offramp.train.codec import FixedPointCodec
+    from offramp.train.group import Group
+    from offramp.train.halo import Halo
+
+# switchgnn.md section 10: 1024-byte payload packets, 1106 bytes on the wire.
+PACKET_PAYLOAD = 1024
+PACKET_OVERHEAD = 82
+
+
+class P2pPropagator(Propagator):
+    """Each boundary feature goes once to every worker that needs it, which adds up what it received.
+
+    With a codec, features travel as the integers that the switch would get, and are added as integers.
+    """
+
+    def __init__(self, group: Group, halo: Halo, codec: FixedPointCodec | None = None) -> None:
+        super().__init__()
+        self._group = group
+        self._codec = codec
+        self._rows = torch.from_numpy(halo.send_rows)
+        self._send = halo.send_counts.tolist()
+        self._receive = halo.receive_counts.tolist()
+        self._remote_float = torch_csr(halo.remote)
+        self._remote_integer = halo.remote.astype(np.int64)
+
+    def exchange(self, y: torch.Tensor) -> torch.Tensor:
+        """``(b, F)`` to ``(b, F)``."""
+        if self._codec is None:
+            return self._remote_float @ self._swap(y)
+        values, exponent = self._codec.encode(y)
+        received = self._swap(torch.from_numpy(values)).numpy()
+        return self._codec.decode(self._remote_integer @ received.astype(np.int64), exponent)
+
+    def _swap(self, rows: torch.Tensor) -> torch.Tensor:
+        received = self._group.exchange(rows[self._rows], self._send, self._receive)
+        row_bytes = rows.shape[1] * rows.element_size()
+        traffic = self.traffic
+        payload, packets = _packets(self._send, row_bytes)
+        traffic.payload_up += payload
+        traffic.packets_up += packets
+        traffic.wire_up += payload + packets * PACKET_OVERHEAD
+        payload, packets = _packets(self._receive, row_bytes)
+        traffic.payload_down += payload
+        traffic.packets_down += packets
+        traffic.wire_down += payload + packets * PACKET_OVERHEAD
+        return received
+
+
+def _packets(rows: list[int], row_bytes: int) -> tuple[int, int]:
+    """Payload bytes and packets of one message to (or from) each worker."""
+    return sum(rows) * row_bytes, sum(-(-count * row_bytes // PACKET_PAYLOAD) for count in rows)

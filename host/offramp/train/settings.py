@@ -1,0 +1,78 @@
+"""Everything that decides a training run; a run can be repeated from these alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from offramp.errors import OfframpError
+from offramp.train.aggregation import AGGREGATORS
+
+PROPAGATORS = ("local", "p2p", "switch", "strawman")
+CODECS = ("fp32", "fixed")
+LAYERS = range(2, 5)
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Settings of a run; ``memory`` is in bytes, ``split`` and ``graph`` as :func:`offramp.graph.load.load`.
+
+    ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
+    switch would add. A switch always gets integers.
+    """
+
+    graph: str
+    workers: int = 4
+    propagator: str = "switch"
+    aggregator: str = "gcn"
+    layers: int = 2
+    hidden: int = 64
+    epochs: int = 60
+    lr: float = 0.01
+    dropout: float = 0.0
+    codec: str = "fp32"
+    partition: str = "auto"
+    memory: int = 4_000_000
+    order: str = "gamr"
+    split: str = "planetoid"
+    seed: int = 0
+    timeout_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run.
+
+        Raises:
+            OfframpError: names the flag and what it takes.
+        """
+        _one_of("--propagator", self.propagator, PROPAGATORS)
+        _one_of("--aggregator", self.aggregator, AGGREGATORS)
+        _one_of("--codec", self.codec, CODECS)
+        for name in ("workers", "hidden", "epochs"):
+            if getattr(self, name) < 1:
+                raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
+        if self.layers not in LAYERS:
+            raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
+        if not self.lr > 0:
+            raise OfframpError(f"--lr {self.lr:g}: expected a positive learning rate")
+        if not 0 <= self.dropout < 1:
+            raise OfframpError(f"--dropout {self.dropout:g}: expected at least 0 and below 1")
+        if not self.timeout_s > 0:
+            raise OfframpError(f"--timeout {self.timeout_s:g}: expected a positive number of seconds")
+
+    @property
+    def processes(self) -> int:
+        """Workers that really run: ``local`` holds the whole graph in one."""
+        return 1 if self.propagator == "local" else self.workers
+
+    @property
+    def through_switch(self) -> bool:
+        """Whether a switch carries the features."""
+        return self.propagator in {"switch", "strawman"}
+
+    def as_dict(self) -> dict[str, object]:
+        """Field names and values."""
+        return asdict(self)
+
+
+def _one_of(flag: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise OfframpError(f"{flag} {value}: expected one of {', '.join(choices)}")

@@ -1,0 +1,78 @@
+"""Sparse products with gradients that PyTorch's own CSR support lacks or makes slow."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+Operator = Callable[[torch.Tensor], torch.Tensor]
+
+
+def torch_csr(matrix: sp.csr_matrix) -> torch.Tensor:
+    """The same matrix as a float32 torch CSR tensor."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr).long(),
+            torch.from_numpy(matrix.indices).long(),
+            torch.from_numpy(matrix.data).float(),
+            size=matrix.shape,
+            check_invariants=True,
+        )
+
+
+class _SelfAdjoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, operator: Operator) -> torch.Tensor:
+        ctx.operator = operator
+        return operator(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return ctx.operator(gradients[0].contiguous()), None
+
+
+def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
+    """``operator(x)`` for a linear operator that is its own transpose: the gradient takes the same way.
+
+    The adjacency of an undirected graph is such an operator, whole or restricted to the edges inside or
+    between workers, so forward and backward need the same exchange (switchgnn.md section 2).
+    """
+    result: torch.Tensor = _SelfAdjoint.apply(x, operator)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Project(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, features: torch.Tensor, transposed: torch.Tensor, weight: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.transposed = transposed
+        return features @ weight
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, None, torch.Tensor]:
+        return None, None, ctx.transposed @ gradients[0]
+
+
+class SparseFeatures:
+    """A constant sparse feature matrix ``(n, F)`` that multiplies a trained weight ``(F, out)``."""
+
+    def __init__(self, matrix: sp.csr_matrix) -> None:
+        self._features = torch_csr(matrix)
+        self._transposed = torch_csr(matrix.T.tocsr())
+
+    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
+        operands = (self._features, self._transposed, weight)
+        product: torch.Tensor = _Project.apply(*operands)  # type: ignore[no-untyped-call]
+        return product
+
+    def to_dense(self) -> torch.Tensor:
+        """``(n, F)`` float32."""
+        return self._features.to_dense()

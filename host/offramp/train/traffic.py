@@ -1,0 +1,52 @@
+"""What one worker's link has carried, and where the time went."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass
+class Traffic:
+    """Totals of one link: bytes and packets from the worker (up) and to it (down).
+
+    Payload bytes are the features; wire bytes add every header, the frame check sequence, preamble and
+    inter-frame gap, and packets that carry no features.
+    """
+
+    payload_up: int = 0
+    payload_down: int = 0
+    wire_up: int = 0
+    wire_down: int = 0
+    packets_up: int = 0
+    packets_down: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Field names and values."""
+        return asdict(self)
+
+
+class Timers:
+    """Seconds spent under each name since the last :meth:`reset`."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Add the time until the block ends to ``name``."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - start
+
+    def reset(self) -> None:
+        """All names back to zero."""
+        self.seconds.clear()

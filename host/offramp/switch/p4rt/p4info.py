@@ -32,21 +32,28 @@ def parse(data: bytes | str) -> Any:
     Raises:
         OfframpError: neither.
     """
-    from google.protobuf import message, text_format
+    from google.protobuf import message
 
+    if isinstance(data, str):
+        return _parse_text(data)
     info = schema.config.P4Info()
     try:
-        if isinstance(data, str):
-            return text_format.Parse(data, info, descriptor_pool=schema.POOL)
         info.ParseFromString(data)
-    except text_format.ParseError as error:
-        raise OfframpError(f"P4Info: line {error} (expected text protobuf of p4.config.v1.P4Info)") from None
     except message.DecodeError:
         try:
-            return parse(data.decode("utf-8"))
+            return _parse_text(data.decode("utf-8"))
         except UnicodeDecodeError:
             raise OfframpError("P4Info: neither binary nor text protobuf of p4.config.v1.P4Info") from None
     return info
+
+
+def _parse_text(text: str) -> Any:
+    from google.protobuf import text_format
+
+    try:
+        return text_format.Parse(text, schema.config.P4Info(), descriptor_pool=schema.POOL)
+    except text_format.ParseError as error:
+        raise OfframpError(f"P4Info: line {error} (expected text protobuf of p4.config.v1.P4Info)") from None
 
 
 def load(path: Path | str) -> Any:

@@ -1,0 +1,181 @@
+"""A link over a network interface: raw Ethernet frames by an AF_PACKET socket (packet(7))."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import struct
+import time
+
+from offramp.errors import OfframpError
+from offramp.transport import mmsg
+from offramp.wire.batch import PacketBatch
+
+RECEIVE_BUFFER = 64 << 20
+MIN_FRAME = 14
+"""An Ethernet header; the kernel takes nothing shorter."""
+HEADROOM = 64
+"""Room beyond the MTU: Ethernet header and tags."""
+STALL_S = 10.0
+
+# <linux/if_packet.h>, <asm-generic/socket.h>; Python names none of these.
+_SOL_PACKET = 263
+_PACKET_ADD_MEMBERSHIP, _PACKET_MR_PROMISC = 1, 1
+_PACKET_AUXDATA, _PACKET_QDISC_BYPASS, _PACKET_IGNORE_OUTGOING = 8, 20, 23
+_SO_RCVBUFFORCE = 33
+_ETH_P_ALL = 3
+_SIOCGIFMTU = 0x8921
+
+
+class AfPacketSocket:
+    """A promiscuous packet socket on one interface that hears what arrives, not what it sends.
+
+    ``truncated`` and ``short`` count frames that were too long to receive and too short to send.
+
+    Raises:
+        OfframpError: no such interface, or no permission.
+    """
+
+    def __init__(self, ifname: str) -> None:
+        self.ifname = ifname
+        self.index = interface_index(ifname)
+        try:
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        except PermissionError:
+            raise OfframpError(
+                f"interface {ifname}: raw sockets need root or CAP_NET_RAW; unix:PATH links need neither"
+            ) from None
+        try:
+            self._configure()
+            self._receiver = mmsg.Receiver(self._mtu() + HEADROOM)
+        except OSError as error:
+            self.socket.close()
+            raise OfframpError(f"interface {ifname}: {error.strerror}") from None
+        self.short = 0
+
+    def _configure(self) -> None:
+        sock = self.socket
+        sock.setblocking(False)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER)
+        except PermissionError:  # without CAP_NET_ADMIN: as much as the system allows everyone
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        for option in (_PACKET_AUXDATA, _PACKET_QDISC_BYPASS, _PACKET_IGNORE_OUTGOING):
+            sock.setsockopt(_SOL_PACKET, option, 1)
+        membership = struct.pack("iHH8s", self.index, _PACKET_MR_PROMISC, 0, b"")
+        sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
+        # Bound last: before this the socket hears nothing, so no frame of another interface slips in.
+        sock.bind((self.ifname, _ETH_P_ALL))
+
+    def _mtu(self) -> int:
+        import fcntl
+
+        request = struct.pack("16si20x", self.ifname.encode(), 0)
+        mtu: int = struct.unpack_from("16si", fcntl.ioctl(self.socket, _SIOCGIFMTU, request))[1]
+        return mtu
+
+    @property
+    def truncated(self) -> int:
+        """Frames longer than the interface's MTU, dropped (a NIC that merges packets makes such)."""
+        return self._receiver.truncated
+
+    def receive(self) -> PacketBatch:
+        """What has arrived, without waiting. OSError (ENETDOWN) when the interface is down or gone."""
+        return self._receiver.receive(self.socket)
+
+    def send(self, batch: PacketBatch) -> int:
+        """Hand frames to the kernel; how many are done with. OSError when the interface is gone."""
+        fits = batch.lengths >= MIN_FRAME
+        if not fits.all():
+            self.short += int(len(batch) - fits.sum())
+            self._send(batch.select(fits))
+            return len(batch)
+        return self._send(batch)
+
+    def _send(self, batch: PacketBatch) -> int:
+        try:
+            return mmsg.send(self.socket, batch)
+        except OSError as error:
+            if error.errno == errno.ENOBUFS:
+                return 0
+            raise
+
+    def close(self) -> None:
+        """Release the interface."""
+        self.socket.close()
+
+
+class AfPacketIO:
+    """A FrameIO on a network interface.
+
+    Raises:
+        OfframpError: no such interface, or no permission.
+    """
+
+    def __init__(self, ifname: str) -> None:
+        self._port = AfPacketSocket(ifname)
+        self._poll = select.poll()
+        self._poll.register(self._port.socket, select.POLLIN)
+
+    def send(self, batch: PacketBatch) -> None:
+        """Send all frames, waiting while the interface is busy; frames below 14 bytes cannot be sent.
+
+        Raises:
+            OfframpError: the interface is gone, or takes nothing for :data:`STALL_S` seconds.
+        """
+        if len(batch) and int(batch.lengths.min()) < MIN_FRAME:
+            raise OfframpError(
+                f"interface {self._port.ifname}: frame of {int(batch.lengths.min())} bytes, "
+                f"expected at least {MIN_FRAME}"
+            )
+        deadline = time.monotonic() + STALL_S
+        while len(batch):
+            try:
+                done = self._port.send(batch)
+            except OSError as error:
+                raise self._gone(error) from None
+            if done:
+                deadline = time.monotonic() + STALL_S
+                batch = batch.select(slice(done, None))
+            elif time.monotonic() > deadline:
+                raise OfframpError(f"interface {self._port.ifname} took no frame for {STALL_S:g} s")
+            else:
+                time.sleep(0.0005)  # the transmit queue is full; poll(2) does not say when it has room
+
+    def receive(self, timeout_s: float) -> PacketBatch:
+        """Frames that have arrived, at least one unless ``timeout_s`` seconds pass without any.
+
+        Raises:
+            OfframpError: the interface is down or gone.
+        """
+        self._poll.poll(max(0.0, timeout_s) * 1000)
+        parts: list[PacketBatch] = []
+        try:
+            while len(part := self._port.receive()):
+                parts.append(part)
+                if len(part) < mmsg.SLOTS:
+                    break
+        except OSError as error:
+            raise self._gone(error) from None
+        return PacketBatch.concatenate(parts)
+
+    def close(self) -> None:
+        """Release the interface."""
+        self._port.close()
+
+    def _gone(self, error: OSError) -> OfframpError:
+        return OfframpError(f"interface {self._port.ifname}: {error.strerror}")
+
+
+def interface_index(ifname: str) -> int:
+    """The kernel's number of an interface.
+
+    Raises:
+        OfframpError: there is no such interface; the message lists those there are.
+    """
+    try:
+        return socket.if_nametoindex(ifname)
+    except OSError:
+        known = ", ".join(name for _, name in socket.if_nameindex())
+        raise OfframpError(f"no interface {ifname!r}; there are {known or 'none'}") from None

@@ -22,7 +22,7 @@ def scale_exponent(max_abs: float, fan_in: int) -> int:
     value up would overflow the sum. 0 where nothing is sent (``max_abs`` or ``fan_in`` is 0).
 
     Raises:
-        OfframpError: ``max_abs`` is negative, infinite, NaN or too large for any scale; ``fan_in`` is negative.
+        OfframpError: ``max_abs`` is negative, not finite or too large for any scale; ``fan_in`` is negative.
     """
     if not math.isfinite(max_abs) or max_abs < 0:
         raise OfframpError(f"max_abs {max_abs}: expected a finite number of at least 0")
@@ -35,7 +35,9 @@ def scale_exponent(max_abs: float, fan_in: int) -> int:
     if fan_in * round(largest * Fraction(2) ** k) > INT32_MAX:
         k -= 1
     if k < -EXPONENT_LIMIT:
-        raise OfframpError(f"max_abs {max_abs}: {fan_in} such values fit no scale of at least 2**-{EXPONENT_LIMIT}")
+        raise OfframpError(
+            f"max_abs {max_abs}: {fan_in} such values fit no scale of at least 2**-{EXPONENT_LIMIT}"
+        )
     return min(k, EXPONENT_LIMIT)
 
 
@@ -49,12 +51,14 @@ def quantise(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int32]:
     fits = np.abs(scaled) <= INT32_MAX
     if not fits.all():
         count = scaled.size - int(np.count_nonzero(fits))
-        raise OfframpError(f"quantise: {count} of {scaled.size} values are NaN or saturate int32 at scale 2**{k}")
+        raise OfframpError(
+            f"quantise: {count} of {scaled.size} values are NaN or saturate int32 at scale 2**{k}"
+        )
     return scaled.astype(np.int32)
 
 
 def dequantise(
-    sums: npt.ArrayLike, k: int, dtype: type[np.float32] | type[np.float64] = np.float64
+    sums: npt.ArrayLike, k: int, dtype: type[np.float32 | np.float64] = np.float64
 ) -> npt.NDArray[np.floating]:
     """``sums/2**k`` in ``dtype``; a sum of ``d`` quantised terms is off by at most ``d/2·2**-k``."""
     return np.multiply(sums, 2.0**-k, dtype=np.float64).astype(dtype, copy=False)

@@ -19,7 +19,7 @@ class Boundary:
         cut_edges: ``(C, 2)`` int64, ``u < v``, sorted.
         indptr: ``(B+1,)`` int64 rows of the cut graph, by rank in ``vertices``.
         neighbours: ``(2C,)`` int64 ranks of each boundary vertex's remote neighbours N(v), ascending.
-        need: ``(B,)`` int64, \\|N(v)\\|.
+        need: ``(B,)`` int64, size of N(v).
         copies: ``(R, 2)`` int64 sorted pairs (vertex, remote worker that needs it): what p2p sends.
         r: ``(B,)`` int64, number of remote workers that need each boundary vertex.
         B: number of boundary vertices.

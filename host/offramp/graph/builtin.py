@@ -42,10 +42,10 @@ def _nearest_neighbours(name: str, split: str, seed: int) -> Graph:
 
 def _karate(split: str, seed: int) -> Graph:
     try:
-        import networkx
+        import networkx as nx
     except ImportError:
         raise OfframpError("karate: needs the package networkx: pip install networkx") from None
-    club = networkx.karate_club_graph()
+    club = nx.karate_club_graph()
     n = club.number_of_nodes()
     u, v = np.array(club.edges, np.int64).T
     labels = np.array([club.nodes[vertex]["club"] == "Officer" for vertex in range(n)]).astype(np.int64)

@@ -29,7 +29,7 @@ class Graph:
         labels: ``(n,)`` int64 in ``[0, classes)``.
         classes: number of classes; 1 where the source has no labels.
         train: ``(n,)`` bool, as ``val`` and ``test``: the three disjoint parts of the split.
-        metadata: what loading did: ``symmetrised`` (the source was directed), ``self_loops_dropped``,
+        metadata: what loading did: ``symmetrised`` (some edge came in one direction only), ``self_loops_dropped``,
             and where it holds ``degree_features`` or ``no_labels``.
 
     Raises:
@@ -113,8 +113,6 @@ def build_graph(
         raise OfframpError(f"{name}: edges: expected vertex ids from 0 to {vertices - 1}")
     metadata: dict[str, Any] = {"self_loops_dropped": int((u == v).sum())}
     indptr, indices = symmetric_csr(vertices, u, v)
-    # An undirected source stores each edge both ways or each edge one way, sorted; only the number of
-    # distinct stored pairs tells whether a direction was added.
     metadata["symmetrised"] = _distinct_pairs(u, v, vertices) < len(indices)
     if features is None:
         metadata["degree_features"] = True
@@ -137,7 +135,8 @@ def _distinct_pairs(u: IntArray, v: IntArray, n: int) -> int:
 
 def _degree_feature(indptr: IntArray) -> npt.NDArray[np.float32]:
     scale = np.log1p(np.diff(indptr))
-    return (scale / max(scale.max(), 1e-9))[:, np.newaxis].astype(np.float32)
+    feature: npt.NDArray[np.float32] = (scale / max(scale.max(), 1e-9)).astype(np.float32)
+    return feature[:, np.newaxis]
 
 
 def _as_labels(name: str, labels: npt.ArrayLike, n: int) -> IntArray:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray
 from offramp.graph.data import Graph, build_graph
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from offramp.graph.csr import IntArray
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 _COMMENTS = ("#", "%")
@@ -19,7 +22,7 @@ _COMMENTS = ("#", "%")
 def read_edge_list(
     path: Path, split: str | None, seed: int, features: Path | None = None, labels: Path | None = None
 ) -> Graph:
-    """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns and ``#`` or ``%`` comments are ignored.
+    """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns, ``#`` and ``%`` comments are ignored.
 
     With ``features`` (``.npy``, or text with one row a vertex) or ``labels`` (likewise, one integer a vertex)
     ids are row numbers; without either, ids may have gaps and are renumbered in ascending order.
@@ -70,14 +73,15 @@ def _integers(path: Path, delimiter: str | None, columns: int) -> IntArray:
 
 
 def _culprit(path: Path, lines: list[tuple[int, str]], delimiter: str | None, columns: int) -> OfframpError:
+    wanted = "one integer" if columns == 1 else f"{columns} integers"
     for number, line in lines:
         try:
             values = [int(part) for part in line.split(delimiter)[:columns]]
         except ValueError:
             values = []
         if len(values) < columns or not all(-(2**63) <= value < 2**63 for value in values):
-            break
-    return OfframpError(f"{path}:{number}: expected {columns} integers, got {line.strip()[:40]!r}")
+            return OfframpError(f"{path}:{number}: expected {wanted}, got {line.strip()[:40]!r}")
+    return OfframpError(f"{path}: expected {wanted} a line")
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,9 @@ from scipy.sparse import csr_array
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.data import Graph, build_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Sample = tuple[int, IntArray, IntArray, IntArray]
 """Number of vertices, both ends of the edges, labels."""
@@ -31,7 +33,10 @@ def generate(spec: str, split: str | None, seed: int) -> Graph:
     if name not in GENERATORS:
         raise OfframpError(f"{spec}: expected one of {', '.join(GENERATORS)}")
     model = GENERATORS[name]
-    fields = {"features": 64, **{p.name: p.default for p in list(inspect.signature(model).parameters.values())[1:]}}
+    fields = {
+        "features": 64,
+        **{p.name: p.default for p in list(inspect.signature(model).parameters.values())[1:]},
+    }
     for assignment in filter(None, text.split(",")):
         key, _, value = assignment.partition("=")
         if key not in fields:
@@ -41,10 +46,10 @@ def generate(spec: str, split: str | None, seed: int) -> Graph:
         except ValueError:
             raise OfframpError(f"{spec}: {key}: expected a number, got {value!r}") from None
     width = fields.pop("features")
-    _require(spec, "features", width, 1, 8160)
-    _require(spec, "k", fields["k"], 1, 1 << 16)
     rng = np.random.default_rng(seed)
     try:
+        _require("features", width, 1, 8160)
+        _require("k", fields["k"], 1, 1 << 16)
         n, u, v, labels = model(rng, **fields)
     except OfframpError as error:
         raise OfframpError(f"{spec}: {error}") from None
@@ -73,11 +78,11 @@ def sbm(
     With ``gamma`` above 2 it is degree-corrected: expected degrees follow a power law of that exponent
     (a Chung-Lu graph with planted communities).
     """
-    _require("sbm", "n", n, max(2, k), 1 << 30)
-    _require("sbm", "degree", degree, 0, n)
-    _require("sbm", "homophily", homophily, 0, 1)
+    _require("n", n, max(2, k), 1 << 30)
+    _require("degree", degree, 0, n)
+    _require("homophily", homophily, 0, 1)
     if gamma != 0:
-        _require("sbm", "gamma", gamma, 2.0001, 100)
+        _require("gamma", gamma, 2.0001, 100)
     labels = np.sort(np.arange(n) % k)
     weights = np.ones(n) if gamma == 0 else (rng.permutation(n) + 10.0) ** (-1 / (gamma - 1))
     # Labels are sorted, so that a class is a stretch of the cumulative weights.
@@ -107,11 +112,11 @@ def rmat(
     b: float = 0.19,
     c: float = 0.19,
 ) -> Sample:
-    """R-MAT (Chakrabarti et al. 2004): ``2**scale`` vertices, ``2**scale·degree/2`` edges before duplicates."""
-    _require("rmat", "scale", scale, 1, 30)
-    _require("rmat", "degree", degree, 0, 1 << scale)
+    """R-MAT (Chakrabarti et al. 2004): ``2**scale`` vertices, ``degree`` before duplicates are dropped."""
+    _require("scale", scale, 1, 30)
+    _require("degree", degree, 0, 1 << scale)
     for name, share in (("a", a), ("b", b), ("c", c), ("a+b+c", a + b + c)):
-        _require("rmat", name, share, 0, 1)
+        _require(name, share, 0, 1)
     n = 1 << scale
     edges = round(n * degree / 2)
     u, v = np.zeros(edges, np.int64), np.zeros(edges, np.int64)
@@ -125,9 +130,9 @@ def rmat(
 
 
 def ba(rng: np.random.Generator, n: int = 1000, m: int = 4, k: int = 4) -> Sample:
-    """Barabási-Albert preferential attachment, ``m`` edges from each new vertex (Batagelj and Brandes 2005)."""
-    _require("ba", "m", m, 1, 1 << 16)
-    _require("ba", "n", n, m + 1, 1 << 30)
+    """Barabási-Albert preferential attachment, ``m`` edges from each new vertex (Batagelj, Brandes 2005)."""
+    _require("m", m, 1, 1 << 16)
+    _require("n", n, m + 1, 1 << 30)
     # Ends are listed edge by edge: even places hold the new vertex, odd ones copy an earlier place.
     count = n * m
     copied = rng.integers(0, 2 * np.arange(count) + 1)
@@ -163,11 +168,13 @@ def _smooth_labels(rng: np.random.Generator, n: int, u: IntArray, v: IntArray, k
     return np.asarray(field.argmax(axis=1), np.int64)
 
 
-def _class_features(rng: np.random.Generator, labels: IntArray, k: int, width: int) -> npt.NDArray[np.float32]:
+def _class_features(
+    rng: np.random.Generator, labels: IntArray, k: int, width: int
+) -> npt.NDArray[np.float32]:
     centres = rng.normal(scale=0.15, size=(k, width))
     return (centres[labels] + rng.normal(size=(len(labels), width))).astype(np.float32)
 
 
-def _require(model: str, field: str, value: Any, least: float, most: float) -> None:
+def _require(field: str, value: Any, least: float, most: float) -> None:
     if not least <= value <= most:
         raise OfframpError(f"{field}: expected {least:g} to {most:g}, got {value:g}")

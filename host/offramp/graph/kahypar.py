@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray
+
+if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
 
 IMBALANCE = 0.03
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.graph.builtin import NAMES, builtin
-from offramp.graph.data import Graph
 from offramp.graph.edge_list import SUFFIXES, read_edge_list
 from offramp.graph.generate import GENERATORS, generate
 from offramp.graph.npz import read_npz
 from offramp.graph.pyg import read_pyg
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
 
 
 def load(
@@ -22,8 +25,8 @@ def load(
 ) -> Graph:
     """The graph that ``spec`` names, symmetrised (``metadata['symmetrised']`` says whether that changed it).
 
-    ``spec`` is a built-in name (``digits``, ``karate``, …), an ``.npz`` file, an edge list (``.txt``, ``.csv``,
-    ``.tsv``, ``.edges``, ``.el``; then ``features`` and ``labels`` may name files with a row a vertex),
+    ``spec`` is a built-in name (``digits``, ``karate``, …), an ``.npz`` file, an edge list (``.txt``,
+    ``.csv``, ``.tsv``, ``.edges``, ``.el``; then ``features`` and ``labels`` may name files with a row a vertex),
     ``pyg:CLASS[/NAME]``, or a generator such as ``sbm:n=1000,k=4``. ``split`` is ``planetoid`` or fractions
     (``0.6/0.2/0.2``), by default the source's own split, else ``planetoid``. ``seed`` moves splits and
     generators.

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray
+
+if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
 
 
 def metis_parts(
-    indptr: IntArray, indices: IntArray, parts: int, seed: int = 0, objective: Literal["cut", "volume"] = "cut"
+    indptr: IntArray,
+    indices: IntArray,
+    parts: int,
+    seed: int = 0,
+    objective: Literal["cut", "volume"] = "cut",
 ) -> IntArray:
     """``(n,)`` part of each vertex of a symmetric CSR graph, minimising edge cut or communication volume.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,7 +11,11 @@ from offramp.archive import Archive, open_archive
 from offramp.errors import OfframpError
 from offramp.graph.csr import rows_of
 from offramp.graph.data import Graph, build_graph
-from offramp.graph.split import Mask
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from offramp.graph.split import Mask
 
 _MASKS = ("train", "val", "test")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.graph.csr import IntArray
+if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
 
 
 def pack(sets: list[IntArray], limit: int) -> list[list[int]]:

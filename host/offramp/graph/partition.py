@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import Adjacency
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
 from offramp.graph.metis import metis_parts
+
+if TYPE_CHECKING:
+    from offramp.graph.csr import Adjacency
 
 METHODS = ("auto", "metis", "metis-volume", "kahypar", "hash", "chunk", "random")
 
@@ -17,13 +21,11 @@ KAHYPAR_PINS = 400_000
 """``auto`` takes Mt-KaHyPar up to this many stored entries (5 to 10 s on two cores)."""
 
 
-def partition(
-    graph: Adjacency, workers: int, method: str = "auto", seed: int = 0
-) -> npt.NDArray[np.int32]:
+def partition(graph: Adjacency, workers: int, method: str = "auto", seed: int = 0) -> npt.NDArray[np.int32]:
     """``(n,)`` int32 worker that owns each vertex; every worker owns at least one.
 
-    ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume, ``kahypar``
-    the multicast volume R; ``hash`` mixes vertex ids with the seed, ``chunk`` takes consecutive ids,
+    ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume,
+    ``kahypar`` the multicast volume R; ``hash`` mixes vertex ids with the seed, ``chunk`` takes consecutive ids,
     ``random`` deals a seeded permutation; ``auto`` is ``kahypar`` where installed and quick, else
     ``metis-volume``.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.graph.data import Graph, build_graph
-from offramp.graph.split import Mask
+
+if TYPE_CHECKING:
+    from offramp.graph.split import Mask
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -23,16 +25,20 @@ def read_pyg(spec: str, split: str | None, seed: int) -> Graph:
     set's own masks are the split unless ``split`` names a rule.
 
     Raises:
-        OfframpError: torch_geometric is missing, has no such data set, or the graph has several labels a vertex.
+        OfframpError: torch_geometric or the data set is missing, or a vertex has several labels.
     """
     try:
         from torch_geometric import datasets
     except ImportError:
-        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install torch_geometric") from None
+        raise OfframpError(
+            f"{spec}: needs the package torch_geometric: pip install torch_geometric"
+        ) from None
     class_name, _, name = spec.removeprefix("pyg:").partition("/")
     dataset = getattr(datasets, class_name, None)
     if not inspect.isclass(dataset):
-        raise OfframpError(f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]")
+        raise OfframpError(
+            f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]"
+        )
     data = _first(spec, dataset, name)
     labels = None if data.y is None else data.y.numpy()
     if labels is not None and labels.ndim != 1:

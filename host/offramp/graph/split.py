@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray
+
+if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
 
 Mask = npt.NDArray[np.bool_]
 

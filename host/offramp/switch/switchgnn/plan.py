@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.graph.blocks import plan_blocks
-from offramp.graph.boundary import Boundary
-from offramp.graph.csr import IntArray
 from offramp.graph.order import order_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from offramp.graph.boundary import Boundary
+    from offramp.graph.csr import IntArray
 
 AGGREGATOR_BYTES = 128
 """Payload of one aggregator and of one packet: 32 int32 lanes."""
@@ -62,7 +66,8 @@ class BlockPlan:
     @cached_property
     def need(self) -> IntArray:
         """``(k,)`` contributions to each vertex, which is also its upload's fan-out."""
-        return np.diff(self.indptr)
+        need: IntArray = np.diff(self.indptr)
+        return need
 
     def row(self, rank: int) -> IntArray:
         """Ranks of the neighbours of the vertex at ``rank``."""
@@ -99,7 +104,7 @@ class Plan:
 
     @cached_property
     def uploads(self) -> int:
-        """S: vertices uploaded (and results sent) in one exchange, Σ over blocks of \\|V_b\\|."""
+        """S: vertices uploaded (and results sent) in one exchange, the sum of the blocks' sizes."""
         return sum(len(block.vertices) for block in self.blocks)
 
     @property
@@ -144,8 +149,8 @@ def make_plan(
     """Cut ``boundary`` into blocks that fit ``memory_bytes`` and order the uploads of each.
 
     Raises:
-        OfframpError: memory for fewer than two vertices of ``chunks`` aggregators, more blocks than Block_ids,
-            vertex ids beyond 32 bits, an unknown order.
+        OfframpError: memory for fewer than two vertices of ``chunks`` aggregators, more blocks than there are
+            Block_ids, vertex ids beyond 32 bits, an unknown order.
     """
     if not 1 <= chunks <= MAX_CHUNKS:
         raise OfframpError(f"chunks {chunks}: expected 1 to {MAX_CHUNKS}")
@@ -154,8 +159,8 @@ def make_plan(
     if limit < 2:
         least = 2 * chunks * AGGREGATOR_BYTES
         raise OfframpError(
-            f"memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs one for each of "
-            f"{chunks} chunks at both ends, expected at least {least} B"
+            f"memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs "
+            f"{chunks} at each end, expected at least {least} B"
         )
     if boundary.B and int(boundary.vertices[-1]) >= 0xFFFFFFFF:
         raise OfframpError("vertices: expected ids below 2**32 - 1, the header's reserved value")
@@ -164,7 +169,7 @@ def make_plan(
     blocks = plan_blocks(boundary.cut_edges, limit, seed)
     if not 0 <= first_block_id <= MAX_BLOCKS - len(blocks):
         raise OfframpError(
-            f"blocks: {len(blocks)} from id {first_block_id} do not fit 16-bit Block_ids; give the switch more memory"
+            f"blocks: {len(blocks)} from id {first_block_id} exceed 16-bit Block_ids; more memory makes fewer"
         )
     plans = []
     for block_id, block in enumerate(blocks, first_block_id):

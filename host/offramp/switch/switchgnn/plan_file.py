@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from offramp.archive import Archive, open_archive
+from offramp.archive import open_archive
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switch.switchgnn.plan import MAX_BLOCKS, MAX_CHUNKS, MAX_NEED, BlockPlan, Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SCALARS = ("workers", "chunks", "aggregators", "R", "B", "C", "first_block_id")
 _PER_VERTEX = ("vertices", "owner", "need", "order")
@@ -41,7 +43,7 @@ def load_plan(path: Path) -> Plan:
     """Read a plan and check that a switch can run it.
 
     Raises:
-        OfframpError: a missing or malformed field, a block that exceeds the memory or is no graph of cut edges.
+        OfframpError: a missing or malformed field, a block that exceeds the memory or holds other than cut edges.
     """
     with open_archive(path) as archive:
         header = {name: archive.scalar(name) for name in _SCALARS}
@@ -77,21 +79,27 @@ def _wrong(path: Path, field: str, expected: str) -> OfframpError:
 
 
 def _check_header(path: Path, header: dict[str, int], sizes: IntArray, level: IntArray) -> None:
-    for name, least, most in (("workers", 1, 1 << 31), ("chunks", 1, MAX_CHUNKS), ("aggregators", 0, 1 << 40)):
+    for name, least, most in (
+        ("workers", 1, 1 << 31),
+        ("chunks", 1, MAX_CHUNKS),
+        ("aggregators", 0, 1 << 40),
+    ):
         if not least <= header[name] <= most:
             raise _wrong(path, name, f"{least} to {most}, got {header[name]}")
     if not 0 <= header["first_block_id"] <= MAX_BLOCKS - len(sizes):
-        raise _wrong(path, "first_block_id", f"0 to {MAX_BLOCKS - len(sizes)}, got {header['first_block_id']}")
+        raise _wrong(
+            path, "first_block_id", f"0 to {MAX_BLOCKS - len(sizes)}, got {header['first_block_id']}"
+        )
     limit = header["aggregators"] // header["chunks"]
     if len(sizes) and (sizes.min() < 2 or sizes.max() > limit):
-        raise _wrong(path, "sizes", f"blocks of 2 to {limit} vertices, as {header['aggregators']} aggregators hold")
+        raise _wrong(
+            path, "sizes", f"blocks of 2 to {limit} vertices, as {header['aggregators']} aggregators hold"
+        )
     if len(level) != len(sizes) or (len(level) and level.min() < 0):
         raise _wrong(path, "level", f"{len(sizes)} entries of at least 0, one a block")
 
 
-def _check_vertices(
-    path: Path, header: dict[str, int], sizes: IntArray, arrays: dict[str, IntArray]
-) -> None:
+def _check_vertices(path: Path, header: dict[str, int], sizes: IntArray, arrays: dict[str, IntArray]) -> None:
     total = int(sizes.sum())
     for name in _PER_VERTEX:
         if len(arrays[name]) != total:

@@ -1,0 +1,1 @@
+"""Slot-level models of SwitchGNN for graphs that packets cannot reach."""

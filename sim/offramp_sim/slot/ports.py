@@ -1,0 +1,187 @@
+"""An exchange at slot level with a link for each worker: queues, barriers, recirculation (section 11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
+    from offramp.switch.switchgnn.plan import BlockPlan, Plan
+
+WIRE_BYTES = 202
+"""A DATA or RESULT packet with preamble, FCS and inter-frame gap; a slot is its time on a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """A star of equal links.
+
+    Attributes:
+        link_bps: rate of each link.
+        delay_s: propagation delay of each link.
+        passes_pps: pipeline passes a second; None makes recirculation free, as the paper's simulator does.
+    """
+
+    link_bps: float = 100e9
+    delay_s: float = 2e-6
+    passes_pps: float | None = None
+
+    @property
+    def slot_s(self) -> float:
+        """Seconds in a slot."""
+        return WIRE_BYTES * 8 / self.link_bps
+
+    @property
+    def delay_slots(self) -> int:
+        """Propagation delay in whole slots."""
+        return round(self.delay_s / self.slot_s)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTrace:
+    """One block; times in slots since every worker got GO.
+
+    Attributes:
+        slots: until GO of the next block has arrived.
+        queue: ``(T, workers)`` results waiting at each output port after each slot.
+        open: ``(T,)`` aggregators that hold a partial sum after each slot.
+    """
+
+    slots: int
+    queue: npt.NDArray[np.int32]
+    open: IntArray
+
+    @property
+    def peak_queue(self) -> int:
+        """Most results waiting at all ports together."""
+        return int(self.queue.sum(axis=1).max(initial=0))
+
+    @property
+    def peak_port_queue(self) -> int:
+        """Most results waiting at one port."""
+        return int(self.queue.max(initial=0))
+
+    @property
+    def peak_open(self) -> int:
+        """Most aggregators open at once."""
+        return int(self.open.max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class ExchangeTrace:
+    """All blocks of an exchange, one after another."""
+
+    fabric: Fabric
+    blocks: list[BlockTrace]
+
+    @property
+    def slots(self) -> int:
+        """Slots of the whole exchange, barriers included."""
+        return sum(block.slots for block in self.blocks)
+
+    @property
+    def seconds(self) -> float:
+        """Time of the whole exchange."""
+        return self.slots * self.fabric.slot_s
+
+    @property
+    def barrier_slots(self) -> int:
+        """Slots in which the switch stands empty between blocks: four propagation delays each."""
+        return 4 * self.fabric.delay_slots * len(self.blocks)
+
+    @property
+    def peak_queue(self) -> int:
+        """Most results waiting at all ports together."""
+        return max((block.peak_queue for block in self.blocks), default=0)
+
+    @property
+    def peak_open(self) -> int:
+        """Most aggregators open at once."""
+        return max((block.peak_open for block in self.blocks), default=0)
+
+
+def exchange_trace(plan: Plan, fabric: Fabric | None = None) -> ExchangeTrace:
+    """Run ``plan`` without loss and with infinite buffers."""
+    fabric = fabric or Fabric()
+    return ExchangeTrace(
+        fabric, [block_trace(block, plan.workers, plan.chunks, fabric) for block in plan.blocks]
+    )
+
+
+def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> BlockTrace:
+    """One block: each worker sends a packet a slot, each port delivers one a slot.
+
+    Raises:
+        OfframpError: a rate of passes that is not above 0.
+    """
+    arrived = _arrivals(block, chunks) + fabric.delay_slots
+    if fabric.passes_pps is None:
+        added = arrived[block.neighbours]
+    elif fabric.passes_pps > 0:
+        added = _served(block, arrived, fabric.passes_pps * fabric.slot_s)
+    else:
+        raise OfframpError(f"passes_pps {fabric.passes_pps}: expected a rate above 0")
+    done = np.maximum.reduceat(added, block.indptr[:-1])
+    first = np.minimum.reduceat(added, block.indptr[:-1])
+    port = np.repeat(block.owner, chunks)
+    left = _departures(done.ravel(), port)
+    last = int(left.max()) + 1
+    waiting = _histogram(done.ravel(), port, last, workers) - _histogram(left, port, last, workers)
+    opened = np.bincount(first.ravel(), minlength=last) - np.bincount(done.ravel(), minlength=last)
+    slots = last + 3 * fabric.delay_slots  # RESULT down, DONE up, GO down
+    return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened))
+
+
+def _arrivals(block: BlockPlan, chunks: int) -> IntArray:
+    """``(k, chunks)`` slot in which each packet leaves its worker, vertex by vertex in upload order."""
+    owner = block.owner[block.order]
+    by_worker = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[by_worker], owner[by_worker])
+    position = np.empty(len(owner), np.int64)
+    position[block.order[by_worker]] = np.arange(len(owner)) - starts
+    return position[:, np.newaxis] * chunks + np.arange(chunks)
+
+
+def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
+    """``(2e, chunks)`` slot in which each contribution is added, ``passes`` in a slot, uploads in FIFO order.
+
+    Row ``i`` belongs to the pair that ``block.neighbours[i]`` and its row name: the former's upload reaches
+    the latter's aggregator.
+    """
+    packets = arrived.ravel()
+    fan_out = np.repeat(block.need, arrived.shape[1])
+    fifo = np.argsort(packets, kind="stable")
+    busy = np.cumsum(fan_out[fifo]) / passes
+    before = np.concatenate([[0.0], busy[:-1]])
+    start = np.empty(len(packets))
+    start[fifo] = before + np.maximum.accumulate(packets[fifo] - before)
+    # Hops go through the destinations in ascending order, so a destination's hop is the number of the
+    # source's neighbours before it: transposing the symmetric CSR numbers them.
+    rows = np.repeat(np.arange(len(block.need)), block.need)
+    by_source = np.argsort(block.neighbours, kind="stable")
+    hop = np.empty(len(rows), np.int64)
+    hop[by_source] = np.arange(len(rows)) - block.indptr[block.neighbours[by_source]]
+    begun = start.reshape(arrived.shape)[block.neighbours]
+    return np.floor(begun + hop[:, np.newaxis] / passes).astype(np.int64)
+
+
+def _departures(done: IntArray, port: npt.NDArray[np.int32]) -> IntArray:
+    """Slot in which each result leaves its port: FIFO, one a slot, at the earliest when it is done."""
+    fifo = np.lexsort((done, port))
+    ports = port[fifo]
+    place = np.arange(len(fifo)) - np.searchsorted(ports, ports)
+    # One running maximum over all ports: the shift keeps each port's values above those of the one before.
+    shift = ports.astype(np.int64) * (int(done.max()) + len(done) + 1)
+    left = np.empty(len(done), np.int64)
+    left[fifo] = np.maximum.accumulate(done[fifo] - place + shift) - shift + place
+    return left
+
+
+def _histogram(slots: IntArray, port: npt.NDArray[np.int32], length: int, workers: int) -> IntArray:
+    return np.bincount(slots * workers + port, minlength=length * workers).reshape(length, workers)

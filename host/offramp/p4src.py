@@ -1,16 +1,19 @@
-"""Where the P4 sources are: inside the installed package, or at the top of a checkout."""
+"""Where the P4 sources are, and one of them as a text of its own for a P4Runtime device configuration."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from offramp.errors import OfframpError
 
 _PACKAGE = Path(__file__).resolve().parent
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)".*$', re.MULTILINE)
 
 
 def p4_root() -> Path:
-    """The folder of the P4 sources.
+    """The folder of the P4 sources: inside the installed package, or at the top of a checkout.
 
     Raises:
         OfframpError: the installation lacks them.
@@ -31,3 +34,23 @@ def p4_source(name: str) -> Path:
     if not path.is_file():
         raise OfframpError(f"P4 source {name}: no such file in {p4_root()}")
     return path
+
+
+def p4_text(name: str, defines: Mapping[str, int | str] | None = None) -> str:
+    """A source with its own includes in place and macros defined ahead; system includes stay as they are.
+
+    Raises:
+        OfframpError: there is no such source, or it includes one that is missing.
+    """
+    head = "".join(f"#define {macro} {value}\n" for macro, value in (defines or {}).items())
+    return head + _inlined(p4_source(name))
+
+
+def _inlined(path: Path) -> str:
+    def replace(found: re.Match[str]) -> str:
+        target = (path.parent / found[1]).resolve()
+        if not target.is_file():
+            raise OfframpError(f"P4 source {path.name}: includes {found[1]}, which is missing")
+        return _inlined(target)
+
+    return _INCLUDE.sub(replace, path.read_text(encoding="utf-8"))

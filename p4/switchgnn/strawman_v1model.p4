@@ -47,7 +47,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 meta.again = 1;
             } else {
                 round.apply(hdr, meta);
-                if (hdr.switchgnn.is_ack == 1 && hdr.switchgnn.is_fetch == 1) {
+                if (hdr.switchgnn.is_ack == 1 && hdr.switchgnn.is_fetch == 1 && hdr.switchgnn.resend == 0) {
                     barrier.apply(hdr, meta);
                 } else if (hdr.payload.isValid()) {
                     if (hdr.switchgnn.round != meta.now) {

@@ -50,7 +50,7 @@ def ipv4_frame_prefix(
     dst_mac: int, src_mac: int, src_ip: int, dst_ip: int, protocol: int, payload_bytes: int
 ) -> Bytes:
     """Ethernet and IPv4 headers in front of ``payload_bytes`` bytes, ``(34,)`` uint8, checksum filled in."""
-    ethernet = ETHERNET.pack({"dst_addr": dst_mac, "src_addr": src_mac, "ether_type": ETHER_TYPE_IPV4}, 1)[0]
+    ethernet = {"dst_addr": dst_mac, "src_addr": src_mac, "ether_type": ETHER_TYPE_IPV4}
     fields = {
         "version": 4,
         "ihl": 5,
@@ -60,5 +60,6 @@ def ipv4_frame_prefix(
         "src_addr": src_ip,
         "dst_addr": dst_ip,
     }
-    checksum = ipv4_checksum(IPV4.pack(fields, 1).tobytes())
-    return np.concatenate([ethernet, IPV4.pack({**fields, "header_checksum": checksum}, 1)[0]])
+    checksum = ipv4_checksum(IPV4.encode(fields))
+    headers = ETHERNET.encode(ethernet) + IPV4.encode({**fields, "header_checksum": checksum})
+    return np.frombuffer(headers, np.uint8)

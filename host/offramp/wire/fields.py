@@ -86,9 +86,7 @@ class HeaderFormat:
         """
         out = np.zeros((n, self.size), np.uint8)
         for name, value in values.items():
-            field = self.by_name.get(name)
-            if field is None:
-                raise OfframpError(f"header {self.name}: no field {name}")
+            field = self._field(name)
             numbers = np.asarray(value)
             if numbers.size and (numbers.min() < 0 or int(numbers.max()) > field.mask):
                 raise OfframpError(f"header {self.name}: field {name}: expected 0 to {field.mask}")
@@ -109,6 +107,20 @@ class HeaderFormat:
         value &= np.uint64(field.mask)
         return value
 
+    def encode(self, values: Mapping[str, int]) -> bytes:
+        """One header; absent fields are 0.
+
+        Raises:
+            OfframpError: an unknown field, or a value that its field cannot hold.
+        """
+        number = 0
+        for name, value in values.items():
+            field = self._field(name)
+            if not 0 <= value <= field.mask:
+                raise OfframpError(f"header {self.name}: field {name}: expected 0 to {field.mask}")
+            number |= value << (8 * self.size - field.offset - field.width)
+        return number.to_bytes(self.size, "big")
+
     def decode(self, data: bytes) -> dict[str, int]:
         """All fields of one header.
 
@@ -117,5 +129,11 @@ class HeaderFormat:
         """
         if len(data) < self.size:
             raise OfframpError(f"header {self.name}: expected {self.size} bytes, got {len(data)}")
-        row = np.frombuffer(data[: self.size], np.uint8).reshape(1, -1)
-        return {field.name: int(self.unpack(row, field.name)[0]) for field in self.fields}
+        number, bits = int.from_bytes(data[: self.size], "big"), 8 * self.size
+        return {f.name: number >> (bits - f.offset - f.width) & f.mask for f in self.fields}
+
+    def _field(self, name: str) -> Field:
+        field = self.by_name.get(name)
+        if field is None:
+            raise OfframpError(f"header {self.name}: no field {name}")
+        return field

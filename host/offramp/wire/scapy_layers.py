@@ -18,7 +18,8 @@ def scapy_fields(header: HeaderFormat) -> list[Any]:
 
 
 def _payload_fields() -> list[Any]:
-    return [FieldListField("lanes", [0] * LANES, SignedIntField("", 0), count_from=lambda _: LANES)]
+    zeros: Any = [0] * LANES
+    return [FieldListField("lanes", zeros, SignedIntField("", 0), count_from=lambda _: LANES)]
 
 
 class SwitchGNN(Packet):

@@ -1,0 +1,37 @@
+"""Entries of ``hosts`` and the multicast group of GO (specification section 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from offramp.switch.switchgnn.rows import Rows
+
+TABLE = "Ingress.barrier.hosts"
+HOST = "Ingress.barrier.host"
+DONE = "Ingress.barrier.done"
+
+GROUP = 1
+"""Multicast group of all workers."""
+
+
+def host_rows(ports: Sequence[int]) -> Rows:
+    """One entry for each worker."""
+    workers = np.arange(len(ports))
+    return Rows(
+        TABLE,
+        HOST,
+        {"host_id": workers},
+        {
+            "host_index": workers,
+            "port": np.asarray(ports, np.int64),
+            "job_members": np.full(len(ports), len(ports)),
+            "job_group": np.full(len(ports), GROUP),
+        },
+    )
+
+
+def group_replicas(ports: Sequence[int]) -> list[tuple[int, int]]:
+    """``(port, instance)`` replicas of the group."""
+    return [(port, instance) for instance, port in enumerate(ports, 1)]

@@ -1,0 +1,237 @@
+"""The host side of the protocol for one worker, without any transport (specification section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.switch.switchgnn.local_block import boundary_of, local_block
+from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.reception import Reception
+from offramp.switch.switchgnn.stats import Link, WorkerStats
+from offramp.wire.batch import PacketBatch
+from offramp.wire.switchgnn import (
+    LANES,
+    NO_ID,
+    Kind,
+    Parsed,
+    build_frames,
+    is_newer,
+    next_round,
+    parse_frames,
+)
+
+_SHOWN = 5  # missing vertices that an error names
+
+
+class Endpoint:
+    """One worker: give it what arrived, send what it has to send.
+
+    Rounds are numbered from 0, the start barrier, in which nothing but DONE is sent; each later round is one
+    block. GO of a round that ends an exchange is awaited by the next exchange, not by this one.
+
+    Args:
+        index: this worker.
+        plans: those that the switch has, in the same order for every worker.
+    """
+
+    def __init__(self, index: int, plans: Sequence[Plan]) -> None:
+        self.index = index
+        self.plans = list(plans)
+        self.boundaries = [boundary_of(list(plan.blocks), index) for plan in plans]
+        self.stats = WorkerStats(Link(), Link())
+        self.round = 0
+        self.waiting = False
+        """DONE was sent for this round, GO has not come."""
+        self.progress = 0
+        """Grows with every packet that told something new."""
+        self._blocks = [
+            [local_block(block, index, boundary) for block in plan.blocks]
+            for plan, boundary in zip(plans, self.boundaries, strict=True)
+        ]
+        self._block_id = 0
+        self._plan = 0
+        self._todo: list[int] = []  # blocks of the running exchange that have not begun
+        self._lanes = np.zeros((0, 0, LANES), np.int32)
+        self._sums = np.zeros((0, 0), np.int64)
+        self._reception: Reception | None = None
+        self._early: list[Parsed] = []  # packets of this round that came before its block began here
+        self._control = PacketBatch.empty()
+        self._uploads = PacketBatch.empty()
+
+    # --- what a driver does --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Join the start barrier."""
+        self._finish_round()
+
+    def begin(self, plan_index: int, values: npt.NDArray[np.int32]) -> None:
+        """Start an exchange of ``values``, ``(n, F)`` rows of ``boundaries[plan_index]``.
+
+        Raises:
+            OfframpError: no such plan, an array of another shape or type, an exchange that is still running.
+        """
+        if not self.finished:
+            raise OfframpError(f"worker {self.index}: an exchange is still running")
+        if not 0 <= plan_index < len(self.plans):
+            raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self.plans) - 1}")
+        chunks, n = self.plans[plan_index].chunks, len(self.boundaries[plan_index])
+        if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= chunks * LANES:
+            raise OfframpError(
+                f"worker {self.index}: values: expected {n} rows of at most {chunks * LANES} features, "
+                f"got shape {values.shape}"
+            )
+        if values.dtype != np.int32:
+            raise OfframpError(f"worker {self.index}: values: expected int32, got {values.dtype}")
+        padded = np.zeros((n, chunks * LANES), np.int32)
+        padded[:, : values.shape[1]] = values
+        self._lanes = padded.reshape(n, chunks, LANES)
+        self._sums = np.zeros((n, values.shape[1]), np.int64)
+        self._plan = plan_index
+        self._todo = list(range(len(self._blocks[plan_index])))
+        if not self.waiting:
+            self._next_block()
+
+    @property
+    def finished(self) -> bool:
+        """Whether every block of the exchange is complete."""
+        return not self._todo and self._reception is None
+
+    @property
+    def sums(self) -> npt.NDArray[np.int64]:
+        """``(n, F)`` sums over the remote neighbours of each boundary vertex, once finished."""
+        return self._sums
+
+    def outgoing(self, limit: int) -> PacketBatch:
+        """Up to ``limit`` frames to send now, in order; empty if there is nothing to send."""
+        if len(self._uploads):
+            batch, self._uploads = (
+                self._uploads.select(slice(limit)),
+                self._uploads.select(slice(limit, None)),
+            )
+        else:
+            batch, self._control = self._control, PacketBatch.empty()
+        self.stats.up.count(batch)
+        return batch
+
+    def incoming(self, batch: PacketBatch) -> None:
+        """Take what arrived; nothing that may be in it is an error."""
+        self.stats.down.count(batch)
+        packets = parse_frames(batch)
+        self.stats.foreign += packets.foreign
+        self.stats.truncated += packets.truncated
+        from_switch = packets.kind == Kind.DONE
+        with_payload = packets.kind == Kind.DATA
+        self.stats.foreign += int((~(from_switch | with_payload)).sum())
+        if from_switch.any():
+            self._take_go(packets.select(from_switch))
+        if with_payload.any():
+            self._take_data(packets.select(with_payload))
+
+    def repeat_done(self) -> None:
+        """Say DONE again while GO does not come; a repeat changes nothing at the switch."""
+        if self.waiting and not len(self._control):
+            self._queue_done()
+
+    def state(self) -> str:
+        """What this worker waits for, for an error message."""
+        if self._reception is not None:
+            missing = self._reception.missing_vertices()
+            some = ", ".join(map(str, missing[:_SHOWN].tolist())) + (", …" if len(missing) > _SHOWN else "")
+            return (
+                f"block {self._block_id}, round {self.round}: {len(missing)} of "
+                f"{len(self._reception.sums)} results are missing (of vertices {some})"
+            )
+        if self.round == 0:
+            return "round 0: no GO, so not every worker has joined"
+        return (
+            f"block {self._block_id}, round {self.round}: no GO, so not every worker has finished the round"
+        )
+
+    # --- rounds --------------------------------------------------------------------------------------------
+
+    def _take_go(self, packets: Parsed) -> None:
+        rounds = packets.field("round")[packets.field("src_id") == NO_ID]
+        self.stats.foreign += len(packets) - len(rounds)
+        news = np.unique(rounds[is_newer(rounds, self.round)]) if self.waiting else rounds[:0]
+        if len(news):
+            self._enter(int(news[0]))
+        self.stats.duplicates += len(rounds) - min(len(news), 1)
+
+    def _take_data(self, packets: Parsed) -> None:
+        rounds = packets.field("round")
+        # No sum of a round can leave the switch before GO did: it may only have been overtaken.
+        if self.waiting and bool((rounds == next_round(self.round)).any()):
+            self._enter(next_round(self.round))
+        current = (rounds == self.round) & (not self.waiting)
+        self.stats.stale += int((~current).sum())
+        if not current.any():
+            return
+        packets = packets.select(current)
+        if self._reception is None:
+            self._early.append(packets)
+        else:
+            self._collect(self._reception, packets)
+
+    def _enter(self, round_: int) -> None:
+        self.round = round_
+        self.waiting = False
+        self.progress += 1
+        self._control = PacketBatch.empty()
+        if self._todo:
+            self._next_block()
+
+    def _next_block(self) -> None:
+        if not self._todo:
+            return
+        plan = self.plans[self._plan]
+        block = self._blocks[self._plan][self._todo.pop(0)]
+        self._block_id = block.block_id
+        reception = self._reception = Reception(block, plan.chunks, self.stats)
+        n = len(block.order) * plan.chunks
+        fields: dict[str, npt.ArrayLike] = {
+            "src_id": np.repeat(block.vertices[block.order], plan.chunks),
+            "dst_id": NO_ID,
+            "block_id": block.block_id,
+            "count": np.repeat(block.need[block.order], plan.chunks),
+            "chunk_id": np.tile(np.arange(plan.chunks), len(block.order)),
+            "round": self.round,
+        }
+        lanes = self._lanes[block.rows[block.order]].reshape(n, LANES)
+        self._uploads = build_frames(self.index, fields, n, lanes)
+        early, self._early = self._early, []
+        for packets in early:
+            self._collect(reception, packets)
+        if not early:
+            self._check_complete(reception)
+
+    def _collect(self, reception: Reception, packets: Parsed) -> None:
+        self.progress += reception.accept(packets)
+        self._check_complete(reception)
+
+    def _check_complete(self, reception: Reception) -> None:
+        # The sums may be complete before the last upload has left: other workers still need it.
+        if not reception.complete or self._reception is None:
+            return
+        self._sums[reception.block.rows] += reception.sums[:, : self._sums.shape[1]]
+        self._reception = None
+        self.stats.rounds += 1
+        self._finish_round()
+
+    def _finish_round(self) -> None:
+        self.waiting = True
+        self._early = []
+        self._queue_done()
+
+    def _queue_done(self) -> None:
+        fields = {
+            "src_id": self.index,
+            "block_id": self._block_id,
+            "is_ack": 1,
+            "is_fetch": 1,
+            "round": self.round,
+        }
+        self._control = build_frames(self.index, fields, 1)

@@ -1,0 +1,32 @@
+"""Entries of ``slots``: where the duplicate guard remembers a vertex's last upload (section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.rows import Rows
+
+TABLE = "Ingress.guard.slots"
+SLOT = "Ingress.guard.slot"
+SEEN = "Ingress.guard.seen"
+UPLOADS = "Ingress.guard.uploads"
+
+
+def slot_rows(plans: Sequence[Plan]) -> Rows:
+    """One entry for each vertex of each block: its first chunk's slot and its number of chunks."""
+    parts = [
+        (
+            np.full(len(block.vertices), block.block_id),
+            block.vertices,
+            np.arange(len(block.vertices)) * plan.chunks,
+            np.full(len(block.vertices), plan.chunks),
+        )
+        for plan in plans
+        for block in plan.blocks
+    ]
+    columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int64)]] * 4
+    block_id, src_id, base, chunks = (np.concatenate(column).astype(np.int64) for column in columns)
+    return Rows(TABLE, SLOT, {"block_id": block_id, "src_id": src_id}, {"base": base, "chunks": chunks})

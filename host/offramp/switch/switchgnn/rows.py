@@ -1,0 +1,46 @@
+"""Table entries as arrays: what the control plane computes before any switch is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Entries of one table that share an action.
+
+    Attributes:
+        table: control-plane name.
+        action: control-plane name.
+        keys: ``(n,)`` values of each exact key, by name, in the table's order.
+        params: ``(n,)`` values of each action parameter, by name, in the action's order.
+    """
+
+    table: str
+    action: str
+    keys: dict[str, IntArray]
+    params: dict[str, IntArray]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.keys.values())))
+
+    def entries(self) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        """Each entry's keys and parameters."""
+        keys = zip(*(column.tolist() for column in self.keys.values()), strict=True)
+        params = zip(*(column.tolist() for column in self.params.values()), strict=True)
+        for key, param in zip(keys, params, strict=True):
+            yield dict(zip(self.keys, key, strict=True)), dict(zip(self.params, param, strict=True))
+
+
+def require_room(what: str, needed: int, offered: int) -> None:
+    """Refuse a plan that the switch program has no room for.
+
+    Raises:
+        OfframpError: ``needed`` exceeds ``offered``.
+    """
+    if needed > offered:
+        raise OfframpError(f"{what}: the plan needs {needed}, the switch program has {offered}")

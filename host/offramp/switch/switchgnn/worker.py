@@ -1,0 +1,105 @@
+"""One worker of SwitchGNN on a real link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray
+from offramp.switch.switchgnn.endpoint import Endpoint
+from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.stats import WorkerStats
+from offramp.transport.base import FrameIO
+
+_REPEAT_DONE_S = 0.2  # a lost DONE or GO costs this much, a repeated DONE nothing
+
+
+class Worker:
+    """Exchanges boundary features of one worker through the switch.
+
+    Args:
+        index: this worker.
+        plans: those that the switch has, in the same order for every worker.
+        io: link to the worker's switch port.
+        timeout_s: how long nothing new may arrive before an exchange fails.
+        window: frames sent before the link is read again.
+        gap_s: pause after each window while more is to send, for a switch that drops what it cannot hold.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        plans: Sequence[Plan],
+        io: FrameIO,
+        timeout_s: float = 10.0,
+        *,
+        window: int = 256,
+        gap_s: float = 0.0,
+    ) -> None:
+        self.endpoint = Endpoint(index, plans)
+        self._io = io
+        self._timeout_s = timeout_s
+        self._window = window
+        self._gap_s = gap_s
+
+    @property
+    def stats(self) -> WorkerStats:
+        """What was sent, received and refused so far."""
+        return self.endpoint.stats
+
+    def boundary(self, plan_index: int) -> IntArray:
+        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""
+        return self.endpoint.boundaries[plan_index]
+
+    def start(self) -> None:
+        """Wait until all workers are ready.
+
+        Raises:
+            OfframpError: they were not within the time-out, or the link is gone.
+        """
+        self.endpoint.start()
+        self._run(lambda: not self.endpoint.waiting)
+
+    def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Sum the features of the remote neighbours of each boundary vertex, over all blocks of a plan.
+
+        Args:
+            plan_index: position in ``plans``.
+            values: ``(n, F)`` int32 rows of :meth:`boundary`.
+
+        Returns:
+            ``(n, F)`` int64 sums.
+
+        Raises:
+            OfframpError: values that do not fit the plan; nothing new within the time-out, naming the worker,
+                block, round and missing vertices; a link that is gone.
+        """
+        self.endpoint.begin(plan_index, values)
+        self._run(lambda: self.endpoint.finished)
+        return self.endpoint.sums
+
+    def _run(self, done: Callable[[], bool]) -> None:
+        endpoint = self.endpoint
+        progress, since = endpoint.progress, time.monotonic()
+        while True:
+            while len(batch := endpoint.outgoing(self._window)):
+                self._io.send(batch)
+                endpoint.incoming(self._io.receive(self._gap_s))
+            if done():
+                return
+            endpoint.incoming(self._io.receive(min(_REPEAT_DONE_S, self._timeout_s)))
+            now = time.monotonic()
+            if endpoint.progress != progress:
+                progress, since = endpoint.progress, now
+            elif now - since > self._timeout_s:
+                raise OfframpError(
+                    f"worker {endpoint.index}: nothing new for {self._timeout_s:g} s in {endpoint.state()}; "
+                    "check that every worker runs, that its link is on the port in the plan, "
+                    "and that no packets are lost"
+                )
+            elif now - since > _REPEAT_DONE_S:
+                endpoint.repeat_done()

@@ -1,0 +1,49 @@
+"""Writes a job straight into an embedded switch, without P4Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offramp.switch.switchgnn import barrier, guard, telemetry
+from offramp.switch.switchgnn.control import (
+    LIMIT,
+    NEXT_PASS_SESSION,
+    POOL,
+    RECIRCULATION_PORT,
+    rows_for,
+)
+from offramp.switch.switchgnn.plan import Plan
+from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
+from offramp_sim.p4.switch import Switch
+
+
+def load(switch: Switch, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None) -> None:
+    """As ``SwitchGnnControl.load``.
+
+    Raises:
+        OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
+    """
+    for rows in rows_for(plans, ports):
+        table = switch.tables[rows.table]
+        for keys, params in rows.entries():
+            action = ActionData(rows.action, tuple(params.values()))
+            table.insert(TableEntry(tuple(Exact(value) for value in keys.values()), action))
+    if capacity is not None:
+        switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
+    replicas = tuple(Replica(port, instance) for port, instance in barrier.group_replicas(ports))
+    switch.pre.multicast[barrier.GROUP] = replicas
+    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(RECIRCULATION_PORT, 0),))
+
+
+def counters(switch: Switch) -> dict[str, int]:
+    """As ``SwitchGnnControl.counters``."""
+    return telemetry.totals(
+        dict(enumerate(switch.counters[telemetry.OUTCOMES].packets)),
+        switch.counters[guard.UPLOADS].packets[0],
+        switch.counters[telemetry.RECIRCULATIONS].packets[0],
+    )
+
+
+def occupancy(switch: Switch) -> tuple[int, int]:
+    """Aggregators open now and at most."""
+    return switch.registers[telemetry.OPEN].read(0), switch.registers[telemetry.PEAK].read(0)

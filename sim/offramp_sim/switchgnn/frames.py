@@ -1,0 +1,62 @@
+"""One SwitchGNN frame at a time, for the reference model: plain bytes, nothing vectorised."""
+
+from __future__ import annotations
+
+from offramp.switch.switchgnn.telemetry import Outcome
+from offramp.wire.ethernet import (
+    BROADCAST_IP,
+    BROADCAST_MAC,
+    ETHER_TYPE_IPV4,
+    ETHERNET,
+    IPV4,
+    ipv4_checksum,
+)
+from offramp.wire.switchgnn import (
+    DATA_FRAME_BYTES,
+    IP_PROTOCOL,
+    PREFIX_BYTES,
+    SHORT_FRAME_BYTES,
+    SWITCH_IP,
+    SWITCH_MAC,
+    SWITCHGNN,
+)
+
+Header = dict[str, int]
+
+
+def classify(frame: bytes) -> Header | Outcome:
+    """The SwitchGNN header of a whole packet, or why the switch drops the frame."""
+    if len(frame) < ETHERNET.size:
+        return Outcome.MALFORMED
+    if ETHERNET.decode(frame)["ether_type"] != ETHER_TYPE_IPV4:
+        return Outcome.FOREIGN
+    if len(frame) < PREFIX_BYTES:
+        return Outcome.MALFORMED
+    ip = IPV4.decode(frame[ETHERNET.size :])
+    if (ip["version"], ip["ihl"], ip["frag_offset"], ip["protocol"]) != (4, 5, 0, IP_PROTOCOL):
+        return Outcome.FOREIGN
+    if len(frame) < SHORT_FRAME_BYTES:
+        return Outcome.MALFORMED
+    header = SWITCHGNN.decode(frame[PREFIX_BYTES:])
+    if has_payload(header) and len(frame) < DATA_FRAME_BYTES:
+        return Outcome.MALFORMED
+    return header
+
+
+def has_payload(header: Header) -> bool:
+    """Whether 128 bytes follow the header."""
+    return not (header["is_ack"] or header["is_fetch"] or header["resend"])
+
+
+def is_done(header: Header) -> bool:
+    """Whether a host sent this to end its round."""
+    return bool(header["is_ack"] and header["is_fetch"] and not header["resend"])
+
+
+def reply(frame: bytes, header: Header, rest: bytes) -> bytes:
+    """``frame`` from the switch to whoever is on the port, with another header and what follows it."""
+    ip = IPV4.decode(frame[ETHERNET.size :])
+    ip.update(src_addr=SWITCH_IP, dst_addr=BROADCAST_IP, header_checksum=0)
+    ip["header_checksum"] = ipv4_checksum(IPV4.encode(ip))
+    ethernet = {"dst_addr": BROADCAST_MAC, "src_addr": SWITCH_MAC, "ether_type": ETHER_TYPE_IPV4}
+    return ETHERNET.encode(ethernet) + IPV4.encode(ip) + SWITCHGNN.encode(header) + rest

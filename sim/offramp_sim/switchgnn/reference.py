@@ -1,0 +1,182 @@
+"""The switch of SwitchGNN in plain Python (specification section 5): the oracle for the P4 programs.
+
+It shares the wire format with the host library and nothing with the P4 programs but the specification.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.switch.switchgnn.plan import BlockPlan, Plan
+from offramp.switch.switchgnn.telemetry import Outcome, totals
+from offramp.wire.batch import PacketBatch
+from offramp.wire.switchgnn import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, next_round
+from offramp_sim.switchgnn.frames import Header, classify, has_payload, is_done, reply
+
+Sum = npt.NDArray[np.int32]
+Output = list[tuple[int, bytes]]
+
+
+@dataclass
+class Aggregator:
+    """A sum in the making."""
+
+    round: int
+    left: int
+    lanes: Sum
+
+
+class ReferenceSwitch:
+    """SwitchGNN's data plane; every packet runs to completion before the next.
+
+    Attributes:
+        round: the current round.
+        outcomes: how many passes came to each outcome.
+        occupancy: open aggregators after each packet.
+        open: aggregators with contributions missing.
+        peak: most aggregators that were open at once.
+    """
+
+    def __init__(self, plans: Sequence[Plan], ports: Sequence[int]) -> None:
+        self.round = 0
+        self.outcomes: Counter[int] = Counter()
+        self.uploads = 0
+        self.recirculations = 0
+        self.occupancy: list[int] = []
+        self.open = 0
+        self.peak = 0
+        self._ports = list(ports)
+        self._blocks = {block.block_id: (block, plan.chunks) for plan in plans for block in plan.blocks}
+        self._ranks = {
+            (block.block_id, int(vertex)): rank
+            for block, _ in self._blocks.values()
+            for rank, vertex in enumerate(block.vertices)
+        }
+        self._seen: dict[int, int] = {}
+        self._aggregators: dict[int, Aggregator] = {}
+        self._waits_for = [0] * len(self._ports)
+        self._arrived = 0
+
+    def counters(self) -> dict[str, int]:
+        """As the control plane reads them."""
+        return totals(self.outcomes, self.uploads, self.recirculations)
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """What leaves for what arrives."""
+        return PacketBatch.of(out for _, frame in batch for out in self.process_one(frame))
+
+    def process_one(self, frame: bytes) -> Output:
+        """``(port, frame)`` pairs that leave for one frame."""
+        found = classify(frame)
+        if isinstance(found, Outcome):
+            out = self._drop(found)
+        elif is_done(found):
+            out = self._done(frame, found)
+        elif has_payload(found):
+            out = self._data(frame, found)
+        else:
+            out = self._drop(Outcome.FOREIGN)
+        self.occupancy.append(self.open)
+        return out
+
+    # --- data ----------------------------------------------------------------------------------------------
+
+    def _data(self, frame: bytes, header: Header) -> Output:
+        if header["round"] != self.round:
+            return self._drop(Outcome.STALE)
+        rank = self._ranks.get((header["block_id"], header["src_id"]))
+        if rank is None:
+            return self._drop(Outcome.UNKNOWN)
+        block, chunks = self._blocks[header["block_id"]]
+        if header["chunk_id"] >= chunks:
+            return self._drop(Outcome.MALFORMED)
+        slot = rank * chunks + header["chunk_id"]
+        if self._seen.get(slot, 0) == self.round:
+            return self._drop(Outcome.DUPLICATE)
+        self._seen[slot] = self.round
+        self.uploads += 1
+        neighbours = block.row(rank).tolist()
+        self.recirculations += len(neighbours) - 1
+        return self._multicast(frame, header, block, chunks, neighbours)
+
+    def _multicast(
+        self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]
+    ) -> Output:
+        out: Output = []
+        lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
+        for v in neighbours:
+            need = int(block.need[v])
+            total = self._contribute(v * chunks + header["chunk_id"], need, lanes)
+            if total is not None:
+                result = {**header, "src_id": NO_ID, "dst_id": int(block.vertices[v]), "count": need}
+                rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
+                out.append((self._ports[block.owner[v]], reply(frame, result, rest)))
+        return out
+
+    def _contribute(self, index: int, need: int, lanes: Sum) -> Sum | None:
+        """Add to an aggregator; the sum if that completes it."""
+        if need == 1:
+            self.outcomes[Outcome.DELIVERED] += 1
+            return lanes
+        aggregator = self._aggregators.get(index)
+        if aggregator is None or aggregator.round != self.round:
+            self.open += aggregator is None or aggregator.left == 0
+            self._aggregators[index] = Aggregator(self.round, need - 1, lanes.copy())
+            self.outcomes[Outcome.OPENED] += 1
+            self.peak = max(self.peak, self.open)
+            return None
+        aggregator.left -= 1
+        with np.errstate(over="ignore"):
+            aggregator.lanes += lanes
+        if aggregator.left:
+            self.outcomes[Outcome.ADDED] += 1
+            return None
+        self.outcomes[Outcome.COMPLETED] += 1
+        self.open -= 1
+        return aggregator.lanes
+
+    def _drop(self, outcome: Outcome) -> Output:
+        self.outcomes[outcome] += 1
+        return []
+
+    # --- barrier -------------------------------------------------------------------------------------------
+
+    def _done(self, frame: bytes, header: Header) -> Output:
+        host = header["src_id"]
+        if host >= len(self._ports):
+            return self._drop(Outcome.UNKNOWN)
+        behind = (self.round - header["round"]) & 0xFFFF
+        if behind >= 0x8000:
+            return self._drop(Outcome.STALE)
+        if behind:
+            self.outcomes[Outcome.GO_REPEATED] += 1
+            return [(self._ports[host], self._go(frame, header))]
+        after = next_round(self.round)
+        if self._waits_for[host] == after:
+            return self._drop(Outcome.DONE_REPEATED)
+        self._waits_for[host] = after
+        self._arrived += 1
+        self.outcomes[Outcome.DONE] += 1
+        if self._arrived < len(self._ports):
+            return []
+        self._arrived = 0
+        self.round = after
+        self.recirculations += 1
+        self.outcomes[Outcome.GO] += 1
+        return [(port, self._go(frame, header)) for port in self._ports]
+
+    def _go(self, frame: bytes, header: Header) -> bytes:
+        fields = {
+            **header,
+            "src_id": NO_ID,
+            "dst_id": NO_ID,
+            "block_id": (header["block_id"] + 1) & 0xFFFF,
+            "count": len(self._ports),
+            "round": self.round,
+        }
+        return reply(frame, fields, frame[SHORT_FRAME_BYTES:])

@@ -266,6 +266,17 @@ class Newtype(Nominal):
         return self.base.slots
 
 
+@dataclass(frozen=True)
+class Extern(Type):
+    """An extern type with its type arguments; parameters such as ``packet_in`` have one."""
+
+    name: str
+    args: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(map(str, self.args))}>" if self.args else self.name
+
+
 @dataclass(eq=False)
 class TypeVar(Nominal):
     """A type parameter of a generic declaration."""

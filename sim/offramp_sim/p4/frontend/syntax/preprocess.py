@@ -406,6 +406,7 @@ def flatten(tokens: Sequence[Token]) -> str:
         gap = max(t.pos.column - column, 0 if column == 1 or (before and touches(before, t)) else 1)
         out.append(" " * gap + t.text)
         column += gap + len(t.text)
+        line += t.text.count("\n")  # a string may hold line ends
         before = t
     return "".join(out) + "\n"
 

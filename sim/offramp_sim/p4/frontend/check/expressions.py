@@ -1,0 +1,505 @@
+"""Expressions: types, implicit casts, constant folding (P4-16 specification, section 8)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check import fold
+from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Template
+from offramp_sim.p4.frontend.check.typing import TypeResolver, deep_strip, same
+from offramp_sim.p4.frontend.syntax import ast
+from offramp_sim.p4.source import P4Error, Pos, Unsupported
+from offramp_sim.p4.types import (
+    BOOL, ERROR, INT, STRING, VOID, Bits, Enum, Extern, Header, List, Stack, Structure, Tuple, Type, Union, Varbit,
+    strip,
+)  # fmt: skip
+
+_COMPARISONS = ("<", "<=", ">", ">=")
+_BITWISE = ("&", "|", "^")
+
+
+class Expressions(TypeResolver):
+    """Typed expressions. ``expected`` guides list and struct expressions and widens integer literals."""
+
+    @abstractmethod
+    def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:
+        """A call of any kind."""
+
+    @abstractmethod
+    def table_result(self, node: ast.Dot) -> ir.Expr | None:
+        """``table.apply().hit`` and its like, or None if the base is not the application of a table."""
+
+    # --- entry points --------------------------------------------------------------------------------------
+
+    def expr(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
+        """A typed expression, converted to ``expected`` where the language converts implicitly."""
+        if expected is not None:
+            expected = deep_strip(expected)
+        made = self._expr(node, expected)
+        return made if expected is None else self.coerce(made, expected, node.pos)
+
+    def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
+        """An expression that must be known at compile time."""
+        made = self.expr(node, expected)
+        if not is_constant(made):
+            raise P4Error(node.pos, "this must be known at compile time")
+        return made
+
+    def condition(self, node: ast.Expr) -> ir.Expr:
+        """A boolean."""
+        made = self.expr(node)
+        if made.type != BOOL:
+            raise P4Error(node.pos, f"expected a boolean, found {_describe(made.type)}")
+        return made
+
+    def place(self, node: ast.Expr) -> ir.Expr:
+        """Something that can be written."""
+        made = self.expr(node)
+        root: ir.Expr = made
+        while not isinstance(root, ir.VarRef):
+            if not isinstance(root, ir.Member | ir.Element | ir.StackNext | ir.StackLast | ir.Slice):
+                raise P4Error(node.pos, "this cannot be written to")
+            root = root.base
+        if root.var.direction == "in" or isinstance(root.var.type, Extern):
+            raise P4Error(node.pos, f"'{root.var.name}' is read-only here")
+        return made
+
+    # --- conversion ----------------------------------------------------------------------------------------
+
+    def coerce(self, e: ir.Expr, to: Type, pos: Pos) -> ir.Expr:
+        """Implicit conversion (section 8.11.2).
+
+        Raises:
+            P4Error: there is none.
+        """
+        to = deep_strip(to)
+        if same(e.type, to):
+            return e
+        if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int):
+            if isinstance(to, Bits):
+                return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
+            if isinstance(to, Enum) and to.base is not None:
+                return ir.Const(to.base.wrap(e.value), type=to, pos=e.pos)
+        if isinstance(e.type, Enum) and e.type.base is not None and (same(e.type.base, to) or to == INT):
+            return self.cast(e, to, pos)
+        if isinstance(e.type, Bits) and to == INT and isinstance(e, ir.Const):
+            return ir.Const(e.value, type=INT, pos=e.pos)
+        if isinstance(e, ir.Compose) and isinstance(e.type, Tuple):
+            return self._compose(e.parts, to, pos)
+        if isinstance(e, ir.InvalidHeader) and isinstance(to, Header | Union):
+            return ir.InvalidHeader(type=to, pos=pos)
+        raise P4Error(pos, f"expected {_describe(to)}, found {_describe(e.type)}")
+
+    def _compose(self, parts: list[ir.Expr], to: Type, pos: Pos) -> ir.Expr:
+        if isinstance(to, Structure) and not isinstance(to, Union):
+            wanted = [strip(f.type) for f in to.fields]
+        elif isinstance(to, Tuple):
+            wanted = list(to.types)
+        elif isinstance(to, Stack):
+            wanted = [to.element] * to.size
+            parts = parts + [ir.InvalidHeader(type=to.element, pos=pos)] * (to.size - len(parts))
+        elif isinstance(to, List):
+            wanted = [to.element] * len(parts)
+        else:
+            raise P4Error(pos, f"expected {_describe(to)}, found a list")
+        if len(parts) != len(wanted):
+            raise P4Error(pos, f"{_describe(to)} has {len(wanted)} fields, {len(parts)} values given")
+        return ir.Compose([self.coerce(p, w, p.pos) for p, w in zip(parts, wanted, strict=True)], type=to, pos=pos)
+
+    def cast(self, e: ir.Expr, to: Type, pos: Pos) -> ir.Expr:
+        """Explicit conversion (section 8.11.1)."""
+        to = deep_strip(to)
+        source = e.type
+        if same(source, to):
+            return e
+        if isinstance(e, ir.Compose | ir.InvalidHeader):
+            return self.coerce(e, to, pos)
+        if not _castable(source, to):
+            raise P4Error(pos, f"{_describe(source)} cannot be cast to {_describe(to)}")
+        if isinstance(e, ir.Const) and isinstance(e.value, int):
+            return ir.Const(fold.cast(to, e.value), type=to, pos=pos)
+        if isinstance(to, Enum) and to.base is not None and isinstance(source, Bits) and source != to.base:
+            raise P4Error(pos, f"{source} cannot be cast to {to}, whose base is {to.base}")
+        return ir.Cast(e, type=to, pos=pos)
+
+    def default(self, t: Type, pos: Pos) -> ir.Expr:
+        """The value of ``...`` (section 8.26): zero, false, the first enum member, an invalid header."""
+        t = deep_strip(t)
+        if isinstance(t, Header | Union):
+            return ir.InvalidHeader(type=t, pos=pos)
+        if isinstance(t, Structure):
+            return ir.Compose([self.default(f.type, pos) for f in t.fields], type=t, pos=pos)
+        if isinstance(t, Tuple):
+            return ir.Compose([self.default(x, pos) for x in t.types], type=t, pos=pos)
+        if isinstance(t, Stack):
+            return ir.Compose([self.default(t.element, pos)] * t.size, type=t, pos=pos)
+        if isinstance(t, Varbit) or t in (STRING, VOID):
+            raise P4Error(pos, f"{t} has no default value")
+        return ir.Const(0, type=t, pos=pos)
+
+    # --- one kind after another ----------------------------------------------------------------------------
+
+    def _expr(self, node: ast.Expr, expected: Type | None) -> ir.Expr:  # noqa: C901, PLR0911  a dispatch
+        match node:
+            case ast.IntLit():
+                return _literal(node)
+            case ast.BoolLit():
+                return ir.Const(int(node.value), type=BOOL, pos=node.pos)
+            case ast.StrLit():
+                return ir.Const(node.value, type=STRING, pos=node.pos)
+            case ast.Path():
+                return self._path(node)
+            case ast.Dot():
+                return self._dot(node)
+            case ast.Index():
+                return self._index(node)
+            case ast.SliceOp():
+                return self._slice(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.BinaryOp():
+                return self._binary(node)
+            case ast.Ternary():
+                return self._ternary(node, expected)
+            case ast.CastOp():
+                to = deep_strip(self.type(node.type))
+                return self.cast(self._expr(node.operand, to), to, node.pos)
+            case ast.Call():
+                return self.call(node, expected)
+            case ast.ListExpr():
+                return self._list(node, expected)
+            case ast.StructExpr():
+                return self._struct(node, expected)
+            case ast.Invalid():
+                if expected is not None and not isinstance(expected, Header | Union):
+                    raise P4Error(node.pos, f"expected {_describe(expected)}, found an invalid header")
+                return ir.InvalidHeader(type=expected or VOID, pos=node.pos)
+            case ast.Dots():
+                if expected is None:
+                    raise P4Error(node.pos, "'...' needs a known type")
+                return self.default(expected, node.pos)
+            case ast.Any():
+                raise P4Error(node.pos, "'default' and '_' can stand only as a key")
+            case _:
+                raise P4Error(node.pos, "this is not a value")
+
+    def _path(self, node: ast.Path) -> ir.Expr:
+        entity = self.lookup(node.name, node.pos, absolute=node.absolute)
+        if isinstance(entity, ir.Var):
+            return ir.VarRef(entity, type=deep_strip(entity.type), pos=node.pos)
+        if isinstance(entity, Constant):
+            return _at(entity.value, node.pos)
+        what = "a type" if isinstance(entity, Type | Template) else "not a value"
+        if isinstance(entity, Overloads | ir.Action):
+            what = "a function: call it"
+        raise P4Error(node.pos, f"'{node.name}' is {what}")
+
+    def _dot(self, node: ast.Dot) -> ir.Expr:
+        named = self._type_named(node.base)
+        if named is not None:
+            return self._type_member(named, node)
+        result = self.table_result(node)
+        if result is not None:
+            return result
+        base = self.expr(node.base)
+        t = base.type
+        if isinstance(t, Stack):
+            return self._stack_member(base, t, node)
+        if isinstance(t, Structure):
+            index = t.index.get(node.name)
+            if index is None:
+                raise P4Error(node.pos, f"{_describe(t)} has no field '{node.name}'")
+            field_type = deep_strip(t.fields[index].type)
+            if isinstance(base, ir.Compose):
+                return base.parts[index]
+            return ir.Member(base, index, type=field_type, pos=node.pos)
+        raise P4Error(node.pos, f"{_describe(t)} has no member '{node.name}'")
+
+    def _type_named(self, node: ast.Expr) -> Type | None:
+        if isinstance(node, ast.TypeExpr):
+            return self.type(node.type)
+        if isinstance(node, ast.Path):
+            entity = self.scope.find(node.name, absolute=node.absolute)
+            return entity if isinstance(entity, Type) else None
+        return None
+
+    def _type_member(self, t: Type, node: ast.Dot) -> ir.Expr:
+        if t == ERROR:
+            if node.name not in self.errors:
+                raise P4Error(node.pos, f"error '{node.name}' is not declared")
+            return ir.Const(self.errors[node.name], type=ERROR, pos=node.pos)
+        if isinstance(t, Enum):
+            if node.name not in t.members:
+                raise P4Error(node.pos, f"enum '{t.name}' has no member '{node.name}'")
+            return ir.Const(t.members[node.name], type=t, pos=node.pos)
+        raise P4Error(node.pos, f"type {t} has no member '{node.name}'")
+
+    def _stack_member(self, base: ir.Expr, t: Stack, node: ast.Dot) -> ir.Expr:
+        match node.name:
+            case "size":
+                return ir.Const(t.size, type=Bits(32), pos=node.pos)
+            case "next":
+                return ir.StackNext(base, type=t.element, pos=node.pos)
+            case "last":
+                return ir.StackLast(base, type=t.element, pos=node.pos)
+            case "lastIndex":
+                return ir.StackLastIndex(base, type=Bits(32), pos=node.pos)
+        raise P4Error(node.pos, f"a header stack has no member '{node.name}'")
+
+    def _index(self, node: ast.Index) -> ir.Expr:
+        base = self.expr(node.base)
+        if isinstance(base.type, Tuple):
+            at = self.number(node.index, "the index of a tuple", 0, len(base.type.types) - 1)
+            if isinstance(base, ir.Compose):
+                return base.parts[at]
+            return ir.Member(base, at, type=base.type.types[at], pos=node.pos)
+        if not isinstance(base.type, Stack):
+            raise P4Error(node.pos, f"{_describe(base.type)} cannot be indexed")
+        index = self.expr(node.index)
+        if isinstance(index.type, Enum) and index.type.base is not None:
+            index = self.cast(index, index.type.base, node.pos)
+        if index.type == INT:
+            index = self.coerce(index, Bits(32), node.pos)
+        if not isinstance(index.type, Bits):
+            raise P4Error(node.index.pos, f"expected an index, found {_describe(index.type)}")
+        if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
+            raise P4Error(node.index.pos, f"index {index.value} is outside a stack of {base.type.size}")
+        return ir.Element(base, index, type=base.type.element, pos=node.pos)
+
+    def _slice(self, node: ast.SliceOp) -> ir.Expr:
+        base = self.expr(node.base)
+        if isinstance(base.type, Enum) and base.type.base is not None:
+            base = self.cast(base, base.type.base, node.pos)
+        if not isinstance(base.type, Bits) and base.type != INT:
+            raise P4Error(node.pos, f"{_describe(base.type)} cannot be sliced")
+        top = base.type.width - 1 if isinstance(base.type, Bits) else 1 << 20
+        if node.plus:
+            width = self.number(node.high, "the width of a slice", 1, top + 1)
+            start = self.expr(node.low)
+            if not isinstance(start, ir.Const):
+                shifted = self.arithmetic(">>", base, start, node.pos)
+                return self.cast(self._unsigned(shifted, node.pos), Bits(width), node.pos)
+            low = self.number(node.low, "the low end of a slice", 0, top)
+            high = low + width - 1
+        else:
+            high = self.number(node.high, "the high end of a slice", 0, top)
+            low = self.number(node.low, "the low end of a slice", 0, high)
+        if high > top:
+            raise P4Error(node.pos, f"bit {high} is outside {_describe(base.type)}")
+        t = Bits(high - low + 1)
+        if isinstance(base, ir.Const) and isinstance(base.value, int):
+            return ir.Const(t.wrap(base.value >> low), type=t, pos=node.pos)
+        return ir.Slice(base, high, low, type=t, pos=node.pos)
+
+    def _unsigned(self, e: ir.Expr, pos: Pos) -> ir.Expr:
+        return self.cast(e, Bits(e.type.width), pos) if isinstance(e.type, Bits) and e.type.signed else e
+
+    # --- operators -----------------------------------------------------------------------------------------
+
+    def _unary(self, node: ast.UnaryOp) -> ir.Expr:
+        operand = self._numeric(self.expr(node.operand), node.pos)
+        t = operand.type
+        ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op == "-")
+        if not ok:
+            raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(t)}")
+        if isinstance(operand, ir.Const) and isinstance(operand.value, int):
+            return ir.Const(fold.unary(node.op, t, operand.value), type=t, pos=node.pos)
+        return ir.Unary(node.op, operand, type=t, pos=node.pos)
+
+    def _numeric(self, e: ir.Expr, pos: Pos) -> ir.Expr:
+        """Serialisable enums take part in arithmetic as their base."""
+        return self.cast(e, e.type.base, pos) if isinstance(e.type, Enum) and e.type.base is not None else e
+
+    def _binary(self, node: ast.BinaryOp) -> ir.Expr:
+        if node.op in ("&&&", ".."):
+            raise P4Error(node.pos, f"'{node.op}' can stand only in a key")
+        if node.op in ("==", "!="):
+            return self._equality(node)
+        left, right = self.expr(node.left), self.expr(node.right)
+        if node.op in ("&&", "||"):
+            for side, at in ((left, node.left), (right, node.right)):
+                if side.type != BOOL:
+                    raise P4Error(at.pos, f"expected a boolean, found {_describe(side.type)}")
+            if isinstance(left, ir.Const):  # the other side is evaluated only if this one does not decide
+                decides = bool(left.value) == (node.op == "||")
+                return left if decides else right
+            return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
+        return self.arithmetic(node.op, left, right, node.pos)
+
+    def arithmetic(self, op: str, left: ir.Expr, right: ir.Expr, pos: Pos) -> ir.Expr:
+        """``left op right`` for numbers: shifts, concatenation, comparison and the rest."""
+        left, right = self._numeric(left, pos), self._numeric(right, pos)
+        if op in ("<<", ">>"):
+            return self._shift(op, left, right, pos)
+        if op == "++":
+            if not (isinstance(left.type, Bits) and isinstance(right.type, Bits)):
+                raise P4Error(pos, f"'++' joins bit strings, not {_describe(left.type)} and {_describe(right.type)}")
+            t: Type = Bits(left.type.width + right.type.width, left.type.signed)
+            if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+                value = int(left.value) << right.type.width | (int(right.value) & right.type.mask)
+                return ir.Const(fold.wrap(t, value), type=t, pos=pos)
+            return ir.Binary(op, left, right, type=t, pos=pos)
+        left, right = self._match(left, right, op, pos)
+        t = left.type
+        if not isinstance(t, Bits) and t != INT:
+            raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+        if t == INT and op in ("|+|", "|-|"):
+            raise P4Error(pos, "saturating arithmetic needs operands of fixed width")
+        result = BOOL if op in _COMPARISONS else t
+        return self._folded(op, left, right, result, pos)
+
+    def _shift(self, op: str, left: ir.Expr, right: ir.Expr, pos: Pos) -> ir.Expr:
+        if right.type == INT and isinstance(right, ir.Const):
+            amount = int(right.value)
+            if amount < 0:
+                raise P4Error(pos, "a shift amount cannot be negative")
+            right = ir.Const(amount, type=Bits(max(32, amount.bit_length())), pos=right.pos)
+        if not isinstance(right.type, Bits) or right.type.signed:
+            raise P4Error(pos, f"a shift amount must be unsigned, not {_describe(right.type)}")
+        if left.type == INT and not isinstance(right, ir.Const):
+            raise P4Error(pos, "an integer without width can be shifted by a constant only")
+        if not isinstance(left.type, Bits) and left.type != INT:
+            raise P4Error(pos, f"'{op}' is not defined for {_describe(left.type)}")
+        return self._folded(op, left, right, left.type, pos)
+
+    def _match(self, left: ir.Expr, right: ir.Expr, op: str, pos: Pos) -> tuple[ir.Expr, ir.Expr]:
+        """Give both operands one type."""
+        if same(left.type, right.type):
+            return left, right
+        if left.type == INT:
+            return self.coerce(left, right.type, pos), right
+        if right.type == INT:
+            return left, self.coerce(right, left.type, pos)
+        raise P4Error(pos, f"'{op}' needs operands of one type, not {_describe(left.type)} and {_describe(right.type)}")
+
+    def _folded(self, op: str, left: ir.Expr, right: ir.Expr, result: Type, pos: Pos) -> ir.Expr:
+        if (
+            isinstance(left, ir.Const)
+            and isinstance(right, ir.Const)
+            and isinstance(left.value, int)
+            and isinstance(right.value, int)
+        ):
+            return ir.Const(fold.binary(op, left.type, left.value, right.value, pos), type=result, pos=pos)
+        return ir.Binary(op, left, right, type=result, pos=pos)
+
+    def _equality(self, node: ast.BinaryOp) -> ir.Expr:
+        if isinstance(node.left, ast.ListExpr | ast.StructExpr | ast.Invalid):
+            right = self.expr(node.right)
+            left = self.expr(node.left, right.type)
+        else:
+            left = self.expr(node.left)
+            right = self._expr(node.right, left.type)
+        if isinstance(left.type, Enum) != isinstance(right.type, Enum):
+            left, right = self._numeric(left, node.pos), self._numeric(right, node.pos)
+        if isinstance(right, ir.Compose | ir.InvalidHeader):
+            right = self.coerce(right, left.type, node.pos)
+        left, right = self._match(left, right, node.op, node.pos)
+        if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+            equal = left.value == right.value
+            return ir.Const(int(equal == (node.op == "==")), type=BOOL, pos=node.pos)
+        if not left.type.slots:
+            raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(left.type)}")
+        return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
+
+    def _ternary(self, node: ast.Ternary, expected: Type | None) -> ir.Expr:
+        condition = self.condition(node.condition)
+        then, otherwise = self.expr(node.then, expected), self.expr(node.otherwise, expected)
+        then, otherwise = self._match(then, otherwise, "?:", node.pos)
+        if isinstance(condition, ir.Const):
+            return then if condition.value else otherwise
+        if then.type == INT:
+            raise P4Error(node.pos, "the two values of '?:' need a width")
+        return ir.Mux(condition, then, otherwise, type=then.type, pos=node.pos)
+
+    # --- lists and structs ---------------------------------------------------------------------------------
+
+    def _list(self, node: ast.ListExpr, expected: Type | None) -> ir.Expr:
+        wanted: list[Type] | None = None
+        if isinstance(expected, Structure) and not isinstance(expected, Union):
+            wanted = [f.type for f in expected.fields]
+        elif isinstance(expected, Tuple):
+            wanted = list(expected.types)
+        elif isinstance(expected, Stack):
+            wanted = [expected.element] * expected.size
+        elif isinstance(expected, List):
+            wanted = [expected.element] * len(node.items)
+        if wanted is None:
+            if node.rest:
+                raise P4Error(node.pos, "'...' needs a known type")
+            parts = [self.expr(item) for item in node.items]
+            return ir.Compose(parts, type=Tuple(tuple(p.type for p in parts)), pos=node.pos)
+        assert expected is not None
+        if len(node.items) > len(wanted):
+            raise P4Error(node.pos, f"{_describe(expected)} has {len(wanted)} fields, {len(node.items)} values given")
+        parts = [self.expr(item, want) for item, want in zip(node.items, wanted, strict=False)]
+        if node.rest:
+            parts += [self.default(want, node.pos) for want in wanted[len(parts) :]]
+        return self._compose(parts, expected, node.pos)
+
+    def _struct(self, node: ast.StructExpr, expected: Type | None) -> ir.Expr:
+        if expected is None:
+            raise Unsupported(node.pos, "a struct expression whose type is not known from where it stands; cast it")
+        if not isinstance(expected, Structure) or isinstance(expected, Union):
+            raise P4Error(node.pos, f"expected {_describe(expected)}, found a struct expression")
+        given = dict(zip(node.names, node.items, strict=True))
+        if len(given) != len(node.names):
+            raise P4Error(node.pos, "a field is given twice")
+        for name in given:
+            if name not in expected.index:
+                raise P4Error(given[name].pos, f"{_describe(expected)} has no field '{name}'")
+        # Values are evaluated in the order in which they are written.
+        made = {name: self.expr(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
+        parts = []
+        for f in expected.fields:
+            if f.name in made:
+                parts.append(made[f.name])
+            elif node.rest:
+                parts.append(self.default(f.type, node.pos))
+            else:
+                raise P4Error(node.pos, f"field '{f.name}' of {_describe(expected)} is not given")
+        return ir.Compose(parts, type=expected, pos=node.pos)
+
+
+def is_constant(e: ir.Expr) -> bool:
+    """Whether a value is known at compile time."""
+    return isinstance(e, ir.Const | ir.InvalidHeader) or (
+        isinstance(e, ir.Compose) and all(is_constant(p) for p in e.parts)
+    )
+
+
+def _literal(node: ast.IntLit) -> ir.Const:
+    if node.width is None:
+        return ir.Const(node.value, type=INT, pos=node.pos)
+    t = Bits(node.width, node.signed)
+    return ir.Const(t.wrap(node.value), type=t, pos=node.pos)
+
+
+def _at(e: ir.Expr, pos: Pos) -> ir.Expr:
+    """A scalar constant with the position of its use."""
+    return ir.Const(e.value, type=e.type, pos=pos) if isinstance(e, ir.Const) else e
+
+
+def _castable(source: Type, to: Type) -> bool:
+    number = isinstance(source, Bits) or source == INT
+    if isinstance(to, Bits):
+        enum = isinstance(source, Enum) and source.base is not None
+        boolean = source == BOOL and to.width == 1 and not to.signed
+        return number or enum or boolean
+    if to == BOOL:
+        return isinstance(source, Bits) and source.width == 1 and not source.signed or source == INT
+    if isinstance(to, Enum):
+        return to.base is not None and (number or (isinstance(source, Enum) and source.base is not None))
+    if to == INT:
+        return number
+    return False
+
+
+def _describe(t: Type) -> str:
+    if t == INT:
+        return "an integer of no fixed width"
+    if isinstance(t, Tuple):
+        return f"a list ({t})"
+    kinds = {"Struct": "struct", "Header": "header", "Union": "header union", "Enum": "enum"}
+    kind = kinds.get(type(t).__name__)
+    return f"{kind} {t}" if kind else str(t)

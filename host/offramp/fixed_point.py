@@ -35,9 +35,7 @@ def scale_exponent(max_abs: float, fan_in: int) -> int:
     if fan_in * round(largest * Fraction(2) ** k) > INT32_MAX:
         k -= 1
     if k < -EXPONENT_LIMIT:
-        raise OfframpError(
-            f"max_abs {max_abs}: {fan_in} such values fit no scale of at least 2**-{EXPONENT_LIMIT}"
-        )
+        raise OfframpError(f"max_abs {max_abs}: {fan_in} such values fit no scale of at least 2**-{EXPONENT_LIMIT}")
     return min(k, EXPONENT_LIMIT)
 
 
@@ -51,9 +49,7 @@ def quantise(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int32]:
     fits = np.abs(scaled) <= INT32_MAX
     if not fits.all():
         count = scaled.size - int(np.count_nonzero(fits))
-        raise OfframpError(
-            f"quantise: {count} of {scaled.size} values are NaN or saturate int32 at scale 2**{k}"
-        )
+        raise OfframpError(f"quantise: {count} of {scaled.size} values are NaN or saturate int32 at scale 2**{k}")
     return scaled.astype(np.int32)
 
 

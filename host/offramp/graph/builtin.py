@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import numpy as np
 
 from offramp.errors import OfframpError
@@ -42,7 +45,7 @@ def _nearest_neighbours(name: str, split: str, seed: int) -> Graph:
 
 def _karate(split: str, seed: int) -> Graph:
     try:
-        import networkx as nx
+        nx: Any = importlib.import_module("networkx")
     except ImportError:
         raise OfframpError("karate: needs the package networkx: pip install networkx") from None
     club = nx.karate_club_graph()

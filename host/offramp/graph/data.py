@@ -29,8 +29,8 @@ class Graph:
         labels: ``(n,)`` int64 in ``[0, classes)``.
         classes: number of classes; 1 where the source has no labels.
         train: ``(n,)`` bool, as ``val`` and ``test``: the three disjoint parts of the split.
-        metadata: what loading did: ``symmetrised`` (some edge came in one direction only), ``self_loops_dropped``,
-            and where it holds ``degree_features`` or ``no_labels``.
+        metadata: what loading did: ``symmetrised`` (some edge came in one direction only),
+            ``self_loops_dropped``, and where it holds ``degree_features`` or ``no_labels``.
 
     Raises:
         OfframpError: the arrays do not fit together.
@@ -60,9 +60,7 @@ class Graph:
             ("test", self.test),
         ):
             if array.shape != (n,):
-                raise OfframpError(
-                    f"{self.name}: {what}: expected {n} entries, one a vertex, got shape {array.shape}"
-                )
+                raise OfframpError(f"{self.name}: {what}: expected {n} entries, one a vertex, got shape {array.shape}")
         if n and not 0 <= self.labels.min() <= self.labels.max() < self.classes:
             raise OfframpError(f"{self.name}: labels: expected integers from 0 to {self.classes - 1}")
 
@@ -123,9 +121,7 @@ def build_graph(
     classes_of = _as_labels(name, labels, vertices)
     classes = int(classes_of.max()) + 1
     masks = split_vertices(classes_of, classes, split, seed) if isinstance(split, str) else split
-    return Graph(
-        name, indptr, indices, _as_features(name, features), classes_of, classes, *masks, metadata=metadata
-    )
+    return Graph(name, indptr, indices, _as_features(name, features), classes_of, classes, *masks, metadata=metadata)
 
 
 def _distinct_pairs(u: IntArray, v: IntArray, n: int) -> int:

@@ -22,7 +22,7 @@ _COMMENTS = ("#", "%")
 def read_edge_list(
     path: Path, split: str | None, seed: int, features: Path | None = None, labels: Path | None = None
 ) -> Graph:
-    """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns, ``#`` and ``%`` comments are ignored.
+    """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns, ``#`` and ``%`` lines are ignored.
 
     With ``features`` (``.npy``, or text with one row a vertex) or ``labels`` (likewise, one integer a vertex)
     ids are row numbers; without either, ids may have gaps and are renumbered in ascending order.
@@ -65,9 +65,7 @@ def _integers(path: Path, delimiter: str | None, columns: int) -> IntArray:
     if not wanted:
         raise OfframpError(f"{path}: expected at least one line")
     try:
-        return np.loadtxt(
-            wanted, np.int64, delimiter=delimiter, usecols=range(columns), ndmin=2, comments=None
-        )
+        return np.loadtxt(wanted, np.int64, delimiter=delimiter, usecols=range(columns), ndmin=2, comments=None)
     except (ValueError, OverflowError, IndexError):
         raise _culprit(path, lines, delimiter, columns) from None
 

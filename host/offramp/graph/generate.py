@@ -147,9 +147,7 @@ def ba(rng: np.random.Generator, n: int = 1000, m: int = 4, k: int = 4) -> Sampl
 GENERATORS: dict[str, Callable[..., Sample]] = {"sbm": sbm, "rmat": rmat, "ba": ba}
 
 
-def _pick(
-    rng: np.random.Generator, cumulative: npt.NDArray[np.float64], first: IntArray, end: IntArray
-) -> IntArray:
+def _pick(rng: np.random.Generator, cumulative: npt.NDArray[np.float64], first: IntArray, end: IntArray) -> IntArray:
     """For each draw a vertex of ``[first, end)`` with probability proportional to its weight."""
     low, high = cumulative[first], cumulative[end]
     picked = np.searchsorted(cumulative, low + rng.random(len(first)) * (high - low), side="right") - 1
@@ -168,9 +166,7 @@ def _smooth_labels(rng: np.random.Generator, n: int, u: IntArray, v: IntArray, k
     return np.asarray(field.argmax(axis=1), np.int64)
 
 
-def _class_features(
-    rng: np.random.Generator, labels: IntArray, k: int, width: int
-) -> npt.NDArray[np.float32]:
+def _class_features(rng: np.random.Generator, labels: IntArray, k: int, width: int) -> npt.NDArray[np.float32]:
     centres = rng.normal(scale=0.15, size=(k, width))
     return (centres[labels] + rng.normal(size=(len(labels), width))).astype(np.float32)
 

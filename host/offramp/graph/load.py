@@ -20,13 +20,13 @@ def load(
     spec: str | Path,
     seed: int = 0,
     split: str | None = None,
-    features: Path | None = None,
-    labels: Path | None = None,
+    features: str | Path | None = None,
+    labels: str | Path | None = None,
 ) -> Graph:
     """The graph that ``spec`` names, symmetrised (``metadata['symmetrised']`` says whether that changed it).
 
     ``spec`` is a built-in name (``digits``, ``karate``, …), an ``.npz`` file, an edge list (``.txt``,
-    ``.csv``, ``.tsv``, ``.edges``, ``.el``; then ``features`` and ``labels`` may name files with a row a vertex),
+    ``.csv``, ``.tsv``, ``.edges``, ``.el``; then ``features`` and ``labels`` may name files),
     ``pyg:CLASS[/NAME]``, or a generator such as ``sbm:n=1000,k=4``. ``split`` is ``planetoid`` or fractions
     (``0.6/0.2/0.2``), by default the source's own split, else ``planetoid``. ``seed`` moves splits and
     generators.
@@ -47,7 +47,7 @@ def load(
     if path.suffix == ".npz":
         return read_npz(path, split, seed)
     if path.suffix in SUFFIXES:
-        return read_edge_list(path, split, seed, features, labels)
+        return read_edge_list(path, split, seed, Path(features) if features else None, Path(labels) if labels else None)
     raise OfframpError(
         f"{text}: no such graph; expected {', '.join(NAMES)}, FILE.npz, an edge list "
         f"({', '.join(SUFFIXES)}), pyg:CLASS/NAME or a generator ({', '.join(GENERATORS)})"

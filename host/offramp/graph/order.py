@@ -1,4 +1,4 @@
-"""Graph-aware multicast reordering: the order in which a block's vertices are uploaded (paper section 3.2)."""
+"""Graph-aware multicast reordering: in which order a block is uploaded (paper section 3.2)."""
 
 from __future__ import annotations
 

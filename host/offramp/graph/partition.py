@@ -25,7 +25,7 @@ def partition(graph: Adjacency, workers: int, method: str = "auto", seed: int = 
     """``(n,)`` int32 worker that owns each vertex; every worker owns at least one.
 
     ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume,
-    ``kahypar`` the multicast volume R; ``hash`` mixes vertex ids with the seed, ``chunk`` takes consecutive ids,
+    ``kahypar`` the multicast volume R; ``hash`` mixes ids with the seed, ``chunk`` takes consecutive ids,
     ``random`` deals a seeded permutation; ``auto`` is ``kahypar`` where installed and quick, else
     ``metis-volume``.
 

@@ -30,15 +30,11 @@ def read_pyg(spec: str, split: str | None, seed: int) -> Graph:
     try:
         from torch_geometric import datasets
     except ImportError:
-        raise OfframpError(
-            f"{spec}: needs the package torch_geometric: pip install torch_geometric"
-        ) from None
+        raise OfframpError(f"{spec}: needs the package torch_geometric: pip install torch_geometric") from None
     class_name, _, name = spec.removeprefix("pyg:").partition("/")
     dataset = getattr(datasets, class_name, None)
     if not inspect.isclass(dataset):
-        raise OfframpError(
-            f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]"
-        )
+        raise OfframpError(f"{spec}: torch_geometric.datasets has no {class_name!r}; expected pyg:CLASS[/NAME]")
     data = _first(spec, dataset, name)
     labels = None if data.y is None else data.y.numpy()
     if labels is not None and labels.ndim != 1:

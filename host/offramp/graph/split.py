@@ -45,9 +45,7 @@ def _planetoid(labels: IntArray, classes: int, shuffled: IntArray) -> tuple[Mask
     return chosen, _mask(n, rest[: ends[0]]), _mask(n, rest[ends[0] : ends[1]])
 
 
-def _fractions(
-    labels: IntArray, fractions: tuple[float, float, float], shuffled: IntArray
-) -> tuple[Mask, Mask, Mask]:
+def _fractions(labels: IntArray, fractions: tuple[float, float, float], shuffled: IntArray) -> tuple[Mask, Mask, Mask]:
     sizes = np.bincount(labels, minlength=1)[labels]
     # The middle of a vertex's share of its class decides, so that each part is within one of its fraction.
     place = (_rank_in_class(labels, shuffled) + 0.5) / sizes
@@ -59,9 +57,7 @@ def _parse(rule: str) -> tuple[float, float, float]:
     try:
         train, val, test = (float(part) for part in rule.split("/"))
     except ValueError:
-        raise OfframpError(
-            f"split {rule!r}: expected 'planetoid' or three fractions such as 0.6/0.2/0.2"
-        ) from None
+        raise OfframpError(f"split {rule!r}: expected 'planetoid' or three fractions such as 0.6/0.2/0.2") from None
     inside = all(math.isfinite(part) and part >= 0 for part in (train, val, test))
     if not inside or train == 0 or train + val + test > 1 + 1e-9:
         raise OfframpError(f"split {rule!r}: expected fractions of at least 0, train above 0, sum at most 1")

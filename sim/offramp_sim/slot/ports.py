@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.wire.ethernet import wire_bytes
+from offramp.wire.switchgnn import DATA_FRAME_BYTES
 
 if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
     from offramp.switch.switchgnn.plan import BlockPlan, Plan
 
-WIRE_BYTES = 202
-"""A DATA or RESULT packet with preamble, FCS and inter-frame gap; a slot is its time on a link."""
+PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
+"""A DATA or RESULT packet on a link; a slot is its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Fabric:
     @property
     def slot_s(self) -> float:
         """Seconds in a slot."""
-        return WIRE_BYTES * 8 / self.link_bps
+        return PACKET_WIRE_BYTES * 8 / self.link_bps
 
     @property
     def delay_slots(self) -> int:
@@ -109,9 +111,7 @@ class ExchangeTrace:
 def exchange_trace(plan: Plan, fabric: Fabric | None = None) -> ExchangeTrace:
     """Run ``plan`` without loss and with infinite buffers."""
     fabric = fabric or Fabric()
-    return ExchangeTrace(
-        fabric, [block_trace(block, plan.workers, plan.chunks, fabric) for block in plan.blocks]
-    )
+    return ExchangeTrace(fabric, [block_trace(block, plan.workers, plan.chunks, fabric) for block in plan.blocks])
 
 
 def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> BlockTrace:

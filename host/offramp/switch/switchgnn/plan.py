@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from offramp.errors import OfframpError
 from offramp.graph.blocks import plan_blocks
 from offramp.graph.order import order_ranks
+from offramp.wire.switchgnn import LANES, PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    import numpy.typing as npt
+
     from offramp.graph.boundary import Boundary
     from offramp.graph.csr import IntArray
 
-AGGREGATOR_BYTES = 128
-"""Payload of one aggregator and of one packet: 32 int32 lanes."""
+AGGREGATOR_BYTES = PAYLOAD.size
+"""An aggregator holds the payload of one packet."""
 
-LANES = AGGREGATOR_BYTES // 4
 MAX_CHUNKS = 255
 MAX_NEED = 0x7FFF
 """Contributions that an aggregator's ``left`` register can count: bit 15 marks DEAD (section 5.2)."""
@@ -66,12 +66,12 @@ class BlockPlan:
     @cached_property
     def need(self) -> IntArray:
         """``(k,)`` contributions to each vertex, which is also its upload's fan-out."""
-        need: IntArray = np.diff(self.indptr)
-        return need
+        return np.diff(self.indptr)
 
     def row(self, rank: int) -> IntArray:
         """Ranks of the neighbours of the vertex at ``rank``."""
-        return self.neighbours[self.indptr[rank] : self.indptr[rank + 1]]
+        row: IntArray = self.neighbours[self.indptr[rank] : self.indptr[rank + 1]]
+        return row
 
     def uploads_of(self, worker: int) -> IntArray:
         """Ranks that ``worker`` uploads, in order."""
@@ -177,6 +177,4 @@ def make_plan(
         ranks = order_ranks(indptr, neighbours, order, seed + block_id)
         owner = boundary.owner[block.vertices]
         plans.append(BlockPlan(block_id, block.vertices, owner, indptr, neighbours, ranks, block.level))
-    return Plan(
-        boundary.workers, chunks, aggregators, plans, boundary.R, boundary.B, boundary.C, first_block_id
-    )
+    return Plan(boundary.workers, chunks, aggregators, plans, boundary.R, boundary.B, boundary.C, first_block_id)

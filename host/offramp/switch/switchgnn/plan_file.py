@@ -43,7 +43,7 @@ def load_plan(path: Path) -> Plan:
     """Read a plan and check that a switch can run it.
 
     Raises:
-        OfframpError: a missing or malformed field, a block that exceeds the memory or holds other than cut edges.
+        OfframpError: a missing or malformed field, a block beyond the memory or not of cut edges.
     """
     with open_archive(path) as archive:
         header = {name: archive.scalar(name) for name in _SCALARS}
@@ -87,14 +87,10 @@ def _check_header(path: Path, header: dict[str, int], sizes: IntArray, level: In
         if not least <= header[name] <= most:
             raise _wrong(path, name, f"{least} to {most}, got {header[name]}")
     if not 0 <= header["first_block_id"] <= MAX_BLOCKS - len(sizes):
-        raise _wrong(
-            path, "first_block_id", f"0 to {MAX_BLOCKS - len(sizes)}, got {header['first_block_id']}"
-        )
+        raise _wrong(path, "first_block_id", f"0 to {MAX_BLOCKS - len(sizes)}, got {header['first_block_id']}")
     limit = header["aggregators"] // header["chunks"]
     if len(sizes) and (sizes.min() < 2 or sizes.max() > limit):
-        raise _wrong(
-            path, "sizes", f"blocks of 2 to {limit} vertices, as {header['aggregators']} aggregators hold"
-        )
+        raise _wrong(path, "sizes", f"blocks of 2 to {limit} vertices, as {header['aggregators']} aggregators hold")
     if len(level) != len(sizes) or (len(level) and level.min() < 0):
         raise _wrong(path, "level", f"{len(sizes)} entries of at least 0, one a block")
 
@@ -136,8 +132,7 @@ def _check_block(path: Path, block: BlockPlan) -> None:
 def _check_edges(path: Path, plan: Plan) -> None:
     """Every cut edge is in one block; counts agree with the header."""
     pairs: list[npt.NDArray[np.int64]] = [
-        np.stack([block.vertices[rows_of(block.indptr)], block.vertices[block.neighbours]])
-        for block in plan.blocks
+        np.stack([block.vertices[rows_of(block.indptr)], block.vertices[block.neighbours]]) for block in plan.blocks
     ]
     u, v = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), np.int64)
     keys = u << 32 | v  # compared for equality only, so the sign bit does no harm

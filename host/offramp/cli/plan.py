@@ -1,0 +1,182 @@
+"""``offramp plan``: what an exchange of a graph costs, host-based and through a switch of a given memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offramp.cli.size import parse_size
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp.graph.boundary import Boundary
+    from offramp.graph.data import Graph
+    from offramp.switch.switchgnn.plan import Plan
+
+
+def plan(
+    graph: Annotated[str, typer.Argument(help="digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME")],
+    workers: Annotated[int, typer.Option(help="Workers that share the graph.")] = 4,
+    memory: Annotated[str, typer.Option(help="Aggregator memory of the switch.")] = "4MB",
+    features: Annotated[int | None, typer.Option(help="Width on the wire; the graph's by default.")] = None,
+    method: Annotated[str, typer.Option(help="auto, metis, metis-volume, kahypar, hash, chunk, random")] = "auto",
+    order: Annotated[str, typer.Option(help="gamr, degree, bfs, random, id")] = "gamr",
+    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
+    save: Annotated[str | None, typer.Option(help="Write the plan to this .npz file.")] = None,
+    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+) -> None:
+    """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
+    from rich.console import Console
+
+    from offramp.graph.boundary import Boundary
+    from offramp.graph.load import load
+    from offramp.graph.partition import partition
+    from offramp.switch.switchgnn.plan import chunks_for, make_plan
+    from offramp.switch.switchgnn.plan_file import save_plan
+
+    console = Console(highlight=False)
+    memory_bytes = parse_size(memory, "--memory")
+    with console.status("loading the graph") as status:
+        data = load(graph, seed)
+        width = data.width if features is None else features
+        chunks = chunks_for(width)
+        status.update("partitioning the graph")
+        boundary = Boundary(data, partition(data, workers, method, seed), workers)
+        status.update("cutting the boundary into blocks")
+        made = make_plan(boundary, chunks, memory_bytes, order, seed)
+    numbers = {
+        "settings": {
+            "graph": graph,
+            "workers": workers,
+            "memory_bytes": memory_bytes,
+            "features": width,
+            "method": method,
+            "order": order,
+            "seed": seed,
+        },
+        **summarise(data, boundary, made, width),
+    }
+    _show(console, data, numbers)
+    if save is not None:
+        save_plan(made, Path(save))
+    if json_path is not None:
+        try:
+            Path(json_path).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+
+
+def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[str, Any]:
+    """The numbers of a plan, ready for JSON; volumes are of one exchange in one direction."""
+    import numpy as np
+
+    from offramp.graph.blocks import imbalance
+    from offramp.switch.switchgnn.volume import host_volume, plan_volume, unlimited_volume
+
+    volumes = {
+        "p2p": asdict(host_volume(boundary, width)),
+        "unlimited": asdict(unlimited_volume(boundary, made.chunks)),
+        "switchgnn": asdict(plan_volume(made)),
+    }
+    sizes = np.array([len(block.vertices) for block in made.blocks])
+    loads = np.array([imbalance(block.vertices, boundary.owner, made.workers) for block in made.blocks])
+    return {
+        "vertices": graph.vertices,
+        "edges": graph.edges,
+        "symmetrised": bool(graph.metadata["symmetrised"]),
+        "B": boundary.B,
+        "C": boundary.C,
+        "R": boundary.R,
+        "r": boundary.R / boundary.B if boundary.B else 0.0,
+        "chunks": made.chunks,
+        "aggregators": made.aggregators,
+        "aggregators_peak": made.aggregators_peak,
+        "blocks": len(made.blocks),
+        "levels": made.levels,
+        "S": made.uploads,
+        "passes": made.passes,
+        "recirculations": made.recirculations,
+        "imbalance": float((loads * sizes).sum() / sizes.sum()) if len(sizes) else 1.0,
+        "table_entries": {"v2agg": 2 * boundary.C, "slots": made.uploads, "hosts": made.workers},
+        "volumes": volumes,
+        "switch_wins": volumes["switchgnn"]["wire_bytes"] < volumes["p2p"]["wire_bytes"],
+    }
+
+
+def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from offramp.report.units import number, percent, si
+
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_column()
+    facts.add_column(justify="right")
+    loops = graph.metadata["self_loops_dropped"]
+    source = ", symmetrised" if numbers["symmetrised"] else ""
+    source += f", {loops} self-loops dropped" if loops else ""
+    for name, value in (
+        (f"vertices{source}", number(numbers["vertices"])),
+        ("edges", number(numbers["edges"])),
+        ("boundary vertices B", number(numbers["B"])),
+        ("cut edges C", number(numbers["C"])),
+        ("copies under p2p R", number(numbers["R"])),
+        ("copies a boundary vertex r", f"{numbers['r']:.2f}"),
+        ("packets a vertex", number(numbers["chunks"])),
+        ("aggregators used, of", f"{number(numbers['aggregators_peak'])}, {number(numbers['aggregators'])}"),
+        ("blocks", number(numbers["blocks"])),
+        ("levels", number(numbers["levels"])),
+        ("uploads S", number(numbers["S"])),
+        ("pipeline passes", number(numbers["passes"])),
+        ("load of the busiest worker, over the mean", f"{numbers['imbalance']:.2f}"),
+        *((f"entries of table {name}", number(count)) for name, count in numbers["table_entries"].items()),
+    ):
+        facts.add_row(name, value)
+    volumes = Table(box=None, pad_edge=False, title="one exchange, all workers", title_justify="left")
+    volumes.add_column("")
+    for heading in (
+        "vectors",
+        "packets",
+        "payload up",
+        "payload down",
+        "wire up",
+        "wire down",
+        "wire to p2p",
+    ):
+        volumes.add_column(heading, justify="right")
+    base = numbers["volumes"]["p2p"]["wire_bytes"]
+    for name, volume in numbers["volumes"].items():
+        payload, wire = si(volume["payload_bytes"], "B"), si(volume["wire_bytes"], "B")
+        share = percent(volume["wire_bytes"] / base) if base else "-"
+        volumes.add_row(name, number(volume["vectors"]), number(volume["packets"]), payload, payload, wire, wire, share)
+    console.print(facts)
+    console.print()
+    console.print(volumes)
+    console.print(f"\n{_verdict(numbers)}")
+
+
+def _verdict(numbers: dict[str, Any]) -> str:
+    """One line: does the switch win, and if not, why."""
+    from offramp.report.units import number, percent
+
+    if not numbers["C"]:
+        return "No edge is cut: nothing travels."
+    volumes = numbers["volumes"]
+    switch, host = volumes["switchgnn"]["wire_bytes"], volumes["p2p"]["wire_bytes"]
+    if numbers["switch_wins"]:
+        return f"The switch wins: it puts {percent(1 - switch / host)} fewer bytes on the wire than p2p."
+    even = host * numbers["S"] // switch
+    reason = (
+        "even unlimited memory would not help: packets of 128 bytes cost more than the copies that they save"
+        if volumes["unlimited"]["wire_bytes"] >= host
+        else "more memory makes fewer blocks and so fewer uploads"
+    )
+    return (
+        f"The switch loses: it puts {percent(switch / host - 1)} more bytes on the wire than p2p. "
+        f"It breaks even at S = {number(even)} uploads, the plan has {number(numbers['S'])}; {reason}."
+    )

@@ -14,9 +14,7 @@ from offramp_sim.p4.source import P4Error, Pos
 __all__ = ["load", "load_text"]
 
 
-def load(
-    path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str, str] | None = None
-) -> ir.Program:
+def load(path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> ir.Program:
     """Read a P4-16 program from a file.
 
     Args:

@@ -10,8 +10,8 @@ from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Templat
 from offramp_sim.p4.frontend.check.tables import Tables
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
-from offramp_sim.p4.source import P4Error, Unsupported
-from offramp_sim.p4.types import VOID, Bits, Extern, Struct, Tuple, Type, TypeVar
+from offramp_sim.p4.source import P4Error
+from offramp_sim.p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
 
 _ENDS = ("accept", "reject")
 
@@ -37,6 +37,8 @@ class Blocks(Tables):
         if not isinstance(node, ast.NamedType):
             raise P4Error(node.pos, "this type has no instances")
         entity = self.lookup(node.name, node.pos, absolute=node.absolute)
+        if isinstance(entity, Extern):  # a typedef
+            return self.externs[entity.name], entity.args
         if not isinstance(entity, Template) or isinstance(entity.decl, ast.StructDecl):
             raise P4Error(node.pos, f"'{node.name}' has no instances")
         return entity, tuple(self.type(a) for a in node.args)
@@ -47,7 +49,7 @@ class Blocks(Tables):
         type_args: tuple[Type, ...],
         node: ast.Call,
         name: str,
-        notes: dict[str, ir.Annotation],
+        notes: dict[str, Annotation],
         body: list[ast.Decl] | None,
     ) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance:
         decl = template.decl
@@ -71,13 +73,15 @@ class Blocks(Tables):
         type_args: tuple[Type, ...],
         node: ast.Call,
         name: str,
-        notes: dict[str, ir.Annotation],
+        notes: dict[str, Annotation],
     ) -> ir.ParserInstance | ir.ControlInstance:
         """A parser or control with its constructor arguments applied."""
         if (decl.states if isinstance(decl, ast.ParserDecl) else decl.body) is None:
             raise P4Error(node.pos, f"'{decl.name}' is only a type: it has no body")
         if len(type_args) != len(decl.type_params):
-            raise P4Error(node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given")
+            raise P4Error(
+                node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
+            )
         inner = Scope(template.scope)
         for n, t in zip(decl.type_params, type_args, strict=True):
             inner.put(n, t)
@@ -111,7 +115,9 @@ class Blocks(Tables):
             template = None
             if isinstance(p.type, ast.NamedType):
                 entity = self.lookup(p.type.name, p.type.pos)
-                template = entity if isinstance(entity, Template) and not isinstance(entity.decl, ast.StructDecl) else None
+                template = (
+                    entity if isinstance(entity, Template) and not isinstance(entity.decl, ast.StructDecl) else None
+                )
             t = None if template is not None else self.type(p.type)
         finally:
             self.scope = outer
@@ -122,7 +128,9 @@ class Blocks(Tables):
             raise P4Error(node.pos, f"expected an instance for '{p.name}'")
         return made
 
-    def object(self, node: ast.Expr) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance | None:
+    def object(
+        self, node: ast.Expr
+    ) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance | None:
         """The instance that a constructor argument names or makes; None if it is something else."""
         if isinstance(node, ast.Path):
             entity = self.lookup(node.name, node.pos, absolute=node.absolute)
@@ -154,7 +162,7 @@ class Blocks(Tables):
         return out
 
     def _control(
-        self, decl: ast.ControlDecl, name: str, params: list[ir.Var], notes: dict[str, ir.Annotation]
+        self, decl: ast.ControlDecl, name: str, params: list[ir.Var], notes: dict[str, Annotation]
     ) -> ir.ControlInstance:
         assert decl.body is not None
         local = self._locals(decl.locals)
@@ -165,7 +173,7 @@ class Blocks(Tables):
     # --- parsers -------------------------------------------------------------------------------------------
 
     def _parser(
-        self, decl: ast.ParserDecl, name: str, params: list[ir.Var], notes: dict[str, ir.Annotation]
+        self, decl: ast.ParserDecl, name: str, params: list[ir.Var], notes: dict[str, Annotation]
     ) -> ir.ParserInstance:
         assert decl.states is not None
         local = self._locals(decl.locals)
@@ -209,7 +217,9 @@ class Blocks(Tables):
             entity = self.scope.find(items[0].name, absolute=items[0].absolute)
             if isinstance(entity, ir.ValueSet):
                 if entity.element.slots != len(select):
-                    raise P4Error(c.pos, f"value set '{entity.name}' has {entity.element.slots} keys, not {len(select)}")
+                    raise P4Error(
+                        c.pos, f"value set '{entity.name}' has {entity.element.slots} keys, not {len(select)}"
+                    )
                 return ir.SelectCase([ir.KeyValueSet(entity)], c.target, c.pos)
         if len(items) != len(select):
             raise P4Error(c.pos, f"select has {len(select)} keys, {len(items)} given")
@@ -240,7 +250,7 @@ class Blocks(Tables):
         type_args: tuple[Type, ...],
         node: ast.Call,
         name: str,
-        notes: dict[str, ir.Annotation],
+        notes: dict[str, Annotation],
         body: list[ast.Decl] | None,
     ) -> ir.ExternInstance:
         constructors = [m for m in decl.methods if m.name == decl.name]
@@ -249,7 +259,9 @@ class Blocks(Tables):
         chosen = self.overload(decl.name, constructors, node)
         bound = self.bind(chosen.params, node, f"'{decl.name}'")
         if type_args and len(type_args) != len(decl.type_params):
-            raise P4Error(node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given")
+            raise P4Error(
+                node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
+            )
         scope = Scope(template.scope)
         variables = [TypeVar(n) for n in decl.type_params]
         for i, v in enumerate(variables):
@@ -320,7 +332,9 @@ class Blocks(Tables):
         s = self.signature(wanted, scope)
         required = [p for p in wanted.params if not _has_note(p, "optional")]
         if not len(required) <= len(function.params) <= len(wanted.params):
-            raise P4Error(function.pos, f"'{wanted.name}' has {len(wanted.params)} parameters, not {len(function.params)}")
+            raise P4Error(
+                function.pos, f"'{wanted.name}' has {len(wanted.params)} parameters, not {len(function.params)}"
+            )
         for v, p, t in zip(function.params, wanted.params, s.params, strict=False):
             unknown = isinstance(t, TypeVar) or t == VOID
             if v.direction != p.direction or not (unknown or same(v.type, t)):
@@ -335,7 +349,7 @@ class Blocks(Tables):
         type_args: tuple[Type, ...],
         node: ast.Call,
         name: str,
-        notes: dict[str, ir.Annotation],
+        notes: dict[str, Annotation],
     ) -> ir.PackageInstance:
         scope = Scope(template.scope)
         variables = [TypeVar(n) for n in decl.type_params]
@@ -393,11 +407,14 @@ class Blocks(Tables):
         required = [q for q in declared if not _has_note(q, "optional")]
         if not len(required) <= len(value.params) <= len(declared):
             raise P4Error(
-                node.pos, f"'{p.name}' must have {len(declared)} parameters, '{value.type_name}' has {len(value.params)}"
+                node.pos,
+                f"'{p.name}' must have {len(declared)} parameters, '{value.type_name}' has {len(value.params)}",
             )
         for v, q, t in zip(value.params, declared, types, strict=False):
             if v.direction != q.direction:
-                raise P4Error(v.pos, f"'{v.name}' must be '{q.direction or 'without direction'}', as in {wanted.decl.name}")
+                raise P4Error(
+                    v.pos, f"'{v.name}' must be '{q.direction or 'without direction'}', as in {wanted.decl.name}"
+                )
             if not self.unify(t, v.type, bindings):
                 expected = self.substitute(t, bindings, v.pos)
                 raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
@@ -405,6 +422,3 @@ class Blocks(Tables):
 
 def _has_note(node: ast.Param | ast.FunctionDecl, name: str) -> bool:
     return any(a.name == name for a in node.annotations)
-
-
-__all__ = ["Bits", "Blocks", "Unsupported"]

@@ -13,7 +13,20 @@ from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
-    BOOL, INT, VOID, Bits, Enum, Extern, Header, Stack, Structure, Type, TypeVar, Union, Varbit, strip,
+    BOOL,
+    INT,
+    VOID,
+    Bits,
+    Enum,
+    Extern,
+    Header,
+    Stack,
+    Structure,
+    Type,
+    TypeVar,
+    Union,
+    Varbit,
+    strip,
 )  # fmt: skip
 
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
@@ -37,6 +50,8 @@ class Calls(Expressions):
     def __init__(self) -> None:
         super().__init__()
         self.externs: dict[str, Template] = {}
+        self.declared: dict[ir.Var, ast.Param] = {}  # parameters, for their default values
+        self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
         self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}
 
     @abstractmethod
@@ -44,7 +59,7 @@ class Calls(Expressions):
         """An instance of a parser, control, extern or package; unnamed when ``name`` is None."""
 
     @abstractmethod
-    def function_body(self, decl: ast.FunctionDecl, params: list[ir.Var], returns: Type) -> ir.Block:
+    def function_body(self, decl: ast.FunctionDecl, returns: Type) -> ir.Block:
         """The body of a function, its parameters already in scope."""
 
     # --- dispatch ------------------------------------------------------------------------------------------
@@ -218,7 +233,10 @@ class Calls(Expressions):
         if missing:
             raise P4Error(node.pos, f"{what}: type argument '{missing[0]}' cannot be inferred; write it")
         function = self._specialise_function(s, tuple(bindings[v] for v in s.variables), overloads.scope)
-        args = [self.argument(p.direction, a, v.type, f"'{p.name}'") for (p, a), v in zip(bound, function.params, strict=True)]
+        args = [
+            self.argument(p.direction, a, v.type, f"'{p.name}'")
+            for (p, a), v in zip(bound, function.params, strict=True)
+        ]
         return ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
 
     def _specialise_function(self, s: Signature, type_args: tuple[Type, ...], scope: Scope) -> ir.Function:
@@ -244,7 +262,7 @@ class Calls(Expressions):
         try:
             for v in params:
                 self.declare(v.name, v, v.pos)
-            body = self.function_body(decl, params, returns)
+            body = self.function_body(decl, returns)
         finally:
             self.scope = outer
         return ir.Function(name, params, returns, body, decl.pos)
@@ -255,13 +273,14 @@ class Calls(Expressions):
         for p in params:
             declared = self.type(p.type)
             notes = self.annotations(p.annotations)
-            out.append(ir.Var(p.name, deep_strip(declared), p.direction, notes, p.pos, declared))  # type: ignore[arg-type]
+            v = ir.Var(p.name, deep_strip(declared), p.direction, notes, p.pos, declared)  # type: ignore[arg-type]
+            self.declared[v] = p
+            out.append(v)
         return out
 
     def _action(self, action: ir.Action, node: ast.Call) -> ir.Expr:
         what = f"'{action.name}'"
-        params = [ast.Param(v.pos, [], v.direction, ast.AnyType(v.pos), v.name) for v in action.params]
-        bound = self.bind(params, node, what)
+        bound = self.bind([self.declared[v] for v in action.params], node, what)
         args = [
             self.argument(p.direction or "in", a, v.type, f"'{p.name}'")
             for (p, a), v in zip(bound, action.params, strict=True)
@@ -271,12 +290,25 @@ class Calls(Expressions):
     def apply(self, target: ir.ParserInstance | ir.ControlInstance, node: ast.Call) -> ir.Expr:
         """``instance.apply(...)``."""
         what = f"'{target.type_name}'"
-        params = [ast.Param(v.pos, _optional_note(v), v.direction, ast.AnyType(v.pos), v.name) for v in target.params]
-        bound = self.bind(params, node, what)
-        args = [
-            self.argument(p.direction, a, v.type, f"'{p.name}'") for (p, a), v in zip(bound, target.params, strict=True)
-        ]
+        bound = self.bind([self.declared[v] for v in target.params], node, what)
+        args = []
+        for (p, a), v in zip(bound, target.params, strict=True):
+            instance = self._target(a) if isinstance(v.type, Extern) and isinstance(a, ast.Path) else None
+            if isinstance(instance, ir.ExternInstance):
+                self._bind_extern(v, instance, node.pos)
+                args.append(ir.Arg("", None))
+            else:
+                args.append(self.argument(p.direction, a, v.type, f"'{p.name}'"))
         return ir.ApplyCall(target, args, type=VOID, pos=node.pos)
+
+    def _bind_extern(self, v: ir.Var, instance: ir.ExternInstance, pos: Pos) -> None:
+        """An extern object passed at run time: the same one at every call, so its methods can be bound now."""
+        if instance.extern != str(getattr(v.type, "name", "")):
+            raise P4Error(pos, f"'{v.name}' must be of type {v.type}, not {instance.extern}")
+        for call in self._calls_on.get(v, []):
+            if call.target is not v and call.target is not instance:
+                raise Unsupported(pos, f"different extern objects passed for '{v.name}'")
+            call.target = instance
 
     # --- externs -------------------------------------------------------------------------------------------
 
@@ -301,7 +333,9 @@ class Calls(Expressions):
         for i, name in enumerate(template.decl.type_params):
             scope.put(name, type_args[i] if i < len(type_args) else TypeVar(name))
         s = self.signature(decl, scope)
-        return self._extern_call(extern, callee.name, target, s, bound, self.infer(s, bound, node, expected, what), node)
+        return self._extern_call(
+            extern, callee.name, target, s, bound, self.infer(s, bound, node, expected, what), node
+        )
 
     def _extern_call(
         self,
@@ -328,6 +362,8 @@ class Calls(Expressions):
         type_args = [deep_strip(bindings.get(v, VOID)) for v in s.variables]
         names = [p.name for p, _ in bound]
         call = ir.ExternCall(extern, method, target, type_args, args, names, type=returns, pos=node.pos)
+        if isinstance(target, ir.Var):
+            self._calls_on.setdefault(target, []).append(call)
         if not extern and method == "static_assert":
             return _static_assert(call)
         return call
@@ -376,7 +412,7 @@ def _size(t: Type, *, largest: bool) -> int:
         return t.base.width
     if isinstance(t, Union):
         sizes = [_size(f.type, largest=largest) for f in t.fields]
-        return (max(sizes, default=0) if largest else min(sizes, default=0))
+        return max(sizes, default=0) if largest else min(sizes, default=0)
     if isinstance(t, Structure):
         return sum(_size(f.type, largest=largest) for f in t.fields)
     if isinstance(t, Stack):
@@ -402,10 +438,6 @@ def _no_arguments(node: ast.Call, name: str) -> None:
 
 def _optional(p: ast.Param) -> bool:
     return any(a.name == "optional" for a in p.annotations)
-
-
-def _optional_note(v: ir.Var) -> list[ast.Annot]:
-    return [ast.Annot(v.pos, "optional")] if "optional" in v.annotations else []
 
 
 def _mentions(t: Type, resolver: Calls) -> bool:

@@ -11,7 +11,22 @@ from offramp_sim.p4.frontend.check.typing import TypeResolver, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
-    BOOL, ERROR, INT, STRING, VOID, Bits, Enum, Extern, Header, List, Stack, Structure, Tuple, Type, Union, Varbit,
+    BOOL,
+    ERROR,
+    INT,
+    STRING,
+    VOID,
+    Bits,
+    Enum,
+    Extern,
+    Header,
+    List,
+    Stack,
+    Structure,
+    Tuple,
+    Type,
+    Union,
+    Varbit,
     strip,
 )  # fmt: skip
 
@@ -140,7 +155,7 @@ class Expressions(TypeResolver):
 
     # --- one kind after another ----------------------------------------------------------------------------
 
-    def _expr(self, node: ast.Expr, expected: Type | None) -> ir.Expr:  # noqa: C901, PLR0911  a dispatch
+    def _expr(self, node: ast.Expr, expected: Type | None) -> ir.Expr:  # noqa: C901  a dispatch
         match node:
             case ast.IntLit():
                 return _literal(node)
@@ -445,9 +460,9 @@ class Expressions(TypeResolver):
         given = dict(zip(node.names, node.items, strict=True))
         if len(given) != len(node.names):
             raise P4Error(node.pos, "a field is given twice")
-        for name in given:
+        for name, item in given.items():
             if name not in expected.index:
-                raise P4Error(given[name].pos, f"{_describe(expected)} has no field '{name}'")
+                raise P4Error(item.pos, f"{_describe(expected)} has no field '{name}'")
         # Values are evaluated in the order in which they are written.
         made = {name: self.expr(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
         parts = []
@@ -487,7 +502,7 @@ def _castable(source: Type, to: Type) -> bool:
         boolean = source == BOOL and to.width == 1 and not to.signed
         return number or enum or boolean
     if to == BOOL:
-        return isinstance(source, Bits) and source.width == 1 and not source.signed or source == INT
+        return (isinstance(source, Bits) and source.width == 1 and not source.signed) or source == INT
     if isinstance(to, Enum):
         return to.base is not None and (number or (isinstance(source, Enum) and source.base is not None))
     if to == INT:

@@ -34,4 +34,4 @@ def key_name(node: ast.Expr) -> str:
             return key_name(node.operand)
         case ast.Call(callee=ast.Dot(name="lookahead")):
             return "lookahead"
-    raise P4Error(node.pos, "this key needs a name: add @name(\"...\") behind its match kind")
+    raise P4Error(node.pos, 'this key needs a name: add @name("...") behind its match kind')

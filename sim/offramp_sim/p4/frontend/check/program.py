@@ -29,9 +29,7 @@ class Elaborator(Blocks):
         if main is None:
             raise P4Error(Pos(file, 1, 1), "the program has no 'main' package, so there is nothing to run")
         self._check_unused(decls)
-        controller = [
-            t for t in self.types.values() if isinstance(t, Header) and "controller_header" in t.annotations
-        ]
+        controller = [t for t in self.types.values() if isinstance(t, Header) and "controller_header" in t.annotations]
         return ir.Program(
             main, file, list(self.errors), self.out.tables, self.out.actions, self.out.externs, self.out.value_sets,
             self.out.functions, self.out.blocks, dict(self.types), controller, main.annotations, source,
@@ -51,7 +49,7 @@ class Elaborator(Blocks):
                 self.block_instance(template, d, (), call, d.name, {})
         self.out = kept
 
-    def _top(self, d: ast.Decl) -> None:  # noqa: C901  a dispatch
+    def _top(self, d: ast.Decl) -> None:
         match d:
             case ast.NamesDecl():
                 self._names(d)

@@ -11,7 +11,7 @@ from offramp_sim.p4.types import Type
 
 @dataclass(eq=False, slots=True)
 class Template:
-    """A declaration that becomes something when it is given arguments: generic struct, extern, parser, control, package."""
+    """A declaration that needs arguments: a generic struct, an extern, a parser, a control, a package."""
 
     decl: ast.StructDecl | ast.ExternDecl | ast.ParserDecl | ast.ControlDecl | ast.PackageDecl
     scope: Scope

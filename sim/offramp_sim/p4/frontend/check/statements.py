@@ -27,7 +27,7 @@ class Statements(Calls):
     def local_instance(self, node: ast.Instantiation) -> None:
         """An instance declared among statements."""
 
-    def function_body(self, decl: ast.FunctionDecl, params: list[ir.Var], returns: Type) -> ir.Block:
+    def function_body(self, decl: ast.FunctionDecl, returns: Type) -> ir.Block:
         """The body of a function, its parameters already in scope."""
         assert decl.body is not None
         body = self.body(decl.body, returns)
@@ -62,7 +62,7 @@ class Statements(Calls):
                 out.append(made)
         return out
 
-    def statement(self, node: ast.Stmt) -> ir.Stmt | None:  # noqa: C901, PLR0911  a dispatch
+    def statement(self, node: ast.Stmt) -> ir.Stmt | None:
         """One statement; None if it leaves nothing to execute."""
         match node:
             case ast.AssignStmt():
@@ -101,7 +101,7 @@ class Statements(Calls):
         if isinstance(decl, ast.VarDecl):
             declared = self.type(decl.type)
             t = deep_strip(declared)
-            if t == INT or t == VOID or isinstance(t, Extern | List):
+            if t in (INT, VOID) or isinstance(t, Extern | List):
                 raise P4Error(decl.pos, f"a variable cannot have type {t}")
             value = None if decl.value is None else self.expr(decl.value, t)
             var = ir.Var(decl.name, t, "", self.annotations(decl.annotations), decl.pos, declared)
@@ -145,7 +145,9 @@ class Statements(Calls):
         hole = ir.Unary("~", self.arithmetic("<<", ones, start, node.pos), type=t, pos=node.pos)
         moved = self.arithmetic("<<", self.cast(value, t, node.pos), start, node.pos)
         kept = self.arithmetic("&", whole, hole, node.pos)
-        return ir.Assign(base, self.cast(self.arithmetic("|", kept, moved, node.pos), base.type, node.pos), pos=node.pos)
+        return ir.Assign(
+            base, self.cast(self.arithmetic("|", kept, moved, node.pos), base.type, node.pos), pos=node.pos
+        )
 
     def _if(self, node: ast.IfStmt) -> ir.Stmt | None:
         condition = self.condition(node.condition)
@@ -203,7 +205,9 @@ class Statements(Calls):
                 if isinstance(label, ast.Any):
                     actions = None
                     break
-                entity = self.lookup(label.name, label.pos, absolute=label.absolute) if isinstance(label, ast.Path) else None
+                entity = (
+                    self.lookup(label.name, label.pos, absolute=label.absolute) if isinstance(label, ast.Path) else None
+                )
                 if not isinstance(entity, ir.Action) or id(entity) not in by_action:
                     raise P4Error(label.pos, f"this is not an action of table '{table.name}'")
                 assert actions is not None

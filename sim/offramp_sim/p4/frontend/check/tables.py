@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.expressions import is_constant
 from offramp_sim.p4.frontend.check.names import key_name
@@ -23,7 +25,7 @@ class Tables(Statements):
         self.prefix = ""
 
     def qualified(self, name: str, annotations: dict[str, Annotation]) -> str:
-        """The control-plane name (section 18.3.2): ``@name`` replaces the last part; a leading dot makes it absolute."""
+        """The control-plane name (section 18.3.2): ``@name`` replaces the last part, or all after a leading dot."""
         given = annotations.get("name")
         if given is not None and given.args:
             name = str(given.args[0])
@@ -35,7 +37,7 @@ class Tables(Statements):
         """An action in the current scope."""
         notes = self.annotations(decl.annotations)
         params = self.variables(decl.params)
-        for earlier, later in zip(params, params[1:], strict=False):
+        for earlier, later in itertools.pairwise(params):
             if not earlier.direction and later.direction:
                 raise P4Error(later.pos, "parameters without a direction come last in an action")
         made = ir.Action(self.qualified(decl.name, notes), params, ir.Block([]), notes, decl.pos)
@@ -112,7 +114,9 @@ class Tables(Statements):
             if template is not None:
                 notes = self.annotations(p.annotations)
                 given = notes.get("name")
-                name = str(given.args[0]) if given is not None and given.args else f"{table.rsplit('.', 1)[-1]}.{p.name}"
+                name = (
+                    str(given.args[0]) if given is not None and given.args else f"{table.rsplit('.', 1)[-1]}.{p.name}"
+                )
                 args = () if isinstance(p.value.callee, ast.Path) else self.constructor_types(p.value.callee)
                 made = self.instantiate(template, args, p.value, name)
                 if isinstance(made, ir.ExternInstance):
@@ -137,9 +141,7 @@ class Tables(Statements):
             raise P4Error(ref.pos, f"'{ref.name}': only parameters with a direction are bound in the action list")
         if len(ref.args) < len(directed):
             raise P4Error(ref.pos, f"'{ref.name}': argument '{directed[len(ref.args)].name}' is missing")
-        bound = [
-            self.argument(v.direction, a, v.type, f"'{v.name}'") for v, a in zip(directed, ref.args, strict=True)
-        ]
+        bound = [self.argument(v.direction, a, v.type, f"'{v.name}'") for v, a in zip(directed, ref.args, strict=True)]
         return ir.TableAction(action, bound, self.annotations(ref.annotations))
 
     def _named_action(self, ref: ast.ActionRef) -> ir.Action:
@@ -160,10 +162,10 @@ class Tables(Statements):
         args = ref.args
         if len(args) == len(action.params) and listed.bound:
             args = args[len(listed.bound) :]  # the bound arguments may be repeated
-        call = ast.Call(ref.pos, ast.Any(ref.pos), [], args, ref.names if len(args) == len(ref.names) else [None] * len(args))
-        pairs = self.bind(
-            [ast.Param(v.pos, [], "", ast.AnyType(v.pos), v.name) for v in params], call, f"action '{ref.name}'"
+        call = ast.Call(
+            ref.pos, ast.Any(ref.pos), [], args, ref.names if len(args) == len(ref.names) else [None] * len(args)
         )
+        pairs = self.bind([self.declared[v] for v in params], call, f"action '{ref.name}'")
         data = [self.expr(a, v.type) for v, (_, a) in zip(params, pairs, strict=True) if a is not None]
         for d in data:
             if not is_constant(d):
@@ -192,7 +194,9 @@ class Tables(Statements):
             raise P4Error(node.pos, f"table '{table.name}' has {len(table.keys)} keys, {len(node.keys)} given")
         else:
             keys = [self.key(k, t.expr.type) for k, t in zip(node.keys, table.keys, strict=True)]
-        for key, t, at in zip(keys, table.keys, node.keys if len(node.keys) == len(keys) else [node.keys[0]] * len(keys), strict=True):
+        for key, t, at in zip(
+            keys, table.keys, node.keys if len(node.keys) == len(keys) else [node.keys[0]] * len(keys), strict=True
+        ):
             _check_entry_key(key, t, at.pos)
         priority = self.number(node.priority, "a priority", 0, (1 << 31) - 1) if node.priority is not None else None
         choice = self._choice(node.action, table.actions, entry=True)
@@ -234,7 +238,7 @@ def _check_entry_key(key: ir.Key, t: ir.TableKey, pos: Pos) -> None:
             inverse = ~mask & t.expr.type.mask
             if inverse & (inverse + 1):
                 raise P4Error(pos, f"mask {mask:#x} is not a prefix")
-    if isinstance(key, ir.KeyRange) and t.match_kind not in ("range",):
+    if isinstance(key, ir.KeyRange) and t.match_kind != "range":
         raise P4Error(pos, f"a range cannot match a key of kind '{t.match_kind}'")
     if isinstance(key, ir.KeyAny) and t.match_kind == "exact":
         raise P4Error(pos, "'_' cannot match an exact key")

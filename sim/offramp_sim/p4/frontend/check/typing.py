@@ -13,8 +13,30 @@ from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.frontend.syntax.lexer import Token, parse_int, parse_string
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
-    BOOL, DONTCARE, ERROR, INT, MATCH_KIND, STRING, VOID, Annotation, Bits, Enum, Extern, Field, Header, List, Newtype,
-    Stack, Struct, Structure, Tuple, Type, TypeVar, Union, Varbit, strip,
+    BOOL,
+    DONTCARE,
+    ERROR,
+    INT,
+    MATCH_KIND,
+    STRING,
+    VOID,
+    Annotation,
+    Bits,
+    Enum,
+    Extern,
+    Field,
+    Header,
+    List,
+    Newtype,
+    Stack,
+    Struct,
+    Structure,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    Varbit,
+    strip,
 )  # fmt: skip
 
 _SIMPLE = {"bool": BOOL, "error": ERROR, "string": STRING, "void": VOID, "match_kind": MATCH_KIND}
@@ -118,7 +140,9 @@ class TypeResolver:
                 if not isinstance(element, Header | Union):
                     if isinstance(element, TypeVar):
                         raise Unsupported(node.pos, "a stack of a type parameter")
-                    raise Unsupported(node.pos, f"an array of {element} (only headers and header unions can be stacked)")
+                    raise Unsupported(
+                        node.pos, f"an array of {element} (only headers and header unions can be stacked)"
+                    )
                 return Stack(element, self.number(node.size, "the size of a stack", 1, 1 << 16))
             case ast.TupleType(name="list"):
                 return List(self.type(node.args[0]))

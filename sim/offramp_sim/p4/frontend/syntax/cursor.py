@@ -9,13 +9,16 @@ from offramp_sim.p4.frontend.syntax.ast import Annot
 from offramp_sim.p4.frontend.syntax.lexer import Token
 from offramp_sim.p4.source import P4Error, Pos
 
-KEYWORDS = frozenset(
-    "abstract action apply bit bool break const continue control default else entries enum error exit extern false "
-    "for header header_union if in inout int key list match_kind out package parser return select state string "
-    "struct switch table this transition true tuple type typedef value_set varbit void actions priority".split()
-)
+_WORDS = """
+    abstract action apply bit bool break const continue control default else entries enum error exit extern false
+    for header header_union if in inout int key list match_kind out package parser return select state string
+    struct switch table this transition true tuple type typedef value_set varbit void actions priority
+"""
+KEYWORDS = frozenset(_WORDS.split())
 # Words with a meaning only where the grammar expects them: they are ordinary names elsewhere.
-SOFT = frozenset("actions apply entries key state type priority in for list break continue".split())
+SOFT = KEYWORDS & {
+    "actions", "apply", "entries", "key", "state", "type", "priority", "in", "for", "list", "break", "continue",
+}  # fmt: skip
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -54,6 +57,10 @@ class Cursor:
         """Whether the next token is one of these words or operators."""
         t = self._tokens[self._at]
         return t.text in texts and t.kind in ("op", "id")
+
+    def at_word(self) -> bool:
+        """Whether the next token is an identifier or keyword."""
+        return self._tokens[self._at].kind == "id"
 
     def accept(self, text: str) -> bool:
         """Take the next token if it is ``text``."""

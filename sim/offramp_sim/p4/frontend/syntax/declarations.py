@@ -158,11 +158,7 @@ class Parser(StatementParser):
 
     def _extern(self, annotations: list[ast.Annot]) -> ast.Decl:
         self.next()
-        if (
-            self.token.kind == "id"
-            and self.ahead().text in ("{", "<", ";")
-            and not self._extern_is_function()
-        ):
+        if self.token.kind == "id" and self.ahead().text in ("{", "<", ";") and not self._extern_is_function():
             token, name = self._declare_type("the name of an extern")
             type_params = self._type_parameters()
             methods: list[ast.FunctionDecl] = []
@@ -325,9 +321,7 @@ class Parser(StatementParser):
                     cases = [ast.CaseDecl(at, ast.Any(at), self.name("a state"))]
                     self.expect(";", "after a transition")
             else:
-                cases = [
-                    ast.CaseDecl(self.pos, ast.Any(self.pos), "reject")
-                ]  # section 13.5: no transition rejects
+                cases = [ast.CaseDecl(self.pos, ast.Any(self.pos), "reject")]  # section 13.5: no transition rejects
         self.expect("}", "to end the state")
         return ast.StateDecl(pos, annotations, name, body, select, cases)
 
@@ -443,5 +437,5 @@ class Parser(StatementParser):
         action = self._action_ref(self.annotations())
         annotations = leading + self.annotations()
         self.expect(";", "after an entry")
-        items = keys.items if isinstance(keys, ast.TupleKey) else [keys]
+        items: list[ast.Expr] = list(keys.items) if isinstance(keys, ast.TupleKey | ast.ListExpr) else [keys]
         return ast.EntryDecl(pos, items, action, priority, const, annotations)

@@ -14,9 +14,7 @@ _LEVELS: list[tuple[str, ...]] = [
     ("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("|",), ("^",), ("&",), ("<<", ">>"),
     ("++", "+", "-", "|+|", "|-|"), ("*", "/", "%"),
 ]  # fmt: skip
-OPERAND = len(
-    _LEVELS
-)  # the level that takes no binary operator: what the left side of an assignment is made of
+OPERAND = len(_LEVELS)  # the level that takes no binary operator: what the left side of an assignment is made of
 
 
 class ExpressionParser(Cursor):
@@ -33,11 +31,9 @@ class ExpressionParser(Cursor):
             return t.text == "." and self.ahead().kind == "id" and self.is_type_name(self.ahead().text)
         if t.kind != "id":
             return False
-        if t.text in ("tuple",) or (t.text == "list" and self.ahead().text == "<"):
+        if t.text == "tuple" or (t.text == "list" and self.ahead().text == "<"):
             return True
-        return t.text in _BASE_TYPES or (
-            self.is_type_name(t.text) and (t.text not in KEYWORDS or t.text in SOFT)
-        )
+        return t.text in _BASE_TYPES or (self.is_type_name(t.text) and (t.text not in KEYWORDS or t.text in SOFT))
 
     def type(self) -> ast.TypeNode:
         """A type, with any ``[size]`` behind it."""
@@ -49,7 +45,7 @@ class ExpressionParser(Cursor):
             node = ast.TupleType(t.pos, t.text, self.type_arguments())
         else:
             node = self.named_type()
-        while self.at("[") and not (self.ahead().text == "]"):
+        while self.at("[") and self.ahead().text != "]":
             self.next()
             size = self.expression()
             self.expect("]", "after the size of a stack")

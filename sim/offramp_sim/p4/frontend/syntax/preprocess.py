@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,14 +37,10 @@ class Preprocessor:
 
     def __init__(self, include: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> None:
         self._paths = [*include, SYSTEM_INCLUDE]
-        self.macros: dict[str, Macro] = {
-            "__p4c__": Macro(None, (Token("int", "1", Pos("<built-in>", 0, 0)),))
-        }
+        self.macros: dict[str, Macro] = {"__p4c__": Macro(None, (Token("int", "1", Pos("<built-in>", 0, 0)),))}
         for name, value in (defines or {}).items():
             if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise P4Error(
-                    Pos("<command line>", 1, 1), f"'{name}' cannot be defined: it is not an identifier"
-                )
+                raise P4Error(Pos("<command line>", 1, 1), f"'{name}' cannot be defined: it is not an identifier")
             body = [t for t in tokenize(str(value), "<command line>") if t.kind not in ("nl", "eof")]
             self.macros[name] = Macro(None, tuple(body))
         self._once: set[Path] = set()
@@ -62,7 +59,8 @@ class Preprocessor:
     def _file(self, text: str, file: str, folder: Path | None, depth: int) -> None:
         tokens = tokenize(text, file)
         conditionals: list[_Conditional] = []
-        at, pending = 0, []
+        at = 0
+        pending: list[Token] = []
         relocate: tuple[str, int] | None = None  # from a line marker: file and line difference
         while tokens[at].kind != "eof":
             end = at
@@ -91,9 +89,7 @@ class Preprocessor:
         if tokens:
             self._out += self._expand(tokens)
 
-    def _directive(
-        self, line: list[Token], stack: list[_Conditional], folder: Path | None, depth: int
-    ) -> None:
+    def _directive(self, line: list[Token], stack: list[_Conditional], folder: Path | None, depth: int) -> None:
         if len(line) == 1:
             return
         name, rest, pos = line[1].text, line[2:], line[0].pos
@@ -101,11 +97,7 @@ class Preprocessor:
         if name in ("if", "ifdef", "ifndef"):
             truth = False
             if live:
-                truth = (
-                    self._truth(rest, pos)
-                    if name == "if"
-                    else (self._defined(rest, pos) == (name == "ifdef"))
-                )
+                truth = self._truth(rest, pos) if name == "if" else (self._defined(rest, pos) == (name == "ifdef"))
             stack.append(_Conditional(pos, live and truth, truth, live))
         elif name in ("elif", "else", "endif"):
             if not stack:
@@ -198,9 +190,7 @@ class Preprocessor:
         work = list(tokens)[::-1]  # a stack: the next token is last
         while work:
             token = work.pop()
-            macro = (
-                self.macros.get(token.text) if token.kind == "id" and token.text not in token.hidden else None
-            )
+            macro = self.macros.get(token.text) if token.kind == "id" and token.text not in token.hidden else None
             if macro is None:
                 if token.text == "__LINE__":
                     token = Token("int", str(token.pos.line), token.pos)
@@ -239,9 +229,7 @@ class Preprocessor:
         if macro.variadic and len(args) == len(macro.params) - 1:
             args.append([])
         if len(args) != len(macro.params):
-            raise P4Error(
-                token.pos, f"macro '{token.text}' takes {len(macro.params)} arguments, {len(args)} given"
-            )
+            raise P4Error(token.pos, f"macro '{token.text}' takes {len(macro.params)} arguments, {len(args)} given")
         return args
 
     def _substitute(self, macro: Macro, args: list[list[Token]], token: Token) -> list[Token]:
@@ -259,9 +247,7 @@ class Preprocessor:
                 out.append(Token("str", f'"{escaped}"', token.pos))
                 at += 1
             elif t.kind == "id" and t.text in table:
-                pasted = (at > 0 and body[at - 1].text == "##") or (
-                    at + 1 < len(body) and body[at + 1].text == "##"
-                )
+                pasted = (at > 0 and body[at - 1].text == "##") or (at + 1 < len(body) and body[at + 1].text == "##")
                 out += table[t.text] if pasted else expanded[t.text]
             else:
                 out.append(t)
@@ -275,11 +261,7 @@ def _paste(body: list[Token]) -> list[Token]:
     at = 0
     while at < len(body):
         if body[at].text == "##" and out and at + 1 < len(body):
-            joined = [
-                t
-                for t in tokenize(out[-1].text + body[at + 1].text, "<pasted>")
-                if t.kind not in ("nl", "eof")
-            ]
+            joined = [t for t in tokenize(out[-1].text + body[at + 1].text, "<pasted>") if t.kind not in ("nl", "eof")]
             out[-1:] = [Token(t.kind, t.text, out[-1].pos, out[-1].hidden) for t in joined]
             at += 2
         else:
@@ -309,6 +291,13 @@ def _line_marker(line: list[Token]) -> tuple[int, str | None] | None:
 _LEVELS: list[list[str]] = [
     ["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<"], ["+", "-"], ["*", "/", "%"],
 ]  # fmt: skip
+
+
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "|": operator.or_, "^": operator.xor, "&": operator.and_, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
+    ">": operator.gt, "<=": operator.le, ">=": operator.ge, "<<": operator.lshift, "+": operator.add,
+    "-": operator.sub, "*": operator.mul,
+}  # fmt: skip
 
 
 class _Condition:
@@ -379,14 +368,9 @@ def _apply(op: str, a: int, b: int, pos: Pos) -> int:
         return a // b if op == "/" else a % b
     if op == "<<" and not 0 <= b < 1024:
         raise P4Error(pos, f"shift by {b} in #if")
-    return int(
-        {
-            "||": lambda: bool(a or b), "&&": lambda: bool(a and b), "|": lambda: a | b, "^": lambda: a ^ b,
-            "&": lambda: a & b, "==": lambda: a == b, "!=": lambda: a != b, "<": lambda: a < b, ">": lambda: a > b,
-            "<=": lambda: a <= b, ">=": lambda: a >= b, "<<": lambda: a << b, "+": lambda: a + b,
-            "-": lambda: a - b, "*": lambda: a * b,
-        }[op]()
-    )  # fmt: skip
+    if op in ("&&", "||"):
+        return int(bool(a and b) if op == "&&" else bool(a or b))
+    return int(_OPERATORS[op](a, b))
 
 
 def flatten(tokens: Sequence[Token]) -> str:
@@ -413,11 +397,6 @@ def flatten(tokens: Sequence[Token]) -> str:
 
 def touches(left: Token, right: Token) -> bool:
     """Whether two operators stand side by side in the source (or come from one macro), so that ``> >`` is a shift."""
-    if (
-        left.kind != "op"
-        or right.kind != "op"
-        or left.pos.file != right.pos.file
-        or left.pos.line != right.pos.line
-    ):
+    if left.kind != "op" or right.kind != "op" or left.pos.file != right.pos.file or left.pos.line != right.pos.line:
         return False
     return right.pos.column in (left.pos.column + len(left.text), left.pos.column)

@@ -25,7 +25,7 @@ class StatementParser(ExpressionParser):
         self.next()
         return ast.BlockStmt(pos, body, annotations)
 
-    def statement(self) -> ast.Stmt:  # noqa: C901  one branch for each keyword reads best in one place
+    def statement(self) -> ast.Stmt:
         """A statement or a local declaration."""
         if self.at("@"):
             mark = self.mark()
@@ -77,12 +77,12 @@ class StatementParser(ExpressionParser):
         if self.at_type() and not self.at("error"):
             mark = self.mark()
             node = self.type()
-            if self.token.kind == "id":
+            if self.at_word():
                 return ast.DeclStmt(pos, self.variable(node, annotations))
             if self.at("("):
                 close = self.mark()
                 args, names = self.arguments()
-                if self.token.kind == "id":
+                if self.at_word():
                     return ast.DeclStmt(pos, self.instance_tail(node, args, names, annotations))
                 self.reset(close)
             self.reset(mark)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray
 from offramp.graph.data import Graph, build_graph
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from offramp.graph.csr import IntArray
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 _COMMENTS = ("#", "%")

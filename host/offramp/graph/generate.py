@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,6 @@ from scipy.sparse import csr_array
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.data import Graph, build_graph
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Sample = tuple[int, IntArray, IntArray, IntArray]
 """Number of vertices, both ends of the edges, labels."""

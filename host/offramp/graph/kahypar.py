@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from offramp.errors import OfframpError
-
-if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray
 
 IMBALANCE = 0.03
 

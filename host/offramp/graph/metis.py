@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from offramp.errors import OfframpError
-
-if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray
 
 
 def metis_parts(

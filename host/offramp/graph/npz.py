@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,11 +12,7 @@ from offramp.archive import Archive, open_archive
 from offramp.errors import OfframpError
 from offramp.graph.csr import rows_of
 from offramp.graph.data import Graph, build_graph
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from offramp.graph.split import Mask
+from offramp.graph.split import Mask
 
 _MASKS = ("train", "val", "test")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from offramp.errors import OfframpError
-
-if TYPE_CHECKING:
-    from offramp.graph.blocks import Block
-    from offramp.graph.csr import IntArray
+from offramp.graph.blocks import Block
+from offramp.graph.csr import IntArray
 
 METHODS = ("gamr", "degree", "bfs", "random", "id")
 ROOTS = ("max", "random")

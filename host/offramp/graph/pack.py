@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray
 
 
 def pack(sets: list[IntArray], limit: int) -> list[list[int]]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.graph.csr import Adjacency
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
 from offramp.graph.metis import metis_parts
-
-if TYPE_CHECKING:
-    from offramp.graph.csr import Adjacency
 
 METHODS = ("auto", "metis", "metis-volume", "kahypar", "hash", "chunk", "random")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.graph.data import Graph, build_graph
-
-if TYPE_CHECKING:
-    from offramp.graph.split import Mask
+from offramp.graph.split import Mask
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 

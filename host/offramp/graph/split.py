@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-
-if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray
 
 Mask = npt.NDArray[np.bool_]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from offramp.errors import OfframpError
-
-if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray
 
 
 @dataclass(frozen=True, eq=False)

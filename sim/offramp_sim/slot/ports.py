@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray
+from offramp.switch.switchgnn.plan import BlockPlan, Plan
 from offramp.wire.ethernet import wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES
-
-if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
-    from offramp.switch.switchgnn.plan import BlockPlan, Plan
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 """A DATA or RESULT packet on a link; a slot is its time."""

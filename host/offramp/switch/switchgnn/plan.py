@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.graph.blocks import plan_blocks
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray
 from offramp.graph.order import order_ranks
 from offramp.wire.switchgnn import LANES, PAYLOAD
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    import numpy.typing as npt
-
-    from offramp.graph.boundary import Boundary
-    from offramp.graph.csr import IntArray
 
 AGGREGATOR_BYTES = PAYLOAD.size
 """An aggregator holds the payload of one packet."""
@@ -70,12 +66,12 @@ class BlockPlan:
 
     def row(self, rank: int) -> IntArray:
         """Ranks of the neighbours of the vertex at ``rank``."""
-        row: IntArray = self.neighbours[self.indptr[rank] : self.indptr[rank + 1]]
-        return row
+        return self.neighbours[self.indptr[rank] : self.indptr[rank + 1]]
 
     def uploads_of(self, worker: int) -> IntArray:
         """Ranks that ``worker`` uploads, in order."""
-        return self.order[self.owner[self.order] == worker]
+        mine: IntArray = self.order[self.owner[self.order] == worker]
+        return mine
 
 
 @dataclass(frozen=True, eq=False)

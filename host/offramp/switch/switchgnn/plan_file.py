@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,6 @@ from offramp.archive import open_archive
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switch.switchgnn.plan import MAX_BLOCKS, MAX_CHUNKS, MAX_NEED, BlockPlan, Plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SCALARS = ("workers", "chunks", "aggregators", "R", "B", "C", "first_block_id")
 _PER_VERTEX = ("vertices", "owner", "need", "order")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from offramp.graph.boundary import Boundary
+from offramp.switch.switchgnn.plan import Plan
 from offramp.wire.ethernet import wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES, PAYLOAD
-
-if TYPE_CHECKING:
-    from offramp.graph.boundary import Boundary
-    from offramp.switch.switchgnn.plan import Plan
 
 HOST_PAYLOAD_BYTES = 1024
 """Payload of a host-based packet (specification section 10)."""

@@ -1,0 +1,29 @@
+"""Ways out of the normal flow of a program."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+# The errors of core.p4, by name; a program's Program.errors says which number each has.
+NO_ERROR: Final = 0
+
+
+class ParserFault(Exception):  # noqa: N818  # a P4 program's own error, not one of ours
+    """A parser error: ``code`` is the index into ``Program.errors``."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(code)
+
+
+class ExitSignal(Exception):  # noqa: N818
+    """``exit`` in an action of a table that was applied within an expression."""
+
+
+class CheckFailed(Exception):  # noqa: N818
+    """``assert`` or ``assume`` was false; the message names the place."""
+
+
+def fail(code: int) -> NoReturn:
+    """Raise a :class:`ParserFault` from within an expression."""
+    raise ParserFault(code)

@@ -105,7 +105,7 @@ class Receiver:
 
 
 def send(sock: socket.socket, batch: PacketBatch) -> int:
-    """Hand frames to the kernel, in order; the count it took. OSError as from send(2)."""
+    """Hand frames to the kernel, in order; the count it took. OSError as from sendmmsg(2)."""
     data = np.ascontiguousarray(batch.data)
     iovecs, headers = _prepare(data)
     iovecs["len"] = batch.lengths

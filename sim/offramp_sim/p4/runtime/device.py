@@ -1,0 +1,100 @@
+"""One P4Runtime device: a pipeline, the lock around it, and where its packets go."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from offramp.switch.p4rt.status import Code, RpcError
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.runtime.arbitration import Arbitration
+from offramp_sim.p4.runtime.pipeline import Pipeline, SwitchFactory
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.ir import Program
+
+
+class Device:
+    """A switch that control plane and data plane share.
+
+    Args:
+        device_id: P4Runtime device.
+        make_switch: the switch for a program.
+        cpu_port: packets that leave by it go to the controllers; None: there is no CPU port.
+
+    Attributes:
+        inject: set by whoever moves packets; takes what the controller sends into the switch.
+        to_controller: set by the P4Runtime service; takes each frame that left by the CPU port.
+        no_pipeline: frames dropped because no pipeline was loaded.
+    """
+
+    def __init__(self, device_id: int, make_switch: SwitchFactory, cpu_port: int | None = None) -> None:
+        self.id = device_id
+        self.cpu_port = cpu_port
+        self.make_switch = make_switch
+        self.arbitration = Arbitration(device_id)
+        self.pipeline: Pipeline | None = None
+        self.saved: Pipeline | None = None
+        self.inject: Callable[[PacketBatch], None] = self.discard
+        self.to_controller: Callable[[bytes], None] = lambda _: None
+        self.no_pipeline = 0
+        self._data = threading.Lock()
+        self._control = threading.RLock()
+        self._waiting = 0
+
+    def load(self, program: Program) -> None:
+        """Run a program, outside of any controller's doing."""
+        pipeline = Pipeline(program, self.make_switch)
+        with self.control(), self.exclusive():
+            self.pipeline = pipeline
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """Frames in, frames out; those for the CPU port go to the controllers."""
+        if self._waiting:
+            time.sleep(0.0001)  # Python's locks are not fair: let the control plane have its turn
+        with self._data:
+            if self.pipeline is None:
+                self.no_pipeline += len(batch)
+                return PacketBatch.empty()
+            out = self.pipeline.switch.process(batch)
+        if self.cpu_port is None:
+            return out
+        for_cpu = out.ports == self.cpu_port
+        if not for_cpu.any():
+            return out
+        for frame in out.select(for_cpu).frames():
+            self.to_controller(frame)
+        return out.select(~for_cpu)
+
+    def discard(self, batch: PacketBatch) -> None:
+        """Where packets go while nobody moves any."""
+        self.no_pipeline += len(batch)
+
+    @contextmanager
+    def control(self) -> Iterator[None]:
+        """Serialise the requests of the control plane."""
+        with self._control:
+            yield
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep the data plane out for a short piece of work on the state."""
+        self._waiting += 1
+        try:
+            with self._data:
+                yield
+        finally:
+            self._waiting -= 1
+
+
+def check_device(device: Device, device_id: int) -> None:
+    """Whether a request is for this device.
+
+    Raises:
+        RpcError: NOT_FOUND.
+    """
+    if device_id != device.id:
+        raise RpcError(Code.NOT_FOUND, f"no device {device_id}; this switch is device {device.id}")

@@ -1,0 +1,148 @@
+"""A program loaded into a switch, with its P4Info and the handlers of its entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from offramp.errors import OfframpError
+from offramp.switch.p4rt.p4info import KINDS
+from offramp.switch.p4rt.schema import config, v1
+from offramp.switch.p4rt.status import Code, RpcError
+from offramp_sim.p4.runtime import p4info
+from offramp_sim.p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler
+from offramp_sim.p4.runtime.entities.base import ById, Handler, by_id, invalid
+from offramp_sim.p4.runtime.entities.digests import DigestHandler
+from offramp_sim.p4.runtime.entities.matching import ActionCodec, KeyCodec
+from offramp_sim.p4.runtime.entities.meters import MeterHandler
+from offramp_sim.p4.runtime.entities.profiles import GroupHandler, MemberHandler, Profile
+from offramp_sim.p4.runtime.entities.replication import ReplicationHandler
+from offramp_sim.p4.runtime.entities.tables import (
+    DirectCounterHandler,
+    DirectMeterHandler,
+    Table,
+    TableHandler,
+)
+from offramp_sim.p4.runtime.entities.value_sets import ValueSetHandler
+from offramp_sim.p4.runtime.packet_io import ControllerHeader
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.ir import Program
+    from offramp_sim.p4.switch import Switch
+
+SwitchFactory = Callable[["Program"], "Switch"]
+
+
+class Pipeline:
+    """What one forwarding pipeline configuration became.
+
+    Attributes:
+        program, switch: what runs.
+        config: the ForwardingPipelineConfig as the controller set it, P4Info filled in.
+        packet_in, packet_out: the controller headers.
+    """
+
+    def __init__(self, program: Program, make_switch: SwitchFactory, given: Any | None = None) -> None:
+        self.program = program
+        self.info = p4info.generate(program)
+        self.config = config_message(self.info, program, given)
+        self.switch = make_switch(program)
+        self.packet_in = ControllerHeader(self.info, "packet_in")
+        self.packet_out = ControllerHeader(self.info, "packet_out")
+        self.digests = DigestHandler(by_id("digest", self.info.digests, str))
+        self.handlers = self._handlers()
+
+    def handler(self, kind: str | None) -> Handler:
+        """The handler of an entity kind (field of ``p4.v1.Entity``).
+
+        Raises:
+            RpcError: INVALID_ARGUMENT without a kind, UNIMPLEMENTED for one that the switch lacks.
+        """
+        if kind is None:
+            raise invalid("the entity is empty")
+        if kind not in self.handlers:
+            raise RpcError(Code.UNIMPLEMENTED, f"{kind} is not supported")
+        return self.handlers[kind]
+
+    def _handlers(self) -> dict[str, Handler]:
+        info, switch = self.info, self.switch
+        actions = ActionCodec(info)
+        tables = {t.preamble.id: Table(t, switch.tables[t.preamble.name], actions, info) for t in info.tables}
+        by_table = ById("table", tables)
+        profiles = {
+            p.preamble.id: Profile(
+                switch.profiles[p.preamble.name],
+                [t for t in tables.values() if t.info.implementation_id == p.preamble.id],
+            )
+            for p in info.action_profiles
+        }
+        registers = {
+            r.preamble.id: Register(switch.registers[r.preamble.name], r.type_spec, info.type_info)
+            for r in info.registers
+        }
+        value_sets = {
+            v.preamble.id: (
+                switch.value_sets[v.preamble.name],
+                KeyCodec(v.match, f"value set {v.preamble.name}"),
+            )
+            for v in info.value_sets
+        }
+        by_profile = ById("action profile", profiles)
+        return {
+            "table_entry": TableHandler(by_table),
+            "direct_counter_entry": DirectCounterHandler(by_table),
+            "direct_meter_entry": DirectMeterHandler(by_table),
+            "counter_entry": CounterHandler(by_id("counter", info.counters, switch.counters.__getitem__)),
+            "meter_entry": MeterHandler(by_id("meter", info.meters, switch.meters.__getitem__)),
+            "register_entry": RegisterHandler(ById("register", registers)),
+            "packet_replication_engine_entry": ReplicationHandler(switch.pre),
+            "value_set_entry": ValueSetHandler(ById("value set", value_sets)),
+            "action_profile_member": MemberHandler(by_profile),
+            "action_profile_group": GroupHandler(by_profile),
+            "digest_entry": self.digests,
+        }
+
+
+def compile_config(given: Any, name: str) -> Program:
+    """The program in a ForwardingPipelineConfig: its device configuration is P4 source text.
+
+    Raises:
+        RpcError: INVALID_ARGUMENT with the compiler's message.
+    """
+    from offramp_sim.p4.frontend import load_text
+
+    if not given.p4_device_config:
+        raise invalid("p4_device_config is empty; this switch takes the text of a P4 program")
+    try:
+        text = given.p4_device_config.decode("utf-8")
+    except UnicodeDecodeError:
+        raise invalid("p4_device_config is not text; this switch takes the text of a P4 program") from None
+    if text.lstrip().startswith("{"):
+        raise invalid("p4_device_config is JSON, for bmv2; this switch takes the text of a P4 program")
+    try:
+        return load_text(text, name)
+    except OfframpError as error:
+        raise invalid(str(error)) from None
+
+
+def config_message(generated: Any, program: Program, given: Any | None) -> Any:
+    """The configuration to hand back to controllers.
+
+    Raises:
+        RpcError: the controller's P4Info is not of this program.
+    """
+    made = v1.ForwardingPipelineConfig()
+    if given is not None:
+        made.CopyFrom(given)
+    else:
+        made.p4_device_config = program.source.encode()
+    if given is None or given.p4info == config.P4Info():
+        made.p4info.CopyFrom(generated)
+        return made
+    for field, word in KINDS.items():
+        known = {o.preamble.id: o.preamble.name for o in getattr(generated, field)}
+        for obj in getattr(given.p4info, field):
+            number, name = obj.preamble.id, obj.preamble.name
+            if known.get(number) != name:
+                raise invalid(f"the P4Info is not of this program: it has no {word} {name} with id {number:#010x}")
+    return made

@@ -25,6 +25,8 @@ class ExchangePlans:
 def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> ExchangePlans:
     """Plans for exchanges of features of the given widths within the settings' switch memory.
 
+    The strawman's are one block each: it allocates aggregators as contributions come (section 10).
+
     Raises:
         OfframpError: the memory is too small, or a width too large.
     """

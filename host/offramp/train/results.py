@@ -28,11 +28,11 @@ class Epoch:
 
 @dataclass(frozen=True)
 class SwitchTotals:
-    """What the switch counted during the run; zero where none took part."""
+    """What the switch counted during the run: zero where none took part, None where it cannot tell."""
 
     passes: int = 0
     recirculations: int = 0
-    aggregators_peak: int = 0
+    aggregators_peak: int | None = 0
     overflows: int = 0
 
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp.errors import OfframpError
-from offramp.graph.boundary import Boundary
-from offramp.graph.partition import partition
-from offramp.train.describe import describe
-from offramp.train.exchange_plan import plan_exchanges
+from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES
+from offramp.train.fabric import SwitchFabric
 from offramp.train.group import GlooGroup, Group
-from offramp.train.job import WorkerJob, exchange_widths, layer_widths, make_jobs
+from offramp.train.job import WorkerJob
+from offramp.train.planned import PlannedRun, plan_run
 from offramp.train.processes import run_workers
 from offramp.train.propagators import open_propagator
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.train.trainer import OnEpoch, Trainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from offramp.graph.data import Graph
-    from offramp.train.fabric import SwitchFabric
     from offramp.train.settings import TrainSettings
     from offramp.train.traffic import Traffic
 
@@ -48,11 +46,15 @@ def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> R
     return RankResult(epochs, traffic, seconds) if traffic is not None else None
 
 
+OpenFabric = Callable[[], AbstractContextManager[SwitchFabric]]
+"""Gives the switch of a run for as long as the run takes."""
+
+
 def train(
     graph: Graph,
     settings: TrainSettings,
     *,
-    fabric: SwitchFabric | None = None,
+    open_fabric: OpenFabric | None = None,
     on_epoch: OnEpoch = lambda _: None,
 ) -> TrainingResult | None:
     """Train on ``graph``, in one process for each worker on this machine, or in those that torchrun started.
@@ -60,7 +62,7 @@ def train(
     Args:
         graph: what ``settings.graph`` names.
         settings: of the run.
-        fabric: the switch, for the propagators that need one.
+        open_fabric: opens the switch, for the propagators that need one; called once the run is planned.
         on_epoch: called after each epoch, in the process that returns the result.
 
     Returns:
@@ -70,23 +72,46 @@ def train(
         OfframpError: the settings do not fit the graph, a worker died, or the switch is gone.
     """
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
-        return _train_as_rank(graph, settings, fabric, on_epoch)
-    prepared = prepare(graph, settings, fabric)
-    if settings.processes == 1:
-        return prepared.result(train_rank(Group(), prepared.jobs[0], on_epoch))
-    return prepared.result(run_workers(train_rank, prepared.jobs, on_epoch))
+        group = joined_group(settings)
+        try:
+            if group.rank:
+                train_rank(group, group.scatter(None), on_epoch)
+                return None
+
+            def run_here(jobs: list[WorkerJob]) -> RankResult | None:
+                return train_rank(group, group.scatter(jobs), on_epoch)
+
+            return _train_planned(plan_run(graph, settings), open_fabric, run_here)
+        finally:
+            group.close()
+
+    def run_all(jobs: list[WorkerJob]) -> RankResult | None:
+        if len(jobs) == 1:
+            return train_rank(Group(), jobs[0], on_epoch)
+        outcome: RankResult = run_workers(train_rank, jobs, on_epoch)
+        return outcome
+
+    return _train_planned(plan_run(graph, settings), open_fabric, run_all)
 
 
-def _train_as_rank(
-    graph: Graph, settings: TrainSettings, fabric: SwitchFabric | None, on_epoch: OnEpoch
-) -> TrainingResult | None:
-    group = joined_group(settings)
-    try:
-        prepared = prepare(graph, settings, fabric) if group.rank == 0 else None
-        outcome = train_rank(group, group.scatter(prepared.jobs if prepared else None), on_epoch)
-        return prepared.result(outcome) if prepared else None
-    finally:
-        group.close()
+def _train_planned(
+    planned: PlannedRun,
+    open_fabric: OpenFabric | None,
+    run_jobs: Callable[[list[WorkerJob]], RankResult | None],
+) -> TrainingResult:
+    with ExitStack() as stack:
+        fabric: SwitchFabric | None = None
+        links: list[str] = []
+        if planned.exchanges is not None:
+            if open_fabric is None:
+                raise OfframpError(f"--propagator {planned.settings.propagator}: expected a switch")
+            fabric = stack.enter_context(open_fabric())
+            fabric.load(planned.exchanges.plans, planned.settings.memory // AGGREGATOR_BYTES)
+            links = fabric.links
+        outcome = run_jobs(planned.jobs(links))
+        assert outcome is not None, "rank 0 returns what all did"
+        totals = fabric.totals() if fabric else SwitchTotals()
+    return TrainingResult(planned.describe(), outcome.epochs, outcome.traffic, outcome.seconds, totals)
 
 
 def joined_group(settings: TrainSettings) -> Group:
@@ -102,43 +127,3 @@ def joined_group(settings: TrainSettings) -> Group:
             f"processes, torchrun started WORLD_SIZE={size}"
         )
     return GlooGroup()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A run before its first epoch: everyone's job, and what the settings amount to."""
-
-    jobs: list[WorkerJob]
-    settings: dict[str, Any]
-    fabric: SwitchFabric | None
-
-    def result(self, outcome: RankResult | None) -> TrainingResult:
-        """The whole result, with what the switch counted."""
-        assert outcome is not None, "rank 0 returns the outcome of all"
-        totals = self.fabric.totals() if self.fabric else SwitchTotals()
-        return TrainingResult(self.settings, outcome.epochs, outcome.traffic, outcome.seconds, totals)
-
-
-def prepare(graph: Graph, settings: TrainSettings, fabric: SwitchFabric | None) -> Prepared:
-    """Partition the graph, plan the exchanges, load the switch, and write every worker's job.
-
-    Raises:
-        OfframpError: the settings do not fit the graph or the switch.
-    """
-    if graph.classes < 2 or not graph.train.any():
-        raise OfframpError(f"--graph {settings.graph}: no labels to train on; expected at least 2 classes")
-    if settings.workers > graph.vertices:
-        raise OfframpError(
-            f"--workers {settings.workers}: the graph has {graph.vertices} vertices, one worker each at most"
-        )
-    boundary = Boundary(graph, partition(graph, settings.processes, settings.partition, settings.seed))
-    described = describe(graph, settings, boundary)
-    if not settings.through_switch:
-        return Prepared(make_jobs(graph, settings, boundary), described, None)
-    if fabric is None:
-        raise OfframpError(f"--propagator {settings.propagator}: expected a switch")
-    plans = plan_exchanges(boundary, settings, exchange_widths(layer_widths(graph, settings)))
-    fabric.load(plans.plans)
-    jobs = make_jobs(graph, settings, boundary, plans, fabric.worker_ports)
-    described |= {"switch": fabric.address, "blocks": [len(plan.blocks) for plan in plans.plans]}
-    return Prepared(jobs, described, fabric)

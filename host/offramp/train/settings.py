@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from offramp.errors import OfframpError
+from offramp.graph.order import METHODS as ORDERS
+from offramp.graph.partition import METHODS
 from offramp.train.aggregation import AGGREGATORS
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
@@ -14,13 +16,18 @@ LAYERS = range(2, 5)
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Settings of a run; ``memory`` is in bytes, ``split`` and ``graph`` as :func:`offramp.graph.load.load`.
+    """Settings of a run.
+
+    ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
+    ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers.
     """
 
     graph: str
+    features: str | None = None
+    labels: str | None = None
     workers: int = 4
     propagator: str = "switch"
     aggregator: str = "gcn"
@@ -33,9 +40,9 @@ class TrainSettings:
     partition: str = "auto"
     memory: int = 4_000_000
     order: str = "gamr"
-    split: str = "planetoid"
+    split: str | None = None
     seed: int = 0
-    timeout_s: float = 30.0
+    timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -46,6 +53,8 @@ class TrainSettings:
         _one_of("--propagator", self.propagator, PROPAGATORS)
         _one_of("--aggregator", self.aggregator, AGGREGATORS)
         _one_of("--codec", self.codec, CODECS)
+        _one_of("--partition", self.partition, METHODS)
+        _one_of("--order", self.order, ORDERS)
         for name in ("workers", "hidden", "epochs"):
             if getattr(self, name) < 1:
                 raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")

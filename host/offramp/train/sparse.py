@@ -50,9 +50,7 @@ def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
 
 class _Project(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, features: torch.Tensor, transposed: torch.Tensor, weight: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(ctx: Any, features: torch.Tensor, transposed: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         ctx.transposed = transposed
         return features @ weight
 

@@ -89,9 +89,7 @@ class Trainer:
         for gradient, part in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
             gradient.copy_(part.view_as(gradient))
 
-    def _record(
-        self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float]
-    ) -> Epoch:
+    def _record(self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float]) -> Epoch:
         right = scores.argmax(1) == self._labels
         hits = [float((right & mask).sum()) for mask in self._masks]
         sums = torch.tensor([loss, *hits], dtype=torch.float64)

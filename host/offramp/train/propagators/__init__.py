@@ -38,8 +38,8 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         from offramp.train.propagators.switch import SwitchPropagator
         from offramp.transport import open_io
 
-        assert job.plans is not None
-        with closing(open_io(job.port)) as io:
-            worker = Worker(group.rank, job.plans.plans, io, settings.timeout_s)
+        assert job.exchanges is not None
+        with closing(open_io(job.link)) as io:
+            worker = Worker(group.rank, job.exchanges.plans, io, settings.timeout_s)
             worker.start()
-            yield SwitchPropagator(worker, codec, job.plans.plan_of_width)
+            yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)

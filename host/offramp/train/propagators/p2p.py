@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from offramp.switch.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp.train.propagators.base import Propagator
 from offramp.train.sparse import torch_csr
 
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from offramp.train.codec import FixedPointCodec
     from offramp.train.group import Group
     from offramp.train.halo import Halo
-
-# switchgnn.md section 10: 1024-byte payload packets, 1106 bytes on the wire.
-PACKET_PAYLOAD = 1024
-PACKET_OVERHEAD = 82
 
 
 class P2pPropagator(Propagator):
@@ -51,14 +48,14 @@ class P2pPropagator(Propagator):
         payload, packets = _packets(self._send, row_bytes)
         traffic.payload_up += payload
         traffic.packets_up += packets
-        traffic.wire_up += payload + packets * PACKET_OVERHEAD
+        traffic.wire_up += payload + packets * HOST_OVERHEAD_BYTES
         payload, packets = _packets(self._receive, row_bytes)
         traffic.payload_down += payload
         traffic.packets_down += packets
-        traffic.wire_down += payload + packets * PACKET_OVERHEAD
+        traffic.wire_down += payload + packets * HOST_OVERHEAD_BYTES
         return received
 
 
 def _packets(rows: list[int], row_bytes: int) -> tuple[int, int]:
     """Payload bytes and packets of one message to (or from) each worker."""
-    return sum(rows) * row_bytes, sum(-(-count * row_bytes // PACKET_PAYLOAD) for count in rows)
+    return sum(rows) * row_bytes, sum(-(-count * row_bytes // HOST_PAYLOAD_BYTES) for count in rows)

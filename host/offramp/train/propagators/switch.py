@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp.train.propagators.base import Propagator
+from offramp.train.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,4 +30,13 @@ class SwitchPropagator(Propagator):
         """``(b, F)`` to ``(b, F)``."""
         values, exponent = self._codec.encode(y)
         sums = self._worker.exchange(self._plan_of_width[y.shape[1]], values)
+        up, down = self._worker.stats.up, self._worker.stats.down
+        self.traffic = Traffic(
+            payload_up=up.payload_bytes,
+            payload_down=down.payload_bytes,
+            wire_up=up.wire_bytes,
+            wire_down=down.wire_bytes,
+            packets_up=up.packets,
+            packets_down=down.packets,
+        )
         return self._codec.decode(sums, exponent)

@@ -1,0 +1,213 @@
+"""``offramp train``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from offramp.graph.data import Graph
+    from offramp.train.fabric import SwitchFabric
+    from offramp.train.run import OpenFabric
+    from offramp.train.settings import TrainSettings
+
+_GRAPH = "digits, karate, FILE.npz, an edge list, pyg:CLASS/NAME, or a generator (sbm:n=1000,k=4)."
+
+
+def train(
+    graph: Annotated[str, typer.Option(help=_GRAPH)] = "digits",
+    features: Annotated[Path | None, typer.Option(help="Edge list: features, a row a vertex.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="Edge list: labels, a row a vertex.")] = None,
+    workers: Annotated[int, typer.Option(help="Worker processes; torchrun brings its own.")] = 4,
+    propagator: Annotated[
+        str, typer.Option(help="How boundary features travel: local | p2p | switch | strawman.")
+    ] = "switch",
+    layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 4.")] = 2,
+    hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 64,
+    aggregator: Annotated[str, typer.Option(help="gcn | mean | sum.")] = "gcn",
+    epochs: Annotated[int, typer.Option(help="Full-batch steps.")] = 60,
+    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
+    dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.0,
+    partition: Annotated[
+        str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
+    ] = "auto",
+    memory: Annotated[str, typer.Option(help="Aggregator memory of the switch: 4MB, 512KiB, …")] = "4MB",
+    order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
+    codec: Annotated[
+        str, typer.Option(help="Features between workers under p2p: fp32 | fixed (as the switch gets them).")
+    ] = "fp32",
+    split: Annotated[
+        str | None,
+        typer.Option(help="planetoid, or fractions: 0.6/0.2/0.2; default: the graph's own."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of split, partition, order and weights.")] = 0,
+    switch: Annotated[
+        str | None, typer.Option(help="P4Runtime address of a live switch; default: the embedded one.")
+    ] = None,
+    ports: Annotated[
+        str | None,
+        typer.Option(help="Live switch: each worker's link, LINK or PORT@LINK, an interface or unix:PATH."),
+    ] = None,
+    p4info: Annotated[
+        Path | None, typer.Option(help="Live switch that does not compile P4 (bmv2): P4Info by p4c.")
+    ] = None,
+    device_config: Annotated[Path | None, typer.Option(help="The same: bmv2 JSON by p4c.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds without news until an exchange fails.")] = 60.0,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
+) -> None:
+    """Train a graph neural network whose boundary features travel between workers, or through a switch."""
+    from offramp.cli.size import parse_size
+    from offramp.train.settings import TrainSettings
+
+    settings = TrainSettings(
+        graph=graph,
+        features=str(features) if features else None,
+        labels=str(labels) if labels else None,
+        workers=workers,
+        propagator=propagator,
+        aggregator=aggregator,
+        layers=layers,
+        hidden=hidden,
+        epochs=epochs,
+        lr=lr,
+        dropout=dropout,
+        codec=codec,
+        partition=partition,
+        memory=parse_size(memory, "--memory"),
+        order=order,
+        split=split,
+        seed=seed,
+        timeout_s=timeout,
+    )
+    open_fabric = switch_opener(settings, switch, ports, p4info, device_config)
+    result = run(load_graph(settings), settings, open_fabric, lines=True)
+    if result is None:
+        return
+    from rich.console import Console
+
+    from offramp.report import Report, Run, write_report
+    from offramp.report.console import runs_table
+
+    finished = Run(settings.propagator, result)
+    Console().print(runs_table([finished]))
+    if json_path is not None:
+        write_json(json_path, result)
+    if report is not None:
+        title = f"Training on {result['settings']['graph_name']} through {settings.propagator}"
+        write_report(Report(title, describe(result), [finished], command()), report)
+
+
+def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool) -> dict[str, Any] | None:
+    """Train with a progress bar; the result as JSON, or None where another rank of torchrun reports.
+
+    Args:
+        graph: what the settings name.
+        settings: of the run.
+        open_fabric: opens the switch, where one is needed.
+        lines: whether each epoch also gets a line of its own.
+    """
+    from rich.console import Console
+
+    from offramp.report.console import epoch_progress
+    from offramp.train.run import train as train_graph
+
+    console = Console(quiet=os.environ.get("RANK", "0") != "0")
+    with epoch_progress(console, settings.propagator, settings.epochs, lines=lines) as on_epoch:
+        result = train_graph(graph, settings, open_fabric=open_fabric, on_epoch=on_epoch)
+    return result.as_dict() if result else None
+
+
+def describe(result: Mapping[str, Any]) -> str:
+    """A run's setting in one sentence."""
+    settings = result["settings"]
+    return (
+        f"{settings['graph_name']}: {settings['vertices']} vertices, {settings['edges']} edges. "
+        f"{settings['layers']}-layer {settings['aggregator'].upper()}, {settings['hidden']} hidden, "
+        f"{settings['processes']} worker processes, partition by {settings['partition']}: "
+        f"{settings['boundary_vertices']} boundary vertices, {settings['cut_edges']} cut edges."
+    )
+
+
+def load_graph(settings: TrainSettings) -> Graph:
+    """The graph that the settings name."""
+    from offramp.graph.load import load
+
+    features, labels = (Path(name) if name else None for name in (settings.features, settings.labels))
+    return load(settings.graph, settings.seed, settings.split, features, labels)
+
+
+def switch_opener(
+    settings: TrainSettings,
+    address: str | None = None,
+    ports: str | None = None,
+    p4info: Path | None = None,
+    device_config: Path | None = None,
+) -> OpenFabric | None:
+    """How to open the switch that the options name: the embedded one by default, None where none is needed.
+
+    Raises:
+        OfframpError: options that do not go together.
+    """
+    given = {"--switch": address, "--ports": ports, "--p4info": p4info, "--device-config": device_config}
+    needless = None if address is not None else "--switch ADDRESS"
+    needless = needless if settings.through_switch else "--propagator switch or strawman"
+    for flag, value in given.items():
+        if needless is not None and value is not None:
+            raise OfframpError(f"{flag}: goes with {needless} only")
+    if not settings.through_switch:
+        return None
+    if address is None:
+        return partial(embedded, settings)
+    if (p4info is None) != (device_config is None):
+        raise OfframpError("--p4info, --device-config: expected both or none")
+    from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
+
+    compiled = (p4info, device_config) if p4info is not None and device_config is not None else None
+    endpoint = SwitchEndpoint(address, parse_ports(ports or "", settings.workers), compiled)
+    return partial(SwitchFabric, endpoint, settings.propagator)
+
+
+@contextmanager
+def embedded(settings: TrainSettings) -> Iterator[SwitchFabric]:
+    """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
+    from offramp_sim.p4.serve import EmbeddedSwitch
+
+    from offramp.p4src import p4_source
+    from offramp.train.fabric import PROGRAMS, SwitchEndpoint, SwitchFabric
+
+    with EmbeddedSwitch(p4_source(PROGRAMS[settings.propagator]), settings.workers) as switch:
+        endpoint = SwitchEndpoint(switch.address, list(enumerate(switch.port_specs, 1)))
+        with SwitchFabric(endpoint, settings.propagator) as fabric:
+            yield fabric
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write ``content`` to ``path``.
+
+    Raises:
+        OfframpError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise OfframpError(f"--json {path}: cannot be written: {error.strerror}") from None
+
+
+def command() -> str:
+    """The command line that runs now, to be repeated."""
+    return shlex.join(["offramp", *sys.argv[1:]])

@@ -1,0 +1,6 @@
+"""Reports of training runs: one self-contained HTML page, and the same data as JSON."""
+
+from offramp.report.model import Check, Note, Occupancy, Report, Run, Table
+from offramp.report.write import write_report
+
+__all__ = ["Check", "Note", "Occupancy", "Report", "Run", "Table", "write_report"]

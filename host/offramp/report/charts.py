@@ -1,0 +1,138 @@
+"""Charts as inline SVG; colours come from the page's style sheet, so they follow its theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+from offramp.report.units import nice_ticks
+
+WIDTH, HEIGHT = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 44
+
+Format = Callable[[float], str]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: ``style`` is a class of the style sheet, ``dashed`` for limits and references."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar up to ``outer`` in a light shade, filled up to ``inner`` in the full one."""
+
+    name: str
+    inner: float
+    outer: float
+    style: str
+
+
+class _Frame:
+    """Axes and the mapping from values to the drawing's coordinates."""
+
+    def __init__(self, x_range: tuple[float, float], ticks: Sequence[float]) -> None:
+        self._x0, x1 = x_range
+        self._per_x = (WIDTH - LEFT - RIGHT) / ((x1 - self._x0) or 1)
+        self._y0 = ticks[0]
+        self._per_y = (HEIGHT - TOP - BOTTOM) / (ticks[-1] - ticks[0])
+
+    def x(self, value: float) -> float:
+        return round(LEFT + (value - self._x0) * self._per_x, 2)
+
+    def y(self, value: float) -> float:
+        return round(HEIGHT - BOTTOM - (value - self._y0) * self._per_y, 2)
+
+    def grid(self, ticks: Sequence[float], form: Format) -> str:
+        return "".join(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(t)}" y2="{self.y(t)}"/>'
+            f'<text class="tick end" x="{LEFT - 8}" y="{self.y(t) + 4}">{escape(form(t))}</text>'
+            for t in ticks
+        )
+
+    def labels(self, at: Sequence[tuple[float, str]]) -> str:
+        y = HEIGHT - BOTTOM + 18
+        return "".join(
+            f'<text class="tick middle" x="{self.x(value)}" y="{y}">{escape(text)}</text>' for value, text in at
+        )
+
+
+def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: Format, y_form: Format) -> str:
+    """Curves over a common x axis; those drawn first are drawn broader, so that equal ones all show."""
+    xs = [x for line in lines for x in line.x]
+    ys = [y for line in lines for y in line.y]
+    ticks = nice_ticks(min(ys), max(ys))
+    frame = _Frame((min(xs), max(xs)), ticks)
+    parts = [frame.grid(ticks, y_form)]
+    inside = [t for t in nice_ticks(min(xs), max(xs), 6) if min(xs) <= t <= max(xs)]
+    parts.append(frame.labels([(t, x_form(t)) for t in inside]))
+    for depth, line in enumerate(lines):
+        path = "M" + "L".join(f"{frame.x(x)} {frame.y(y)}" for x, y in zip(line.x, line.y, strict=True))
+        width = 1.5 if line.dashed else 2 + 2.2 * (len(lines) - 1 - depth)
+        dash = ' stroke-dasharray="6 5"' if line.dashed else ""
+        parts.append(f'<path class="line {line.style}" d="{path}" stroke-width="{width:.1f}"{dash}/>')
+    if max(len(line.x) for line in lines) <= 400:
+        parts.append(_hover_points(frame, lines, x_form, y_form))
+    return _svg(parts, x_label, y_label)
+
+
+def bar_chart(groups: Sequence[tuple[str, Sequence[Bar]]], *, x_label: str, y_label: str, y_form: Format) -> str:
+    """Groups of bars side by side."""
+    ticks = nice_ticks(0, max((bar.outer for _, bars in groups for bar in bars), default=1))
+    frame = _Frame((0, len(groups)), ticks)
+    parts = [frame.grid(ticks, y_form), frame.labels([(i + 0.5, name) for i, (name, _) in enumerate(groups)])]
+    for i, (name, bars) in enumerate(groups):
+        width = 0.76 / max(1, len(bars))
+        for j, bar in enumerate(bars):
+            left, right = frame.x(i + 0.12 + j * width), frame.x(i + 0.12 + (j + 0.88) * width)
+            what = f"{name}, {bar.name}: {y_form(bar.inner)} of {y_form(bar.outer)}"
+            parts.append(
+                f"<g><title>{escape(what)}</title>"
+                f"{_rectangle(frame, left, right, bar.outer, f'bar outer {bar.style}')}"
+                f"{_rectangle(frame, left, right, bar.inner, f'bar {bar.style}')}</g>"
+            )
+    return _svg(parts, x_label, y_label)
+
+
+def steps(values: Sequence[float], points: int = 500) -> tuple[list[float], list[float]]:
+    """At most ``points`` of ``values`` with their positions: the largest of each stretch of equal length."""
+    bounds = [i * len(values) // points for i in range(points + 1)] if len(values) > points else None
+    if bounds is None:
+        return [float(i) for i in range(len(values))], [float(v) for v in values]
+    return [float(a) for a in bounds[:-1]], [float(max(values[a:b])) for a, b in pairwise(bounds)]
+
+
+def _rectangle(frame: _Frame, left: float, right: float, value: float, style: str) -> str:
+    top = frame.y(value)
+    return (
+        f'<rect class="{style}" x="{left}" y="{top}" width="{right - left:.2f}"'
+        f' height="{frame.y(0) - top:.2f}" rx="1.5"/>'
+    )
+
+
+def _hover_points(frame: _Frame, lines: Sequence[Line], x_form: Format, y_form: Format) -> str:
+    return "".join(
+        f'<circle class="hover {line.style}" cx="{frame.x(x)}" cy="{frame.y(y)}" r="4">'
+        f"<title>{escape(f'{line.name}, {x_form(x)}: {y_form(y)}')}</title></circle>"
+        for line in lines
+        for x, y in zip(line.x, line.y, strict=True)
+    )
+
+
+def _svg(parts: Sequence[str], x_label: str, y_label: str) -> str:
+    center, middle = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(f"{y_label} by {x_label}")}">'
+        f"{''.join(parts)}"
+        f'<text class="axis middle" x="{center}" y="{HEIGHT - 6}">{escape(x_label)}</text>'
+        f'<text class="axis middle" transform="translate(14 {middle}) rotate(-90)">{escape(y_label)}</text>'
+        "</svg>"
+    )

@@ -1,0 +1,72 @@
+"""Training runs on a terminal: progress, one line for each epoch, and a closing table."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from offramp.report.totals import TOTALS
+from offramp.report.units import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console
+
+    from offramp.report.model import Run
+    from offramp.train.results import Epoch
+
+
+@contextmanager
+def epoch_progress(console: Console, name: str, epochs: int, *, lines: bool) -> Iterator[Callable[[Epoch], None]]:
+    """A progress bar over the epochs of a run; gives what to call after each.
+
+    Args:
+        console: where to print.
+        name: of the run.
+        epochs: how many there will be.
+        lines: whether each epoch also gets a line of its own.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(name, total=epochs, state="starting")
+
+        def show(epoch: Epoch) -> None:
+            state = f"loss {epoch.loss:.4f}  val {percent(epoch.val_accuracy)}"
+            progress.update(task, completed=epoch.epoch, state=state)
+            if lines:
+                progress.console.print(epoch_line(epoch, epochs), highlight=False, soft_wrap=True)
+
+        yield show
+
+
+def epoch_line(epoch: Epoch, epochs: int) -> str:
+    """One epoch in one line."""
+    return (
+        f"epoch {epoch.epoch:>{len(str(epochs))}}/{epochs}"
+        f"  loss {epoch.loss:.4f}"
+        f"  val acc {percent(epoch.val_accuracy)}"
+        f"  {epoch.seconds:.3f} s"
+        f"  communication {epoch.communication_seconds:.3f} s"
+        f"  reduction {epoch.reduction_seconds:.3f} s"
+    )
+
+
+def runs_table(runs: Sequence[Run]) -> Table:
+    """Totals, one column for each run."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for run in runs:
+        table.add_column(run.name, justify="right")
+    for name, read in TOTALS.items():
+        table.add_row(name, *(number(read(run.result)) for run in runs))
+    return table

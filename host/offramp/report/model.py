@@ -1,0 +1,97 @@
+"""What a report shows; whoever ran the work fills it in, this package only draws it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run.
+
+    Attributes:
+        name: how it is called throughout the report.
+        result: :meth:`offramp.train.results.TrainingResult.as_dict`.
+    """
+
+    name: str
+    result: Mapping[str, Any]
+
+    @property
+    def communicates(self) -> bool:
+        """Whether any feature left its worker."""
+        return bool(self.result["packets"])
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Aggregators open at once while a switch works through one exchange.
+
+    Attributes:
+        name: the run that it belongs to.
+        open: aggregators open after each packet.
+        capacity: aggregators that the switch has.
+    """
+
+    name: str
+    open: Sequence[int]
+    capacity: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim that the report makes about its runs, and whether it holds."""
+
+    claim: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text or numbers under column names."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | int | float]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph under a heading."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole report.
+
+    Attributes:
+        title: of the page.
+        summary: one sentence under it.
+        runs: in the order in which they are drawn.
+        command: how to repeat it.
+        checks: claims with their outcome.
+        occupancy: aggregators over time, by run.
+        tables: further tables, such as predictions for other settings.
+        notes: further paragraphs.
+    """
+
+    title: str
+    summary: str
+    runs: Sequence[Run]
+    command: str
+    checks: Sequence[Check] = ()
+    occupancy: Sequence[Occupancy] = ()
+    tables: Sequence[Table] = ()
+    notes: Sequence[Note] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form: the same data."""
+        return asdict(self)

@@ -1,0 +1,54 @@
+"""The report as one HTML page without any outside resource."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from offramp.report import sections
+from offramp.report.units import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from offramp.report.model import Report
+
+
+def render(report: Report) -> str:
+    """The page's HTML."""
+    style = files("offramp.report").joinpath("style.css").read_text("utf-8")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(report.title)}</title><style>\n{style}</style></head>\n<body><main>\n"
+        + "\n".join(_body(report))
+        + "\n</main></body></html>\n"
+    )
+
+
+def _body(report: Report) -> Iterator[str]:
+    yield f'<h1>{escape(report.title)}</h1><p class="lead">{escape(report.summary)}</p>'
+    yield sections.tiles(report)
+    if report.checks:
+        yield sections.checks(report.checks)
+    yield "<h2>Learning</h2>" + sections.legend(report.runs) + sections.learning(report.runs)
+    yield sections.traffic(report.runs)
+    yield sections.occupancy(report.occupancy)
+    yield "<h2>Runs</h2>" + sections.totals(report.runs)
+    for table in report.tables:
+        yield f"<h2>{escape(table.title)}</h2>" + sections.card(sections.table(table))
+    for note in report.notes:
+        yield f"<h2>{escape(note.title)}</h2><p>{escape(note.text)}</p>"
+    yield f"<h2>Repeat it</h2><pre>{escape(report.command)}</pre>"
+    yield "<h2>Settings</h2>" + "".join(_settings(run.name, run.result["settings"]) for run in report.runs)
+
+
+def _settings(name: str, settings: dict[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(key)}</td><td>{escape(number(value))}</td></tr>" for key, value in settings.items()
+    )
+    return (
+        f'<div class="card" style="margin-bottom:10px"><details><summary>{escape(name)}</summary>'
+        f'<table class="settings"><tbody>{rows}</tbody></table></details></div>'
+    )

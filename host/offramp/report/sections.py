@@ -1,0 +1,179 @@
+"""The parts of the page, each from the data it shows to HTML."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from offramp.report.charts import Bar, Line, bar_chart, line_chart, steps
+from offramp.report.model import Check, Occupancy, Report, Run, Table
+from offramp.report.totals import TOTALS
+from offramp.report.units import number, percent, si
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_STYLES = ("local", "p2p", "strawman", "switch")
+
+
+def style_of(name: str) -> str:
+    """The style-sheet class of a run: its own, or that of a run that takes part in no comparison."""
+    return next((style for style in _STYLES if name.startswith(style)), "switch")
+
+
+def card(content: str, caption: str = "") -> str:
+    """A framed figure."""
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'<figure class="card">{content}{below}</figure>'
+
+
+def table(data: Table) -> str:
+    """A table; numbers are formatted, text is kept."""
+    head = "".join(f"<th>{escape(column)}</th>" for column in data.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(number(cell))}</td>" for cell in row) + "</tr>" for row in data.rows)
+    note = f'<p class="note">{escape(data.note)}</p>' if data.note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{note}"
+
+
+def legend(runs: Sequence[Run]) -> str:
+    """Which colour is which run."""
+    items = "".join(f'<li class="{style_of(run.name)}"><i></i><span>{escape(run.name)}</span></li>' for run in runs)
+    return f'<ul class="legend">{items}</ul>'
+
+
+def checks(items: Sequence[Check]) -> str:
+    """Claims with a tick or a cross."""
+    rows = "".join(f'<li class="{"pass" if item.holds else "fail"}">{escape(item.claim)}</li>' for item in items)
+    return f'<div class="card"><ul class="checks">{rows}</ul></div>'
+
+
+def tiles(report: Report) -> str:
+    """The last run's main numbers, against p2p's where the report has them."""
+    run = report.runs[-1]
+    result = run.result
+    host = next((other for other in report.runs if other.name == "p2p" and other is not run), None)
+    shown = [
+        ("Test accuracy", percent(result["test_accuracy"]), f"{run.name}, epoch {result['epochs']}"),
+        ("Payload, up + down", si(_bytes(result, ""), "B"), _against(host, result, "")),
+        ("On the wire, up + down", si(_bytes(result, "wire_"), "B"), _against(host, result, "wire_")),
+        ("Pipeline passes", si(result["passes"]), f"{si(result['recirculations'])} recirculations"),
+        ("Aggregators in use", number(result["aggregators_peak"]), "at most, at any time"),
+        ("Overflows", number(result["overflows"]), "features refused an aggregator"),
+    ]
+    if not run.communicates:
+        shown = [*shown[:1], ("Loss", number(result["loss"]), "training vertices")]
+    shown.append(("Training time", f"{result['seconds']:.1f} s", f"{run.name} on this machine"))
+    cells = "".join(
+        f'<div class="tile"><span class="label">{escape(label)}</span><b>{escape(value)}</b>'
+        f"<span>{escape(below)}</span></div>"
+        for label, value, below in shown
+    )
+    return f'<div class="tiles">{cells}</div>'
+
+
+def learning(runs: Sequence[Run]) -> str:
+    """Accuracy and loss of all runs, epoch by epoch."""
+
+    def chart(key: str, label: str, form: Callable[[float], str]) -> str:
+        lines = [
+            Line(
+                run.name,
+                [epoch["epoch"] for epoch in run.result["per_epoch"]],
+                [epoch[key] for epoch in run.result["per_epoch"]],
+                style_of(run.name),
+            )
+            for run in runs
+        ]
+        return line_chart(lines, x_label="epoch", y_label=label, x_form=lambda x: f"{x:.0f}", y_form=form)
+
+    accuracy = chart("test_accuracy", "test accuracy", lambda y: f"{100 * y:.3g} %")
+    loss = chart("loss", "loss", lambda y: f"{y:.4g}")
+    return f'<div class="cards">{card(accuracy)}{card(loss, _coincidence(runs))}</div>'
+
+
+def traffic(runs: Sequence[Run]) -> str:
+    """Bytes on every worker's link, in both directions; nothing where nothing was sent."""
+    talking = [run for run in runs if run.communicates]
+    if not talking:
+        return ""
+
+    def chart(direction: str) -> str:
+        workers = range(len(talking[0].result["per_worker"]))
+        groups = [
+            (
+                f"worker {worker}",
+                [
+                    Bar(
+                        run.name,
+                        link[f"bytes_{direction}"],
+                        link[f"wire_bytes_{direction}"],
+                        style_of(run.name),
+                    )
+                    for run in talking
+                    for link in [run.result["per_worker"][worker]]
+                ],
+            )
+            for worker in workers
+        ]
+        return bar_chart(
+            groups, x_label=f"bytes {direction}", y_label="one link, whole run", y_form=lambda y: si(y, "B")
+        )
+
+    note = "Full colour: payload. Light: all of the wire, with headers, check sequence, preamble and gap."
+    figures = "".join(card(f"<h3>{title}</h3>{chart(d)}", note) for d, title in _DIRECTIONS.items())
+    return f'<h2>Bytes on every link</h2>{legend(talking)}<div class="cards">{figures}</div>'
+
+
+def occupancy(items: Sequence[Occupancy]) -> str:
+    """Open aggregators over time, one figure for each switch program."""
+    figures = []
+    for item in items:
+        if not len(item.open):
+            continue
+        x, y = steps(item.open)
+        lines = [Line("open", x, y, style_of(item.name))]
+        highest = max(y)
+        caption = f"At most {number(int(highest))} open of {number(item.capacity)}."
+        if item.capacity <= 1.5 * highest:
+            lines.append(Line("capacity", [x[0], x[-1]], [item.capacity] * 2, "limit", dashed=True))
+            caption += " Dashed: all that the switch has."
+        chart = line_chart(lines, x_label="packets into the switch", y_label="open aggregators", x_form=si, y_form=si)
+        figures.append(card(f"<h3>{escape(item.name)}</h3>{chart}", caption))
+    if not figures:
+        return ""
+    note = "One exchange, replayed packet by packet through the reference model of the switch."
+    return f'<h2>Aggregators over time</h2><p class="lead">{note}</p><div class="cards">{"".join(figures)}</div>'
+
+
+def totals(runs: Sequence[Run]) -> str:
+    """One row for each run."""
+    columns = ["", *TOTALS]
+    rows = [[run.name, *(read(run.result) for read in TOTALS.values())] for run in runs]
+    return card(table(Table("", columns, rows)))
+
+
+_DIRECTIONS = {"up": "Worker to network", "down": "Network to worker"}
+
+
+def _bytes(result: Any, kind: str) -> int:
+    return int(result[f"{kind}bytes_up"] + result[f"{kind}bytes_down"])
+
+
+def _against(host: Run | None, result: Any, kind: str) -> str:
+    if host is None or not _bytes(host.result, kind):
+        return "all workers"
+    change = _bytes(result, kind) / _bytes(host.result, kind) - 1
+    sign = "\N{MINUS SIGN}" if change < 0 else "+"
+    return f"{sign}{abs(change):.0%} against p2p"
+
+
+def _coincidence(runs: Sequence[Run]) -> str:
+    if len(runs) < 2:
+        return ""
+    reference = [epoch["loss"] for epoch in runs[0].result["per_epoch"]]
+    worst = max(
+        abs(epoch["loss"] / loss - 1)
+        for run in runs[1:]
+        for epoch, loss in zip(run.result["per_epoch"], reference, strict=False)
+    )
+    return f"Largest relative difference of any run's loss from {runs[0].name}'s: {worst:.1e}."

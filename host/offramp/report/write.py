@@ -1,0 +1,30 @@
+"""Writing a report to disk."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from offramp.errors import OfframpError
+from offramp.report.page import render
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from offramp.report.model import Report
+
+
+def write_report(report: Report, path: Path) -> tuple[Path, Path]:
+    """Write the page to ``path`` and its data beside it as ``.json``; returns both paths.
+
+    Raises:
+        OfframpError: the folder cannot be made or written to.
+    """
+    data = path.with_suffix(".json")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(report), "utf-8")
+        data.write_text(json.dumps(report.as_dict(), indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise OfframpError(f"report {path}: cannot be written: {error.strerror}") from None
+    return path, data

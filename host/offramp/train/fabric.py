@@ -1,0 +1,111 @@
+"""The switch of a run as its control plane sees it: load the plans before, read the counts after."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from offramp.errors import OfframpError
+from offramp.p4src import p4_text
+from offramp.switch.p4rt.session import Session
+from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.train.results import SwitchTotals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from offramp.switch.switchgnn.plan import Plan
+
+PROGRAMS = {"switch": "switchgnn/v1model.p4", "strawman": "switchgnn/strawman_v1model.p4"}
+"""The P4 program behind each propagator that needs a switch."""
+
+
+@dataclass(frozen=True)
+class SwitchEndpoint:
+    """Where a switch is.
+
+    Attributes:
+        address: of its P4Runtime server.
+        ports: switch port number and host-side link of each worker, in rank order.
+        compiled: P4Info and device configuration for a target that does not compile P4 itself (bmv2).
+    """
+
+    address: str
+    ports: Sequence[tuple[int, str]]
+    compiled: tuple[Path, Path] | None = None
+
+
+def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
+    """Links of all workers from ``LINK,LINK,…`` or ``PORT@LINK,…``; ports count from 1 where not given.
+
+    Raises:
+        OfframpError: not one link for each worker, or a port that is no number.
+    """
+    links = []
+    for position, part in enumerate(filter(None, text.split(",")), 1):
+        number, at, link = part.rpartition("@")
+        if at and not number.isdecimal():
+            raise OfframpError(f"--ports {part}: expected LINK or PORT@LINK with a port number")
+        links.append((int(number) if at else position, link))
+    if len(links) != workers:
+        raise OfframpError(f"--ports: expected {workers} links, one for each worker, got {len(links)}")
+    return links
+
+
+class SwitchFabric:
+    """One switch for one run after another; a context manager that holds the P4Runtime session."""
+
+    def __init__(self, endpoint: SwitchEndpoint, propagator: str) -> None:
+        self.endpoint = endpoint
+        self._propagator = propagator
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._session = self._stack.enter_context(Session(self.endpoint.address))
+        self._control = SwitchGnnControl(self._session)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def links(self) -> list[str]:
+        """The host-side end of every worker's link, as :func:`offramp.transport.open_io` takes it."""
+        return [link for _, link in self.endpoint.ports]
+
+    def load(self, plans: Sequence[Plan], aggregators: int) -> None:
+        """Start the program afresh, with all its state zero, and write the plans.
+
+        Raises:
+            OfframpError: the switch does not answer, or refuses the program or a plan.
+        """
+        self._push(plans)
+        capacity = aggregators if self._propagator == "strawman" else None
+        self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity)
+
+    def totals(self) -> SwitchTotals:
+        """What the switch counted since :meth:`load`."""
+        counters = self._control.counters()
+        occupancy = self._control.occupancy()
+        return SwitchTotals(
+            passes=counters["passes"],
+            recirculations=counters["recirculations"],
+            aggregators_peak=occupancy and occupancy[1],
+            overflows=counters["overflows"],
+        )
+
+    def _push(self, plans: Sequence[Plan]) -> None:
+        if self.endpoint.compiled is None:
+            text = p4_text(PROGRAMS[self._propagator], sizes_for(plans))
+            self._session.push(b"", text.encode())
+            return
+        try:
+            info, config = (path.read_bytes() for path in self.endpoint.compiled)
+        except OSError as error:
+            raise OfframpError(f"{error.filename}: cannot be read: {error.strerror}") from None
+        self._session.push(info, config)

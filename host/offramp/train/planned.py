@@ -1,0 +1,104 @@
+"""A run before any process starts: who owns what, what travels, and whether it fits."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+import offramp
+from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+from offramp.graph.partition import partition
+from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
+from offramp.train.halo import plan_halo
+from offramp.train.job import WorkerJob, exchange_widths, layer_widths
+from offramp.train.local_graph import split_graph
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
+    from offramp.train.settings import TrainSettings
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """The partition of a graph and what each exchange will carry.
+
+    Attributes:
+        graph: the whole graph.
+        settings: of the run.
+        boundary: of the partition.
+        exchanges: what travels through the switch, where there is one.
+    """
+
+    graph: Graph
+    settings: TrainSettings
+    boundary: Boundary
+    exchanges: ExchangePlans | None
+
+    def jobs(self, links: Sequence[str]) -> list[WorkerJob]:
+        """Every worker's job, in rank order; ``links`` are their ways to the switch."""
+        graph, boundary = self.graph, self.boundary
+        shares = split_graph(graph, boundary.owner, boundary.workers)
+        halos = plan_halo(boundary) if self.settings.propagator == "p2p" else None
+        counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
+        return [
+            WorkerJob(
+                settings=self.settings,
+                local=shares[worker],
+                widths=layer_widths(graph, self.settings),
+                counts=counts,
+                fan_in=int(boundary.need.max(initial=0)),
+                halo=halos[worker] if halos else None,
+                exchanges=self.exchanges,
+                link=links[worker] if links else "",
+            )
+            for worker in range(boundary.workers)
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """The settings, the size of the graph and of its boundary, and the software that runs."""
+        graph, boundary = self.graph, self.boundary
+        return {
+            **self.settings.as_dict(),
+            "graph_name": graph.name,
+            "vertices": graph.vertices,
+            "edges": graph.edges,
+            "input_features": graph.width,
+            "classes": graph.classes,
+            "processes": boundary.workers,
+            "boundary_vertices": boundary.B,
+            "cut_edges": boundary.C,
+            "remote_copies": boundary.R,
+            "blocks": [len(plan.blocks) for plan in self.exchanges.plans] if self.exchanges else [],
+            "offramp": offramp.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "cores": len(os.sched_getaffinity(0)),
+        }
+
+
+def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
+    """Partition the graph and plan its exchanges.
+
+    Raises:
+        OfframpError: the settings do not fit the graph.
+    """
+    if graph.classes < 2 or not graph.train.any():
+        raise OfframpError(f"--graph {settings.graph}: no labels to train on; expected at least 2 classes")
+    if settings.workers > graph.vertices:
+        raise OfframpError(
+            f"--workers {settings.workers}: the graph has {graph.vertices} vertices, expected at most one "
+            "worker for each"
+        )
+    boundary = Boundary(
+        graph, partition(graph, settings.processes, settings.partition, settings.seed), settings.processes
+    )
+    widths = exchange_widths(layer_widths(graph, settings))
+    exchanges = plan_exchanges(boundary, settings, widths) if settings.through_switch else None
+    return PlannedRun(graph, settings, boundary, exchanges)

@@ -41,8 +41,8 @@ def read_edge_list(
         ids, ends = np.unique(pairs, return_inverse=True)
         n = len(ids)
         u, v = ends.reshape(-1, 2).T
-    return build_graph(
-        path.stem,
+    graph = build_graph(
+        str(path),  # so that an error names the file
         n,
         (u, v),
         features=feature_rows,
@@ -50,6 +50,8 @@ def read_edge_list(
         split=split or "planetoid",
         seed=seed,
     )
+    graph.name = path.stem
+    return graph
 
 
 def _integers(path: Path, delimiter: str | None, columns: int) -> IntArray:

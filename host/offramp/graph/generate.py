@@ -153,15 +153,17 @@ def _pick(rng: np.random.Generator, cumulative: npt.NDArray[np.float64], first: 
 
 
 def _smooth_labels(rng: np.random.Generator, n: int, u: IntArray, v: IntArray, k: int) -> IntArray:
-    """Classes that neighbours tend to share: the largest of ``k`` random fields, smoothed over the graph."""
+    """Classes that neighbours tend to share: random ones, then a few rounds of voting among neighbours."""
     indptr, indices = symmetric_csr(n, u, v)
     adjacency = csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n))
-    degrees = np.maximum(np.diff(indptr), 1)[:, np.newaxis]
-    field = rng.normal(size=(n, k))
-    for _ in range(2):
-        field = field + adjacency @ field / degrees
-        field = (field - field.mean(axis=0)) / np.maximum(field.std(axis=0), 1e-12)
-    return np.asarray(field.argmax(axis=1), np.int64)
+    labels = rng.integers(0, k, n)
+    for _ in range(10):
+        own = np.eye(k)[labels]
+        # Votes for a large class count less, so that none takes over.
+        votes = (adjacency @ own + own) / (1 + own.sum(axis=0))
+        # Half of the vertices at a time: all at once, neighbours would swap classes for ever.
+        labels = np.where(rng.random(n) < 0.5, votes.argmax(axis=1), labels)
+    return labels
 
 
 def _class_features(rng: np.random.Generator, labels: IntArray, k: int, width: int) -> npt.NDArray[np.float32]:

@@ -33,8 +33,8 @@ def read_npz(path: Path, split: str | None, seed: int) -> Graph:
             features = _csr(archive, "attr")
         elif "attr" in archive:
             features = archive.read("attr", "fiub", 2)
-        return build_graph(
-            path.stem,
+        graph = build_graph(
+            str(path),  # so that an error names the file
             n,
             (rows_of(adjacency.indptr.astype(np.int64)), adjacency.indices),
             features=features,
@@ -42,6 +42,8 @@ def read_npz(path: Path, split: str | None, seed: int) -> Graph:
             split=split or _masks(archive) or "planetoid",
             seed=seed,
         )
+    graph.name = path.stem
+    return graph
 
 
 def save_npz(graph: Graph, path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Oracle: dense boolean matrices. Blind to speed."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offramp.graph.csr import induced, rows_of, symmetric_csr
+
+
+@st.composite
+def pairs(draw):
+    n = draw(st.integers(1, 12))
+    ids = st.integers(0, n - 1)
+    return n, draw(st.lists(st.tuples(ids, ids), max_size=40)), draw(st.sets(ids))
+
+
+def dense(n, indptr, indices):
+    matrix = np.zeros((n, n), bool)
+    matrix[rows_of(indptr), indices] = True
+    return matrix
+
+
+@settings(derandomize=True, deadline=None)
+@given(pairs())
+def test_symmetric_csr_and_induced_agree_with_dense_matrices(case):
+    n, edges, members = case
+    expected = np.zeros((n, n), bool)
+    for u, v in edges:
+        expected[u, v] = expected[v, u] = u != v
+    indptr, indices = symmetric_csr(n, [u for u, _ in edges], [v for _, v in edges])
+    assert np.array_equal(dense(n, indptr, indices), expected)
+    assert len(indices) == expected.sum()
+    assert all((np.diff(indices[a:b]) > 0).all() for a, b in zip(indptr, indptr[1:], strict=False))
+
+    chosen = np.array(sorted(members), np.int64)
+    sub = induced(indptr, indices, chosen)
+    assert np.array_equal(dense(len(chosen), *sub), expected[np.ix_(chosen, chosen)])

@@ -60,9 +60,7 @@ class Lockstep:
             endpoint.start()
         self._run(lambda e: not e.waiting)
 
-    def exchange(
-        self, plan_index: int, values: Sequence[npt.NDArray[np.int32]]
-    ) -> list[npt.NDArray[np.int64]]:
+    def exchange(self, plan_index: int, values: Sequence[npt.NDArray[np.int32]]) -> list[npt.NDArray[np.int64]]:
         """Each worker's sums, as ``Worker.exchange``.
 
         Raises:

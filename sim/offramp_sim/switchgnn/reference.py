@@ -104,9 +104,7 @@ class ReferenceSwitch:
         self.recirculations += len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 
-    def _multicast(
-        self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]
-    ) -> Output:
+    def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
         out: Output = []
         lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
         for v in neighbours:

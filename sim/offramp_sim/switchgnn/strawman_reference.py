@@ -25,9 +25,7 @@ class ReferenceStrawman(ReferenceSwitch):
         self._capacity = capacity
         self._refused: dict[int, int] = {}  # vertex chunk to the round in which it got no aggregator
 
-    def _multicast(
-        self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]
-    ) -> Output:
+    def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
         out: Output = []
         served: set[int] = set()
         for v in neighbours:

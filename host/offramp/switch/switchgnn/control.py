@@ -55,7 +55,7 @@ def sizes_for(plans: Sequence[Plan], capacity: int | None = None) -> dict[str, i
         plans: the job.
         capacity: aggregators that the strawman may use; None for SwitchGNN.
     """
-    slots = max((plan.aggregators_peak for plan in plans), default=0)
+    slots = _slots(plans)
     sizes = {
         "AGGREGATORS": slots if capacity is None else capacity,
         "VERTICES": slots,
@@ -91,8 +91,9 @@ class SwitchGnnControl:
         self._require_room(rows, plans)
         session = self._session
         if capacity is not None:
-            room = self._register_size("Ingress.strawman.pool.left")
-            require_room("capacity in aggregators", capacity, room)
+            # A block has no use for more aggregators than it has vertex chunks.
+            capacity = min(capacity, _slots(plans))
+            require_room("capacity in aggregators", capacity, self._register_size("Ingress.strawman.pool.left"))
             session.default_action(POOL, LIMIT, {"aggregators": capacity})
         for part in rows:
             session.insert(
@@ -126,8 +127,11 @@ class SwitchGnnControl:
             needed[part.table] = needed.get(part.table, 0) + len(part)
         for table, entries in needed.items():
             require_room(f"table {table}: entries", entries, self._session.index.tables[table].size)
-        slots = max((plan.aggregators_peak for plan in plans), default=0)
-        require_room(f"register {guard.SEEN}: slots", slots, self._register_size(guard.SEEN))
+        require_room(f"register {guard.SEEN}: slots", _slots(plans), self._register_size(guard.SEEN))
 
     def _register_size(self, name: str) -> int:
         return int(self._session.index.registers[name].size)
+
+
+def _slots(plans: Sequence[Plan]) -> int:
+    return max((plan.aggregators_peak for plan in plans), default=0)

@@ -1,0 +1,35 @@
+"""What does not need a switch; tests/p4/switchgnn and tests/conformance run the rest on one."""
+
+from __future__ import annotations
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.switch.switchgnn.control import check_plans, rows_for, sizes_for
+from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
+
+
+@pytest.mark.parametrize(
+    ("ports", "copies", "message"),
+    [
+        ([1, 2, 2], 1, r"ports \[1, 2, 2\]: expected a port of its own for each worker"),
+        ([1, 2], 1, "ports: the plan is for 3 workers, got 2 ports"),
+        ([1, 2, 3], 2, "plans: expected disjoint block ids"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(ports: list[int], copies: int, message: str) -> None:
+    with pytest.raises(OfframpError, match=message):
+        check_plans(six_vertices().plans * copies, ports)
+
+
+def test_all_entries_of_a_job() -> None:
+    job = six_vertices(SIX_VERTEX_BLOCKS)
+    assert [len(rows) for rows in rows_for(job.plans, job.ports)] == [3, 10, 8, 6]
+
+
+def test_sizes_give_just_the_room() -> None:
+    plans = six_vertices(SIX_VERTEX_BLOCKS).plans
+    expected = {"AGGREGATORS": 3, "VERTICES": 3, "FANOUT_ENTRIES": 14, "SLOT_ENTRIES": 10, "HOSTS": 3}
+    assert sizes_for(plans) == expected
+    assert sizes_for(plans, capacity=2) == {**expected, "AGGREGATORS": 2}
+    assert set(sizes_for([]).values()) == {1}

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from offramp.switch.switchgnn.guard import slot_rows
+from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, random_job, six_vertices
+
+
+def test_each_vertex_of_each_block_has_the_slot_of_its_rank() -> None:
+    rows = slot_rows(six_vertices(SIX_VERTEX_BLOCKS).plans)
+    got = [(*key.values(), *param.values()) for key, param in rows.entries()]
+    assert got == [
+        *[(0, 0, 0, 1), (0, 2, 1, 1), (0, 4, 2, 1)],
+        *[(1, 1, 0, 1), (1, 3, 1, 1), (1, 5, 2, 1)],
+        *[(2, 0, 0, 1), (2, 3, 1, 1)],
+        *[(3, 1, 0, 1), (3, 2, 1, 1)],
+    ]
+
+
+def test_slots_of_a_block_do_not_overlap() -> None:
+    job = random_job(1, vertices=30, edges=80, workers=3, limit=8, features=(90, 5))
+    taken: set[tuple[int, int]] = set()
+    for key, param in slot_rows(job.plans).entries():
+        cells = {(key["block_id"], param["base"] + chunk) for chunk in range(param["chunks"])}
+        assert not cells & taken
+        taken |= cells
+    largest = max(slot for _, slot in taken)
+    assert largest < max(plan.aggregators_peak for plan in job.plans) <= 8 * 3
+
+
+def test_no_plans_no_slots() -> None:
+    assert len(slot_rows([])) == 0

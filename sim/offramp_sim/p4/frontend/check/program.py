@@ -23,12 +23,12 @@ class Elaborator(Blocks):
         main: ir.PackageInstance | None = None
         for d in decls:
             self._top(d)
+        self._check_unused(decls)
         found = self.scope.here("main")
         if isinstance(found, ir.PackageInstance):
             main = found
         if main is None:
             raise P4Error(Pos(file, 1, 1), "the program has no 'main' package, so there is nothing to run")
-        self._check_unused(decls)
         controller = [t for t in self.types.values() if isinstance(t, Header) and "controller_header" in t.annotations]
         return ir.Program(
             main, file, list(self.errors), self.out.tables, self.out.actions, self.out.externs, self.out.value_sets,

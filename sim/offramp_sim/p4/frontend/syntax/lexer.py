@@ -27,7 +27,7 @@ class Token:
 
 
 # ">>" is not a token: "bit<bit<8>>" must close two brackets; the expression parser joins adjacent ">".
-_OPERATORS = (
+OPERATORS = (
     "|+|=", "|-|=", "&&&", "...", "<<=", "|+|", "|-|", "{#}",
     "..", "<<", "++", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+:", "##",
     *"{}()[]<>,;:.=+-*/%&|^~!?@#",
@@ -43,7 +43,7 @@ _TOKEN = re.compile(
     | (?P<id>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<str>"(?:\\.|[^"\\])*")
     | (?P<op>"""
-    + "|".join(re.escape(op) for op in _OPERATORS)
+    + "|".join(re.escape(op) for op in OPERATORS)
     + r""")
     """,
     re.VERBOSE | re.DOTALL,

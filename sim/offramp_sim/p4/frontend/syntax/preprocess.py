@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from offramp_sim.p4.frontend.syntax.lexer import Token, parse_int, parse_string, tokenize
+from offramp_sim.p4.frontend.syntax.lexer import OPERATORS, Token, parse_int, parse_string, tokenize
 from offramp_sim.p4.source import P4Error, Pos, remember_text
 
 SYSTEM_INCLUDE = Path(__file__).parents[2] / "include"
@@ -293,7 +293,7 @@ _LEVELS: list[list[str]] = [
 ]  # fmt: skip
 
 
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "|": operator.or_, "^": operator.xor, "&": operator.and_, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
     ">": operator.gt, "<=": operator.le, ">=": operator.ge, "<<": operator.lshift, "+": operator.add,
     "-": operator.sub, "*": operator.mul,
@@ -370,7 +370,7 @@ def _apply(op: str, a: int, b: int, pos: Pos) -> int:
         raise P4Error(pos, f"shift by {b} in #if")
     if op in ("&&", "||"):
         return int(bool(a and b) if op == "&&" else bool(a or b))
-    return int(_OPERATORS[op](a, b))
+    return int(_ARITHMETIC[op](a, b))
 
 
 def flatten(tokens: Sequence[Token]) -> str:
@@ -387,7 +387,7 @@ def flatten(tokens: Sequence[Token]) -> str:
         while line < t.pos.line:
             out.append("\n")
             line, column = line + 1, 1
-        gap = max(t.pos.column - column, 0 if column == 1 or (before and touches(before, t)) else 1)
+        gap = max(t.pos.column - column, 0 if column == 1 or (before and _separate(before, t)) else 1)
         out.append(" " * gap + t.text)
         column += gap + len(t.text)
         line += t.text.count("\n")  # a string may hold line ends
@@ -400,3 +400,11 @@ def touches(left: Token, right: Token) -> bool:
     if left.kind != "op" or right.kind != "op" or left.pos.file != right.pos.file or left.pos.line != right.pos.line:
         return False
     return right.pos.column in (left.pos.column + len(left.text), left.pos.column)
+
+
+def _separate(left: Token, right: Token) -> bool:
+    """Whether two tokens written without a space are still two."""
+    words = ("id", "int", "str")
+    if left.kind in words and right.kind in words:
+        return False
+    return left.text + right.text not in OPERATORS

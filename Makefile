@@ -1,0 +1,44 @@
+# The commands people type. "make demo" and "make test" work on a fresh Debian or Ubuntu machine with Python 3.11.
+VENV := .venv
+BIN := $(VENV)/bin
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+.PHONY: help setup demo test test-slow bench lint format packages clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+setup: $(VENV)/.complete ## make .venv with everything the demo and the tests import
+
+$(VENV)/.complete: pyproject.toml ci/constraints.txt ci/make-venv
+	@ci/make-venv $(VENV)
+	@touch $@
+
+demo: setup      ## train a GNN through the switch, compare with the alternatives, write a report
+	$(BIN)/offramp demo
+
+packages:        ## install the system packages that tests need (asks sudo only when something is missing)
+	@ci/install-packages
+
+test: packages setup lint ## lint, types and all tests but the slow ones
+	$(BIN)/python -m pytest -n auto -m "not slow and not bench"
+
+test-slow: packages setup ## the tests that take minutes
+	$(BIN)/python -m pytest -m "slow and not bench"
+
+bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them
+	$(BIN)/python -m pytest -m bench --benchmark-columns=min,median,ops
+
+lint: setup      ## ruff, mypy, codespell
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/codespell host sim p4 tests docs ci README.md CONTRIBUTING.md CHANGELOG.md Makefile pyproject.toml
+
+format: setup    ## put the code into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:           ## remove the environment and everything that can be made again
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

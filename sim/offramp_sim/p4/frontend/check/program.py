@@ -82,10 +82,6 @@ class Elaborator(Blocks):
                 raise P4Error(d.pos, f"'{d.name}' cannot be declared at top level")
 
     def _declare_template(self, d: ast.ExternDecl | ast.PackageDecl | ast.ParserDecl | ast.ControlDecl) -> None:
-        before = self.scope.here(d.name)
-        if isinstance(before, Template) and _is_prototype(before.decl):
-            self.scope.put(d.name, Template(d, self.scope))
-            return
         self.declare(d.name, Template(d, self.scope), d.pos)
 
     def _names(self, d: ast.NamesDecl) -> None:
@@ -148,6 +144,3 @@ class Elaborator(Blocks):
             finally:
                 self.scope = outer
 
-
-def _is_prototype(d: object) -> bool:
-    return (isinstance(d, ast.ParserDecl) and d.states is None) or (isinstance(d, ast.ControlDecl) and d.body is None)

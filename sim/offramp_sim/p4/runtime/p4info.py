@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from offramp.switch.p4rt.schema import config
@@ -26,6 +26,8 @@ _EXTERNS = {
     "action_selector": "ACTION_PROFILE",
 }
 _MATCH_TYPES = ("exact", "lpm", "ternary", "range", "optional")
+# Nodes with a body of their own, which is not part of the body that names them.
+_OWN_BODY = (ir.Action, ir.Table, ir.Function, ir.ControlInstance, ir.ParserInstance)
 _UNITS = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}
 
 
@@ -43,17 +45,21 @@ class _Generator:
         self.program = program
         self.info = config.P4Info()
         self.types = TypeCatalog(program.errors, self.info.type_info)
-        self.digests = digest_calls(program)
+        # Like p4c: what no packet can reach, the controller does not see.
+        reachable = list(walk([program.main]))
+        self.tables = [node for node in reachable if isinstance(node, ir.Table)]
+        self.actions = visible_actions(reachable)
+        self.digests = digest_types(reachable)
         self.symbols = SymbolTable()
         self._collect()
         self.symbols.assign()
         self._package(arch)
-        for table in program.tables:
+        for table in self.tables:
             if "hidden" not in table.annotations:
                 self._table(table)
-        for action in unique_actions(program):
+        for action, params in self.actions.values():
             if "hidden" not in action.annotations:
-                self._action(action)
+                self._action(action, params)
         for extern in program.externs:
             self._extern(extern)
         for header in program.controller_headers:
@@ -68,10 +74,10 @@ class _Generator:
 
     def _collect(self) -> None:
         add = self.symbols.add
-        for table in self.program.tables:
+        for table in self.tables:
             add("TABLE", table.name, table.annotations)
-        for action in unique_actions(self.program):
-            add("ACTION", action.name, action.annotations)
+        for name, (action, _) in self.actions.items():
+            add("ACTION", name, action.annotations)
         for extern in self.program.externs:
             if extern.extern in _EXTERNS:
                 add(_EXTERNS[extern.extern], extern.name, extern.annotations)
@@ -153,7 +159,7 @@ class _Generator:
         for position, value in enumerate(data):
             if isinstance(value, ir.Const) and isinstance(value.value, int):
                 # p4c counts arguments, and prefers an @id; the ids of the action itself skip those in use.
-                given = explicit_id(action.params[position].annotations)
+                given = explicit_id(table.default.action.data_params[position].annotations)
                 width = width_of(value.type)
                 octets = padded(value.value & ((1 << width) - 1), width) if width else b""
                 call.arguments.add(param_id=given or position + 1, value=octets)
@@ -168,11 +174,11 @@ class _Generator:
         self._preamble(direct, kind, resource.name, resource.annotations)
         self._unit(direct, resource, 0)
 
-    def _action(self, action: ir.Action) -> None:
+    def _action(self, action: ir.Action, params: list[ir.Var]) -> None:
         made = self.info.actions.add()
         self._preamble(made, "ACTION", action.name, action.annotations)
-        ids = field_ids((id(p), p.annotations) for p in action.params)
-        for param in action.params:
+        ids = field_ids((id(p), p.annotations) for p in params)
+        for param in params:
             declared = param.declared or param.type
             field = made.params.add(id=ids[id(param)], name=control_name(param.name, param.annotations))
             field.bitwidth = width_of(declared)
@@ -226,7 +232,7 @@ class _Generator:
         made = self.info.action_profiles.add(with_selector=extern.extern == "action_selector")
         made.size = argument(extern, "size", 0 if extern.extern == "action_profile" else 1)
         self._preamble(made, "ACTION_PROFILE", extern.name, extern.annotations, leave_out=special)
-        for table in sorted(self.program.tables, key=lambda t: t.name):
+        for table in sorted(self.tables, key=lambda t: t.name):
             if table.properties.get("implementation") is extern:
                 made.table_ids.append(self.symbols.id("TABLE", table.name))
         notes = extern.annotations
@@ -287,9 +293,24 @@ class _Generator:
             made.match.add(id=1, bitwidth=width_of(element), match_type=config.MatchField.EXACT)
 
 
-def unique_actions(program: ir.Program) -> list[ir.Action]:
-    """The actions, one for each control-plane name."""
-    return list({a.name: a for a in reversed(program.actions)}.values())[::-1]
+def visible_actions(nodes: Iterable[object]) -> dict[str, tuple[ir.Action, list[ir.Var]]]:
+    """The actions that tables list or controls call, with the parameters that entries supply, by name.
+
+    A parameter that the program itself fills is no parameter for the controller: one with a direction, and
+    every one of an action that a control calls.
+    """
+    out: dict[str, tuple[ir.Action, list[ir.Var]]] = {}
+    called: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ir.Table):
+            for choice in [*node.actions, node.default.action]:
+                out.setdefault(choice.action.name, (choice.action, choice.data_params))
+        elif isinstance(node, ir.ControlInstance):
+            for call in walk([node.body], below=lambda n: not isinstance(n, _OWN_BODY)):
+                if isinstance(call, ir.ActionCall):
+                    called.add(call.action.name)
+                    out.setdefault(call.action.name, (call.action, []))
+    return {name: (action, [] if name in called else params) for name, (action, params) in out.items()}
 
 
 def control_name(name: str, annotations: ir.Annotations) -> str:
@@ -317,12 +338,11 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
     return value.type.member(int(value.value)) or ""
 
 
-def digest_calls(program: ir.Program) -> dict[str, Type]:
-    """The digests that controls send: name (of the type, or numbered) to type."""
+def digest_types(nodes: Iterable[object]) -> dict[str, Type]:
+    """The digests that are sent: name (of the type, or numbered) to type."""
     out: dict[str, Type] = {}
     unnamed = 0
-    roots: list[object] = [*program.actions, *program.blocks]
-    for call in walk(roots):
+    for call in nodes:
         if isinstance(call, ir.ExternCall) and not call.extern and call.method == "digest":
             element = call.type_args[0]
             if isinstance(element, Structure):
@@ -333,8 +353,8 @@ def digest_calls(program: ir.Program) -> dict[str, Type]:
     return out
 
 
-def walk(roots: list[object]) -> Iterator[object]:
-    """All IR nodes below some roots, each once."""
+def walk(roots: list[object], below: Callable[[object], bool] = lambda _: True) -> Iterator[object]:
+    """All IR nodes at and below some roots, each once; ``below`` says which ones to enter."""
     seen: set[int] = set()
     stack = roots[::-1]
     while stack:
@@ -346,4 +366,5 @@ def walk(roots: list[object]) -> Iterator[object]:
         elif dataclasses.is_dataclass(node) and not isinstance(node, Type | type) and id(node) not in seen:
             seen.add(id(node))
             yield node
-            stack.extend(getattr(node, f.name) for f in reversed(dataclasses.fields(node)))
+            if below(node):
+                stack.extend(getattr(node, f.name) for f in reversed(dataclasses.fields(node)))

@@ -27,7 +27,13 @@ from offramp_sim.p4.types import (
 
 
 def width_of(t: Type) -> int:
-    """Bits of a match field or parameter, 0 where P4Info says none (an enum without representation)."""
+    """Bits of a match field or parameter for the controller.
+
+    0 where P4Info says none: for an enum without representation and for translation to strings.
+    """
+    translated = translation(t)
+    if translated is not None:
+        return translated[1] or 0
     t = strip(t)
     if isinstance(t, Bits | Varbit):
         return t.width

@@ -10,7 +10,8 @@ from itertools import pairwise
 from offramp.report.units import nice_ticks
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 78, 14, 14, 44
+DASH = 14
 
 Format = Callable[[float], str]
 
@@ -66,19 +67,18 @@ class _Frame:
 
 
 def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: Format, y_form: Format) -> str:
-    """Curves over a common x axis; those drawn first are drawn broader, so that equal ones all show."""
+    """Curves over a common x axis; where some coincide their colours alternate, so that all show."""
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in line.y]
-    ticks = nice_ticks(min(ys), max(ys))
+    ticks = nice_ticks(min(ys), max(ys), 6)
     frame = _Frame((min(xs), max(xs)), ticks)
     parts = [frame.grid(ticks, y_form)]
     inside = [t for t in nice_ticks(min(xs), max(xs), 6) if min(xs) <= t <= max(xs)]
     parts.append(frame.labels([(t, x_form(t)) for t in inside]))
-    for depth, line in enumerate(lines):
+    solid = [line for line in lines if not line.dashed]
+    for line in lines:
         path = "M" + "L".join(f"{frame.x(x)} {frame.y(y)}" for x, y in zip(line.x, line.y, strict=True))
-        width = 1.5 if line.dashed else 2 + 2.2 * (len(lines) - 1 - depth)
-        dash = ' stroke-dasharray="6 5"' if line.dashed else ""
-        parts.append(f'<path class="line {line.style}" d="{path}" stroke-width="{width:.1f}"{dash}/>')
+        parts.append(f'<path class="line {line.style}" d="{path}"{_dashes(line, solid)}/>')
     if max(len(line.x) for line in lines) <= 400:
         parts.append(_hover_points(frame, lines, x_form, y_form))
     return _svg(parts, x_label, y_label)
@@ -108,6 +108,17 @@ def steps(values: Sequence[float], points: int = 500) -> tuple[list[float], list
     if bounds is None:
         return [float(i) for i in range(len(values))], [float(v) for v in values]
     return [float(a) for a in bounds[:-1]], [float(max(values[a:b])) for a, b in pairwise(bounds)]
+
+
+def _dashes(line: Line, solid: Sequence[Line]) -> str:
+    if line.dashed:
+        return ' stroke-width="1.5" stroke-dasharray="6 5"'
+    turn = solid.index(line)
+    if not turn:
+        return ' stroke-width="2.4"'
+    # The first curve is whole; each further one shows in a stretch of its own along it.
+    before, after = DASH * turn, DASH * (len(solid) - 1 - turn)
+    return f' stroke-width="2.4" stroke-dasharray="0 {before} {DASH} {after}"'
 
 
 def _rectangle(frame: _Frame, left: float, right: float, value: float, style: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.report.charts import Bar, Line, bar_chart, line_chart, steps
 from offramp.report.model import Check, Occupancy, Report, Run, Table
 from offramp.report.totals import TOTALS
-from offramp.report.units import number, percent, si
+from offramp.report.units import number, percent, si, tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,15 +54,15 @@ def tiles(report: Report) -> str:
     host = next((other for other in report.runs if other.name == "p2p" and other is not run), None)
     shown = [
         ("Test accuracy", percent(result["test_accuracy"]), f"{run.name}, epoch {result['epochs']}"),
-        ("Payload, up + down", si(_bytes(result, ""), "B"), _against(host, result, "")),
-        ("On the wire, up + down", si(_bytes(result, "wire_"), "B"), _against(host, result, "wire_")),
-        ("Pipeline passes", si(result["passes"]), f"{si(result['recirculations'])} recirculations"),
-        ("Aggregators in use", number(result["aggregators_peak"]), "at most, at any time"),
-        ("Overflows", number(result["overflows"]), "features refused an aggregator"),
+        ("Payload", si(_bytes(result, ""), "B"), _against(host, result, "")),
+        ("Wire", si(_bytes(result, "wire_"), "B"), _against(host, result, "wire_")),
+        ("Passes", si(result["passes"]), f"{si(result['recirculations'])} recirculated"),
+        ("Aggregators", number(result["aggregators_peak"]), "most in use at once"),
+        ("Overflows", number(result["overflows"]), "no aggregator free"),
     ]
     if not run.communicates:
         shown = [*shown[:1], ("Loss", number(result["loss"]), "training vertices")]
-    shown.append(("Training time", f"{result['seconds']:.1f} s", f"{run.name} on this machine"))
+    shown.append(("Training", f"{result['seconds']:.1f} s", "on this machine"))
     cells = "".join(
         f'<div class="tile"><span class="label">{escape(label)}</span><b>{escape(value)}</b>'
         f"<span>{escape(below)}</span></div>"
@@ -116,7 +116,7 @@ def traffic(runs: Sequence[Run]) -> str:
             for worker in workers
         ]
         return bar_chart(
-            groups, x_label=f"bytes {direction}", y_label="one link, whole run", y_form=lambda y: si(y, "B")
+            groups, x_label=f"bytes {direction}", y_label="one link, whole run", y_form=lambda y: tick(y, "B")
         )
 
     note = "Full colour: payload. Light: all of the wire, with headers, check sequence, preamble and gap."
@@ -137,7 +137,9 @@ def occupancy(items: Sequence[Occupancy]) -> str:
         if item.capacity <= 1.5 * highest:
             lines.append(Line("capacity", [x[0], x[-1]], [item.capacity] * 2, "limit", dashed=True))
             caption += " Dashed: all that the switch has."
-        chart = line_chart(lines, x_label="packets into the switch", y_label="open aggregators", x_form=si, y_form=si)
+        chart = line_chart(
+            lines, x_label="packets into the switch", y_label="open aggregators", x_form=tick, y_form=tick
+        )
         figures.append(card(f"<h3>{escape(item.name)}</h3>{chart}", caption))
     if not figures:
         return ""
@@ -146,10 +148,9 @@ def occupancy(items: Sequence[Occupancy]) -> str:
 
 
 def totals(runs: Sequence[Run]) -> str:
-    """One row for each run."""
-    columns = ["", *TOTALS]
-    rows = [[run.name, *(read(run.result) for read in TOTALS.values())] for run in runs]
-    return card(table(Table("", columns, rows)))
+    """One column for each run."""
+    rows = [[name, *(read(run.result) for run in runs)] for name, read in TOTALS.items()]
+    return card(table(Table("", ["", *(run.name for run in runs)], rows)))
 
 
 _DIRECTIONS = {"up": "Worker to network", "down": "Network to worker"}
@@ -161,10 +162,10 @@ def _bytes(result: Any, kind: str) -> int:
 
 def _against(host: Run | None, result: Any, kind: str) -> str:
     if host is None or not _bytes(host.result, kind):
-        return "all workers"
+        return "up + down"
     change = _bytes(result, kind) / _bytes(host.result, kind) - 1
     sign = "\N{MINUS SIGN}" if change < 0 else "+"
-    return f"{sign}{abs(change):.0%} against p2p"
+    return f"{sign}{abs(change):.0%} vs. p2p"
 
 
 def _coincidence(runs: Sequence[Run]) -> str:
@@ -176,4 +177,7 @@ def _coincidence(runs: Sequence[Run]) -> str:
         for run in runs[1:]
         for epoch, loss in zip(run.result["per_epoch"], reference, strict=False)
     )
-    return f"Largest relative difference of any run's loss from {runs[0].name}'s: {worst:.1e}."
+    return (
+        "Where curves coincide their colours alternate. Largest relative difference of a run's loss from "
+        f"{runs[0].name}'s: {worst:.1e}."
+    )

@@ -19,6 +19,12 @@ def si(value: float, unit: str = "") -> str:
     return f"{value:.{digits}f} {suffix}".rstrip()
 
 
+def tick(value: float, unit: str = "") -> str:
+    """As :func:`si`, without zeros behind the point: for round numbers on an axis."""
+    digits, _, suffix = si(value, unit).partition(" ")
+    return f"{float(digits):g} {suffix}".rstrip()
+
+
 def percent(share: float) -> str:
     """``0.941`` is ``94.1 %``."""
     return f"{100 * share:.1f} %"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,9 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     first_block = 0
     chunk_counts = sorted({chunks_for(width) for width in widths})
     for chunks in chunk_counts:
-        plans.append(make_plan(boundary, chunks, settings.memory, settings.order, settings.seed, first_block))
+        memory = settings.memory
+        if settings.propagator == "strawman":
+            memory = max(memory, boundary.B * chunks * AGGREGATOR_BYTES)
+        plans.append(make_plan(boundary, chunks, memory, settings.order, settings.seed, first_block))
         first_block += len(plans[-1].blocks)
     return ExchangePlans(plans, {width: chunk_counts.index(chunks_for(width)) for width in widths})

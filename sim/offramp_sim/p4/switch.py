@@ -1,0 +1,109 @@
+"""A P4 switch in this process: packets in, packets out, and state for a control plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp.errors import OfframpError
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.v1model.pipeline import SwitchStats, V1Pipeline
+from offramp_sim.p4.v1model.requests import Digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from offramp_sim.p4 import ir
+    from offramp_sim.p4.state import (
+        ActionProfileState,
+        CounterState,
+        MeterState,
+        RegisterState,
+        ReplicationEngine,
+        TableState,
+        ValueSetState,
+    )
+
+__all__ = ["Digest", "Switch", "SwitchStats"]
+
+
+class Switch:
+    """Executes a v1model program as bmv2's simple_switch does, one packet after the other.
+
+    A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
+    fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
+
+    Attributes:
+        tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        pre: multicast groups and clone sessions.
+        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
+        now_us: virtual time in microseconds.
+
+    Raises:
+        OfframpError: the program uses what this switch does not execute, or ``max_passes`` is no count.
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int = 0,
+        cpu_port: int | None = None,
+        drop_port: int = 511,
+        max_passes: int = 10_000,
+    ) -> None:
+        if max_passes < 1:
+            raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+        self.program, self.cpu_port, self.now_us = program, cpu_port, 0
+        self._pipeline = V1Pipeline(
+            program, seed=seed, drop_port=drop_port, max_passes=max_passes, clock=lambda: self.now_us
+        )
+        objects = self._objects = self._pipeline.target.objects
+        self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
+        self.registers: dict[str, RegisterState] = objects.registers
+        self.counters: dict[str, CounterState] = objects.counters
+        self.meters: dict[str, MeterState] = objects.meters
+        self.profiles: dict[str, ActionProfileState] = objects.profiles
+        self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.pre: ReplicationEngine = objects.pre
+
+    @property
+    def stats(self) -> SwitchStats:
+        """Counts since the start or the last reset."""
+        return self._pipeline.stats
+
+    @property
+    def on_digest(self) -> Callable[[Digest], None] | None:
+        """Called with each digest that the program sends."""
+        return self._pipeline.on_digest
+
+    @on_digest.setter
+    def on_digest(self, receiver: Callable[[Digest], None] | None) -> None:
+        self._pipeline.on_digest = receiver
+
+    @property
+    def source(self) -> str:
+        """The Python text that the program has been compiled to."""
+        return self._pipeline.source
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
+        out: list[tuple[int, bytes]] = []
+        emit, run = out.append, self._pipeline.run
+        width = batch.data.shape[1] if len(batch) else 0
+        raw = batch.data.tobytes()
+        at = 0
+        for port, length in zip(batch.ports.tolist(), batch.lengths.tolist(), strict=True):
+            run(port, raw[at : at + length], emit)
+            at += width
+        return PacketBatch.of(out)
+
+    def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """Run one packet to completion; returns (port, frame) of each packet that leaves."""
+        out: list[tuple[int, bytes]] = []
+        self._pipeline.run(port, bytes(frame), out.append)
+        return out
+
+    def reset(self) -> None:
+        """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        self._objects.reset()
+        self._pipeline.stats = SwitchStats()

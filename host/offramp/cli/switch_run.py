@@ -1,0 +1,92 @@
+"""``offramp switch run``: the P4 software switch on network interfaces and sockets."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.serve import Running
+
+
+def run(
+    program: Annotated[Path | None, typer.Argument(help="P4-16 source for v1model.", show_default=False)] = None,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option("-i", "--interface", help="NUMBER@INTERFACE or NUMBER@unix:PATH; one for each port."),
+    ] = None,
+    grpc_server_addr: Annotated[str, typer.Option(help="P4Runtime server: HOST:PORT or unix:PATH.")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(help="P4Runtime device.")] = 0,
+    cpu_port: Annotated[
+        int | None, typer.Option(help="Packets to this port go to the controller.", show_default=False)
+    ] = None,
+    no_p4: Annotated[bool, typer.Option("--no-p4", help="Start without a program; a controller pushes it.")] = False,
+    include: Annotated[list[Path] | None, typer.Option("-I", help="Folder for #include.")] = None,
+    define: Annotated[list[str] | None, typer.Option("-D", help="Macro, NAME or NAME=VALUE.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the program's random().")] = 0,
+) -> None:
+    """Run a P4 program as a switch that serves P4Runtime."""
+    from offramp_sim.p4.serve import Settings, check_port_number, parse_port
+    from offramp_sim.p4.serve import run as serve
+
+    if (program is None) != no_p4:
+        raise OfframpError("switch run: expected either a P4 program or --no-p4")
+    ports: dict[int, str] = {}
+    for text in interface or []:
+        number, spec = parse_port(text)
+        if number in ports:
+            raise OfframpError(f"port {number} is given twice: {ports[number]} and {spec}")
+        ports[number] = spec
+    if cpu_port is not None:
+        check_port_number(cpu_port)
+    if device_id < 0:
+        raise OfframpError(f"--device-id {device_id}: expected 0 up")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    settings = Settings(
+        program=None if program is None else str(program),
+        ports=ports,
+        address=grpc_server_addr,
+        device_id=device_id,
+        cpu_port=cpu_port,
+        seed=seed,
+        include=tuple(str(folder) for folder in include or []),
+        defines=dict(_macro(text) for text in define or []),
+    )
+    _summary(serve(settings, _announce))
+
+
+def _macro(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name.isidentifier():
+        raise OfframpError(f"-D {text}: expected NAME or NAME=VALUE")
+    return name, value if equals else "1"
+
+
+def _announce(running: Running) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    pipeline = running.device.pipeline
+    console.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one by P4Runtime'}")
+    console.print(f"P4Runtime  {running.address}  device {running.device.id}")
+    for number, port in sorted(running.ports.items()):
+        console.print(f"port {number:<5} {port.name}")
+    if running.device.cpu_port is not None:
+        console.print(f"port {running.device.cpu_port:<5} CPU: packet-in and packet-out")
+
+
+def _summary(running: Running) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("port", "link", "received", "sent", "dropped", "malformed")
+    for number, port in sorted(running.ports.items()):
+        stats = port.stats
+        counts = (stats.received, stats.sent, stats.dropped, stats.malformed)
+        table.add_row(str(number), port.name, *map(str, counts))
+    Console(highlight=False).print(table)

@@ -1,0 +1,145 @@
+"""The switch as a child process of whoever needs one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from offramp.errors import OfframpError
+from offramp.transport.unix import check_path
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.serve import Settings
+
+START_S = 60.0
+STOP_S = 5.0
+
+
+class EmbeddedSwitch:
+    """A switch in a process of its own, with Unix sockets as ports; a context manager.
+
+    The process is started anew, never forked, and ends with its parent however that ends.
+
+    Args:
+        program: P4 source file.
+        ports: how many ports, numbered from 0; or their numbers.
+        workdir: folder for the sockets; a temporary one if None.
+        cpu_port, device_id, seed, include, defines: as in :class:`offramp_sim.p4.serve.Settings`.
+
+    Attributes:
+        address: of its P4Runtime server.
+        port_specs: ``unix:`` specifications for :func:`offramp.transport.open_io`, in order of ports.
+        port_numbers: the numbers of the same ports.
+    """
+
+    def __init__(
+        self,
+        program: str | Path | None,
+        ports: int | Sequence[int],
+        *,
+        workdir: str | Path | None = None,
+        cpu_port: int | None = None,
+        device_id: int = 0,
+        seed: int = 0,
+        include: Sequence[str | Path] = (),
+        defines: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
+        self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
+        self._folder = Path(workdir) if workdir else Path(self._temporary.name)  # type: ignore[union-attr]
+        self._settings = {
+            "program": None if program is None else str(program),
+            "device_id": device_id,
+            "cpu_port": cpu_port,
+            "seed": seed,
+            "include": tuple(str(folder) for folder in include),
+            "defines": dict(defines or {}),
+        }
+        self.port_specs = [f"unix:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers]
+        self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running switch."""
+        assert self._process is not None, "the switch runs inside its with block"
+        return self._process.pid
+
+    @property
+    def log(self) -> Path:
+        """What the switch writes to its standard error."""
+        return self._folder / "switch.log"
+
+    def __enter__(self) -> Self:
+        settings = self._make_settings()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self.log.open("w") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "offramp_sim.p4.serve", settings.to_json()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        answer = self._first_line()
+        if "address" not in answer:
+            self.__exit__()
+            raise OfframpError(answer.get("error") or f"the switch did not start; see {self.log}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        process = self._process
+        if process is not None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.close()  # which is what the child takes as its parent's end
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+            self._process = None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _make_settings(self) -> Settings:
+        from offramp_sim.p4.serve import Settings
+
+        ports = dict(zip(self.port_numbers, self.port_specs, strict=True))
+        return Settings(ports=ports, address=self.address, **self._settings)  # type: ignore[arg-type]
+
+    def _first_line(self) -> dict[str, Any]:
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        timer = threading.Timer(START_S, process.kill)
+        timer.start()
+        try:
+            line = process.stdout.readline()
+        finally:
+            timer.cancel()
+        answer: dict[str, Any] = json.loads(line) if line.strip() else {"error": self._last_words()}
+        return answer
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return f"the switch did not start: {lines[-1]}" if lines else ""
+
+
+def die_with_parent(end: Callable[[], None], pipe: IO[str] | None = None) -> None:
+    """Call ``end`` when the standard input, a pipe from the parent, closes."""
+    stdin = pipe or sys.stdin
+
+    def watch() -> None:
+        while stdin.read(1):
+            pass
+        end()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()

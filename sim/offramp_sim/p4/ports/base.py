@@ -1,0 +1,52 @@
+"""What the forwarding loop asks of a port."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from offramp.wire.batch import PacketBatch
+
+
+@dataclass(slots=True)
+class PortStats:
+    """Frames of one port since it was opened.
+
+    Attributes:
+        dropped: frames that could not be sent.
+        malformed: messages or frames from outside that were no frames.
+    """
+
+    received: int = 0
+    sent: int = 0
+    dropped: int = 0
+    malformed: int = 0
+
+
+class Port(Protocol):
+    """One port; no method blocks, and faults of the outside world never raise: they are counted and logged."""
+
+    name: str
+    stats: PortStats
+
+    def interest(self) -> list[tuple[int, int]]:
+        """File descriptors and poll(2) events that the port waits for."""
+
+    def receive(self) -> PacketBatch:
+        """Some of what has arrived: a fair share, not all."""
+
+    def send(self, batch: PacketBatch) -> None:
+        """Send frames, keeping what does not fit for :meth:`flush`."""
+
+    def flush(self) -> None:
+        """Send what was kept."""
+
+    @property
+    def congested(self) -> bool:
+        """So much is kept that the switch should take in nothing more until it is gone."""
+
+    def tick(self, now: float) -> None:
+        """Called about once a second."""
+
+    def close(self) -> None:
+        """Release everything."""

@@ -1,0 +1,203 @@
+"""A switch as a process: program, P4Runtime server, ports (what ``simple_switch_grpc`` is for bmv2)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from offramp.errors import OfframpError
+from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.ir import Program
+    from offramp_sim.p4.ports.base import Port
+    from offramp_sim.p4.ports.forwarder import Forwarder
+    from offramp_sim.p4.runtime.device import Device
+    from offramp_sim.p4.switch import Switch
+
+__all__ = ["EmbeddedSwitch", "Running", "Settings", "build", "parse_port", "run"]
+
+MAX_PORT = 510
+"""Port 511 of v1model drops."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to run.
+
+    Attributes:
+        program: P4 source file; None: wait for a controller to push one.
+        ports: port number to ``unix:PATH`` or a network interface.
+        address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
+        cpu_port: packets that leave by it become packet-ins.
+        include, defines: for the program's preprocessor.
+    """
+
+    program: str | None
+    ports: Mapping[int, str]
+    address: str = "127.0.0.1:9559"
+    device_id: int = 0
+    cpu_port: int | None = None
+    seed: int = 0
+    include: tuple[str, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """For :func:`main` of a child process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """The settings that :meth:`to_json` wrote."""
+        raw: dict[str, Any] = json.loads(text)
+        ports = {int(number): spec for number, spec in raw.pop("ports").items()}
+        return cls(ports=ports, include=tuple(raw.pop("include")), **raw)
+
+
+def parse_port(text: str) -> tuple[int, str]:
+    """``1@veth1`` or ``2@unix:/tmp/p2`` as a number and what it is attached to.
+
+    Raises:
+        OfframpError: not of this form, or the number is out of range.
+    """
+    number, at, spec = text.partition("@")
+    if not at or not spec or not number.isdecimal():
+        raise OfframpError(f"port {text!r}: expected NUMBER@INTERFACE or NUMBER@unix:PATH")
+    check_port_number(int(number))
+    return int(number), spec
+
+
+def check_port_number(number: int) -> None:
+    """Whether v1model can name the port.
+
+    Raises:
+        OfframpError: it cannot.
+    """
+    if not 0 <= number <= MAX_PORT:
+        raise OfframpError(f"port {number}: expected 0..{MAX_PORT}")
+
+
+def open_port(spec: str) -> Port:
+    """The back end of one port.
+
+    Raises:
+        OfframpError: no such interface, no permission, or the socket cannot be made.
+    """
+    kind, colon, path = spec.partition(":")
+    if kind == "unix" and colon:
+        from offramp_sim.p4.ports.unix import UnixPort
+
+        return UnixPort(path)
+    from offramp_sim.p4.ports.interface import InterfacePort
+
+    return InterfacePort(spec)
+
+
+@dataclass
+class Running:
+    """A switch with open ports that answers P4Runtime; :meth:`forward` moves packets until :meth:`stop`."""
+
+    device: Device
+    forwarder: Forwarder
+    ports: Mapping[int, Port]
+    server: Any
+
+    @property
+    def address(self) -> str:
+        """Where P4Runtime is served."""
+        return str(self.server.address)
+
+    def forward(self) -> None:
+        """Move packets until :meth:`stop`, then close ports and server."""
+        try:
+            self.forwarder.run()
+        finally:
+            self.server.stop()
+
+    def stop(self) -> None:
+        """End :meth:`forward`; may be called from a signal handler."""
+        self.forwarder.stop()
+
+
+def build(settings: Settings) -> Running:
+    """Load the program, open the ports, start the server.
+
+    Raises:
+        OfframpError: the program is refused, a port cannot be opened, the address is in use.
+    """
+    from offramp_sim.p4.ports.forwarder import Forwarder
+    from offramp_sim.p4.runtime.device import Device
+    from offramp_sim.p4.runtime.server import Server
+    from offramp_sim.p4.runtime.service import Service
+
+    def make_switch(program: Program) -> Switch:
+        from offramp_sim.p4.switch import Switch
+
+        return Switch(program, seed=settings.seed, cpu_port=settings.cpu_port)
+
+    if settings.cpu_port is not None and settings.cpu_port in settings.ports:
+        raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
+    device = Device(settings.device_id, make_switch, settings.cpu_port)
+    if settings.program is not None:
+        from offramp_sim.p4.frontend import load
+
+        include = [Path(folder) for folder in settings.include]
+        device.load(load(settings.program, include=include, defines=settings.defines))
+    ports: dict[int, Port] = {}
+    try:
+        for number, spec in settings.ports.items():
+            ports[number] = open_port(spec)
+        server = Server(Service(device), settings.address)
+    except OfframpError:
+        for port in ports.values():
+            port.close()
+        raise
+    forwarder = Forwarder(device, ports)
+    server.start()
+    return Running(device, forwarder, ports, server)
+
+
+def run(settings: Settings, ready: Callable[[Running], None]) -> Running:
+    """Run a switch in the main thread until SIGINT or SIGTERM; ``ready`` is called once it answers.
+
+    Raises:
+        OfframpError: it cannot start.
+    """
+    running = build(settings)
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        running.stop()
+
+    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        ready(running)
+        running.forward()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return running
+
+
+def main() -> None:
+    """Entry of a child process: settings in, one line of JSON out (``address`` or ``error``)."""
+
+    def announce(running: Running) -> None:
+        die_with_parent(running.stop)
+        sys.stdout.write(json.dumps({"address": running.address}) + "\n")
+        sys.stdout.flush()
+
+    try:
+        run(Settings.from_json(sys.argv[1]), announce)
+    except OfframpError as error:
+        sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""A network that doubles and delays frames, from a seed; it loses none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from offramp.wire.batch import PacketBatch
+
+
+class UnrulyChannel:
+    """What becomes of frames between workers and switch: a :data:`~offramp_sim.switchgnn.lockstep.Channel`.
+
+    Args:
+        seed: of every random choice.
+        duplication: probability that a frame comes twice.
+        delay: probability, for each turn, that a frame waits for a later one; the others change order.
+    """
+
+    def __init__(self, seed: int, duplication: float, delay: float) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._duplication = duplication
+        self._delay = delay
+        self._held = PacketBatch.empty()
+
+    def __call__(self, batch: PacketBatch) -> PacketBatch:
+        """The frames that arrive in this turn; at least one while any is under way."""
+        rng = self._rng
+        twice = rng.random(len(batch)) < self._duplication
+        frames = PacketBatch.concatenate([self._held, batch, batch.select(twice)])
+        order = rng.permutation(len(frames))
+        waits = rng.random(len(frames)) < self._delay
+        waits[:1] = False
+        self._held = frames.select(order[waits])
+        return frames.select(order[~waits])

@@ -165,7 +165,8 @@ def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
     hop = np.empty(len(rows), np.int64)
     hop[by_source] = np.arange(len(rows)) - block.indptr[block.neighbours[by_source]]
     begun = start.reshape(arrived.shape)[block.neighbours]
-    return np.floor(begun + hop[:, np.newaxis] / passes).astype(np.int64)
+    # The margin keeps a pass that falls on a slot's edge from slipping into the one before by rounding.
+    return np.floor(begun + hop[:, np.newaxis] / passes + 1e-6).astype(np.int64)
 
 
 def _departures(done: IntArray, port: npt.NDArray[np.int32]) -> IntArray:

@@ -31,9 +31,7 @@ def test_agrees_with_the_definitions(n, workers, seed):
     indptr, indices = symmetric_csr(n, *rng.integers(0, n, (2, 2 * n)))
     owner = rng.integers(0, workers, n)
     b = Boundary(SimpleNamespace(indptr=indptr, indices=indices), owner, workers)
-    remote = {
-        v: [u for u in indices[indptr[v] : indptr[v + 1]].tolist() if owner[u] != owner[v]] for v in range(n)
-    }
+    remote = {v: [u for u in indices[indptr[v] : indptr[v + 1]].tolist() if owner[u] != owner[v]] for v in range(n)}
     vertices = [v for v in range(n) if remote[v]]
     assert b.vertices.tolist() == vertices
     assert [b.vertices[b.neighbours[a:z]].tolist() for a, z in zip(b.indptr, b.indptr[1:], strict=False)] == [

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from offramp.cli.plan import plan
+from offramp.errors import OfframpError
+from offramp.switch.switchgnn.plan_file import load_plan
+
+
+@pytest.fixture
+def invoke():
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(plan)
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+        if isinstance(result.exception, OfframpError):
+            raise result.exception
+        return result
+
+    return run
+
+
+GRAPH = "sbm:n=600,k=4,degree=20,features=40"
+
+
+def test_numbers_and_plan_agree(invoke, tmp_path):
+    numbers_path, plan_path = tmp_path / "n.json", tmp_path / "p.npz"
+    result = invoke(
+        GRAPH, "--workers", 6, "--method", "hash", "--memory", "25600B", "--json", numbers_path, "--save", plan_path
+    )
+    assert result.exit_code == 0
+    numbers, made = json.loads(numbers_path.read_text()), load_plan(plan_path)
+    assert numbers["settings"]["memory_bytes"] == 25600
+    assert (numbers["aggregators"], numbers["chunks"]) == (200, 2)
+    for name, value in (("S", made.uploads), ("B", made.B), ("C", made.C), ("R", made.R), ("passes", made.passes)):
+        assert numbers[name] == value
+    assert numbers["blocks"] == len(made.blocks) > 1
+    assert numbers["table_entries"] == {"v2agg": 2 * made.C, "slots": made.uploads, "hosts": 6}
+    assert numbers["volumes"]["switchgnn"]["wire_bytes"] == made.uploads * 2 * 202
+    assert numbers["volumes"]["unlimited"]["payload_bytes"] == made.B * 2 * 128
+    assert numbers["volumes"]["p2p"]["payload_bytes"] == made.R * 160
+    assert f"{made.uploads:,}".replace(",", "\u202f") in result.stdout
+
+
+def test_says_who_wins(invoke):
+    assert "The switch wins: it puts" in invoke(GRAPH, "--workers", 8, "--method", "hash").stdout
+    assert (
+        "more memory makes fewer blocks" in invoke(GRAPH, "--workers", 8, "--method", "hash", "--memory", "2KB").stdout
+    )
+    assert "even unlimited memory would not help" in invoke(GRAPH, "--workers", 2, "--features", 4).stdout
+    assert "No edge is cut" in invoke(GRAPH, "--workers", 1).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--memory", "4XB"), "--memory 4XB: expected a size such as 4MB, 512KiB or 4096"),
+        (
+            ("--memory", "100"),
+            "memory 100 B: holds 0 aggregators; an edge needs 2 at each end, expected at least 512 B",
+        ),
+        (("--workers", "601"), "workers 601: expected 1 to 600, the number of vertices"),
+        (("--features", "9000"), "features 9000: expected 1 to 8160"),
+        (("--order", "best"), "order 'best': expected one of gamr, degree, bfs, random, id"),
+        (("--json", "/gone/n.json"), "--json /gone/n.json: cannot be written: No such file or directory"),
+    ],
+)
+def test_golden_errors(invoke, arguments, message):
+    with pytest.raises(OfframpError) as error:
+        invoke(GRAPH, "--method", "chunk", *arguments)
+    assert str(error.value) == message

@@ -19,7 +19,7 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(16, CounterType.packets) outcomes;
     Round() round;
     Barrier() barrier;
@@ -74,7 +74,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 V1Switch(
     SwitchGnnParser(),
     NoChecksum(),
-    Ingress(),
+    SwitchGnnIngress(),
     Again(),
     ReplyChecksum(),
     SwitchGnnDeparser()

@@ -8,9 +8,9 @@ import numpy as np
 
 from offramp.switch.switchgnn.rows import Rows
 
-TABLE = "Ingress.barrier.hosts"
-HOST = "Ingress.barrier.host"
-DONE = "Ingress.barrier.done"
+TABLE = "SwitchGnnIngress.barrier.hosts"
+HOST = "SwitchGnnIngress.barrier.host"
+DONE = "SwitchGnnIngress.barrier.done"
 
 GROUP = 1
 """Multicast group of all workers."""

@@ -15,8 +15,8 @@ NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
 
 RECIRCULATION_PORT = 510
-POOL = "Ingress.strawman.pool.memory"
-LIMIT = "Ingress.strawman.pool.limit"
+POOL = "SwitchGnnIngress.strawman.pool.memory"
+LIMIT = "SwitchGnnIngress.strawman.pool.limit"
 
 
 def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
@@ -93,7 +93,7 @@ class SwitchGnnControl:
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.
             capacity = min(capacity, _slots(plans))
-            require_room("capacity in aggregators", capacity, self._register_size("Ingress.strawman.pool.left"))
+            require_room("capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left"))
             session.default_action(POOL, LIMIT, {"aggregators": capacity})
         for part in rows:
             session.insert(

@@ -10,9 +10,9 @@ from offramp.graph.csr import IntArray, rows_of
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows
 
-TABLE = "Ingress.fanout.v2agg"
-AGGREGATE = "Ingress.fanout.aggregate"
-DELIVER = "Ingress.fanout.deliver"
+TABLE = "SwitchGnnIngress.fanout.v2agg"
+AGGREGATE = "SwitchGnnIngress.fanout.aggregate"
+DELIVER = "SwitchGnnIngress.fanout.deliver"
 
 
 def fanout_rows(plans: Sequence[Plan], ports: Sequence[int]) -> list[Rows]:

@@ -9,10 +9,10 @@ import numpy as np
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows
 
-TABLE = "Ingress.guard.slots"
-SLOT = "Ingress.guard.slot"
-SEEN = "Ingress.guard.seen"
-UPLOADS = "Ingress.guard.uploads"
+TABLE = "SwitchGnnIngress.guard.slots"
+SLOT = "SwitchGnnIngress.guard.slot"
+SEEN = "SwitchGnnIngress.guard.seen"
+UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
 def slot_rows(plans: Sequence[Plan]) -> Rows:

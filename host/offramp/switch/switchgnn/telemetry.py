@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
-OUTCOMES = "Ingress.outcomes"
+OUTCOMES = "SwitchGnnIngress.outcomes"
 RECIRCULATIONS = "Again.recirculations"
-OPEN = "Ingress.telemetry.open"
-PEAK = "Ingress.telemetry.peak"
+OPEN = "SwitchGnnIngress.telemetry.open"
+PEAK = "SwitchGnnIngress.telemetry.peak"
 
 
 class Outcome(IntEnum):

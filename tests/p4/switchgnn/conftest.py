@@ -1,0 +1,123 @@
+"""Two switches behind one face: the P4 program on the embedded switch, and the plain-Python reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import pytest
+
+from offramp.p4src import p4_source
+from offramp.switch.switchgnn import barrier
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend import load
+from offramp_sim.p4.switch import Switch
+from offramp_sim.switchgnn import direct
+from offramp_sim.switchgnn.jobs import Job
+from offramp_sim.switchgnn.reference import ReferenceSwitch
+from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
+
+SIZES = {
+    "AGGREGATORS": "128",
+    "VERTICES": "128",
+    "FANOUT_ENTRIES": "4096",
+    "SLOT_ENTRIES": "1024",
+    "HOSTS": "16",
+}
+CURRENT = "SwitchGnnIngress.round.current"
+
+
+class Target(Protocol):
+    """A switch that runs a job."""
+
+    def process(self, batch: PacketBatch) -> PacketBatch: ...
+
+    def counters(self) -> dict[str, int]: ...
+
+    def occupancy(self) -> tuple[int, int]:
+        """Open aggregators now and at most."""
+
+    def set_round(self, round_: int) -> None:
+        """As if all rounds before had passed."""
+
+
+@dataclass
+class P4Target:
+    switch: Switch
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        return self.switch.process(batch)
+
+    def counters(self) -> dict[str, int]:
+        return direct.counters(self.switch)
+
+    def occupancy(self) -> tuple[int, int]:
+        return direct.occupancy(self.switch)
+
+    def set_round(self, round_: int) -> None:
+        self.switch.registers[CURRENT].write(0, round_)
+        done = self.switch.registers[barrier.DONE]
+        for host in range(done.size):
+            done.write(host, round_)
+
+
+@dataclass
+class ReferenceTarget:
+    switch: ReferenceSwitch
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        return self.switch.process(batch)
+
+    def counters(self) -> dict[str, int]:
+        return self.switch.counters()
+
+    def occupancy(self) -> tuple[int, int]:
+        return self.switch.open, self.switch.peak
+
+    def set_round(self, round_: int) -> None:
+        self.switch.round = round_
+        self.switch._waits_for = [round_] * len(self.switch._waits_for)
+
+
+TargetFactory = Callable[..., Target]
+
+
+@pytest.fixture(scope="session")
+def programs() -> dict[str, ir.Program]:
+    """Both programs, small."""
+    return {name: load(p4_source(f"switchgnn/{name}.p4"), defines=SIZES) for name in ("v1model", "strawman_v1model")}
+
+
+@pytest.fixture(scope="session")
+def p4_target(programs: dict[str, ir.Program]) -> TargetFactory:
+    """``p4_target(job, capacity=None)``: the P4 program with the job loaded; with capacity the strawman's."""
+    switches = {name: Switch(program) for name, program in programs.items()}
+
+    def make(job: Job, capacity: int | None = None) -> P4Target:
+        switch = switches["v1model" if capacity is None else "strawman_v1model"]
+        switch.reset()
+        direct.load(switch, job.plans, job.ports, capacity=capacity)
+        return P4Target(switch)
+
+    return make
+
+
+def reference_target(job: Job, capacity: int | None = None) -> ReferenceTarget:
+    """The same for the reference."""
+    if capacity is None:
+        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports))
+    return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
+
+
+@pytest.fixture(params=["p4", "reference"])
+def make_target(request: pytest.FixtureRequest, p4_target: TargetFactory) -> TargetFactory:
+    """Each test runs over both."""
+    return p4_target if request.param == "p4" else reference_target
+
+
+@pytest.fixture(scope="session")
+def make_reference() -> TargetFactory:
+    """The oracle by itself."""
+    return reference_target

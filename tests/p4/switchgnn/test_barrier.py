@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from offramp.wire.batch import PacketBatch
+from offramp.wire.ethernet import BROADCAST_IP, BROADCAST_MAC, ETHERNET, IPV4, ipv4_checksum
+from offramp.wire.switchgnn import NO_ID, SWITCH_IP, SWITCH_MAC, SWITCHGNN, build_frames
+from offramp_sim.switchgnn.jobs import six_vertices
+
+pytestmark = pytest.mark.p4
+
+
+def done(host: int, round_: int, block: int = 3) -> bytes:
+    fields = {"src_id": host, "block_id": block, "is_ack": 1, "is_fetch": 1, "round": round_}
+    return next(build_frames(0, fields, 1).frames())
+
+
+def gos(target, *frames: bytes) -> list[tuple[int, int]]:
+    """(port, round) of each GO that the frames cause."""
+    out = target.process(PacketBatch.of((1, frame) for frame in frames))
+    return sorted((port, SWITCHGNN.decode(frame[34:])["round"]) for port, frame in out)
+
+
+def test_golden_barrier(make_target) -> None:
+    """Specification section 14.9; hosts 0, 1, 2 are on ports 1, 2, 3."""
+    target = make_target(six_vertices())
+    target.set_round(5)
+    assert gos(target, done(0, 5), done(0, 5), done(2, 5)) == []
+    assert gos(target, done(1, 5)) == [(1, 6), (2, 6), (3, 6)]
+    assert gos(target, done(2, 5)) == [(3, 6)]
+    assert gos(target, done(1, 6)) == []
+    counts = target.counters()
+    assert (counts["done"], counts["done_repeated"], counts["go"], counts["go_repeated"]) == (4, 1, 1, 1)
+    assert gos(target, done(0, 6), done(2, 6)) == [(1, 7), (2, 7), (3, 7)]
+
+
+def test_go_is_a_well_formed_frame_from_the_switch(make_target) -> None:
+    target = make_target(six_vertices())
+    target.set_round(17)
+    out = list(target.process(PacketBatch.of((1 + h, done(h, 17)) for h in range(3))))
+    assert [port for port, _ in out] == [1, 2, 3]
+    for _, frame in out:
+        assert len(frame) == 50
+        ethernet, ip = ETHERNET.decode(frame), IPV4.decode(frame[14:])
+        assert (ethernet["dst_addr"], ethernet["src_addr"]) == (BROADCAST_MAC, SWITCH_MAC)
+        assert (ip["dst_addr"], ip["src_addr"]) == (BROADCAST_IP, SWITCH_IP)
+        assert ipv4_checksum(frame[14:34]) == 0
+        assert frame[34:].hex() == "ffffffffffffffff00040003c0000012"
+
+
+def test_the_first_round_is_a_start_barrier(make_target) -> None:
+    target = make_target(six_vertices())
+    assert gos(target, done(0, 0), done(0, 0), done(1, 0)) == []
+    assert gos(target, done(2, 0)) == [(1, 1), (2, 1), (3, 1)]
+
+
+def test_rounds_skip_zero_when_they_wrap(make_target) -> None:
+    target = make_target(six_vertices())
+    target.set_round(65535)
+    assert gos(target, *(done(h, 65535) for h in range(3))) == [(1, 1), (2, 1), (3, 1)]
+    assert gos(target, done(1, 65535)) == [(2, 1)]
+    assert gos(target, *(done(h, 1) for h in range(3))) == [(1, 2), (2, 2), (3, 2)]
+
+
+def test_a_host_that_missed_several_gos_is_told_the_current_round(make_target) -> None:
+    target = make_target(six_vertices())
+    target.set_round(9)
+    assert gos(target, done(2, 4)) == [(3, 9)]
+
+
+def test_a_round_that_has_not_come_and_a_host_that_is_not_announced_change_nothing(make_target) -> None:
+    target = make_target(six_vertices())
+    target.set_round(5)
+    assert gos(target, done(0, 6), done(1, 6), done(2, 6), done(3, 5), done(NO_ID, 5), done(77, 4)) == []
+    counts = target.counters()
+    assert (counts["stale"], counts["unknown"], counts["done"]) == (3, 3, 0)
+    assert gos(target, *(done(h, 5) for h in range(3))) == [(1, 6), (2, 6), (3, 6)]

@@ -71,8 +71,8 @@ def test_errors_in_companion_files(tmp_path):
     rows.write_text("0\nx\n")
     with pytest.raises(OfframpError, match=r"f\.txt:2: expected one integer, got 'x'"):
         load(edges, labels=rows)
+    (tmp_path / "f.npy").write_text("no")
     with pytest.raises(OfframpError, match=r"f\.npy: expected a NumPy \.npy file"):
-        (tmp_path / "f.npy").write_text("no")
         load(edges, features=tmp_path / "f.npy")
     with pytest.raises(OfframpError, match=r"gone\.npy: no such file"):
         load(edges, features=tmp_path / "gone.npy")

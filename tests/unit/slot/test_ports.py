@@ -1,4 +1,4 @@
-"""Oracle: a switch stepped slot by slot. Blind to loss, finite buffers and congestion control, which are not modelled."""
+"""Oracle: a switch stepped slot by slot. Blind to loss, finite buffers and congestion control."""
 
 from __future__ import annotations
 

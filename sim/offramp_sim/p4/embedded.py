@@ -31,10 +31,13 @@ class EmbeddedSwitch:
         ports: how many ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
         cpu_port, device_id, seed, include, defines: as in :class:`offramp_sim.p4.serve.Settings`.
+        interfaces: network interfaces to use as ports instead of Unix sockets.
+        launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
         address: of its P4Runtime server.
-        port_specs: ``unix:`` specifications for :func:`offramp.transport.open_io`, in order of ports.
+        port_specs: what the ports are attached to, in order; a host opens the ``unix:`` ones with
+            :func:`offramp.transport.open_io`.
         port_numbers: the numbers of the same ports.
     """
 
@@ -49,6 +52,8 @@ class EmbeddedSwitch:
         seed: int = 0,
         include: Sequence[str | Path] = (),
         defines: Mapping[str, str] | None = None,
+        interfaces: Sequence[str] = (),
+        launcher: Sequence[str] = (),
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
         self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
@@ -61,7 +66,10 @@ class EmbeddedSwitch:
             "include": tuple(str(folder) for folder in include),
             "defines": dict(defines or {}),
         }
-        self.port_specs = [f"unix:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers]
+        self._launcher = list(launcher)
+        self.port_specs = list(interfaces) or [
+            f"unix:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers
+        ]
         self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
         self._process: subprocess.Popen[str] | None = None
 
@@ -81,7 +89,7 @@ class EmbeddedSwitch:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("w") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "offramp_sim.p4.serve", settings.to_json()],
+                [*self._launcher, sys.executable, "-m", "offramp_sim.p4.serve", settings.to_json()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -44,6 +44,7 @@ class Device:
         self._data = threading.Lock()
         self._control = threading.RLock()
         self._waiting = 0
+        self._start_ns = time.monotonic_ns()
 
     def load(self, program: Program) -> None:
         """Run a program, outside of any controller's doing."""
@@ -59,7 +60,9 @@ class Device:
             if self.pipeline is None:
                 self.no_pipeline += len(batch)
                 return PacketBatch.empty()
-            out = self.pipeline.switch.process(batch)
+            switch = self.pipeline.switch
+            switch.now_us = (time.monotonic_ns() - self._start_ns) // 1000
+            out = switch.process(batch)
         if self.cpu_port is None:
             return out
         for_cpu = out.ports == self.cpu_port

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from offramp_sim.p4.state.match import Match, StateError, matches
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.types import Bits
     from collections.abc import Sequence
+
+    from offramp_sim.p4.types import Bits
 
 
 def check_index(kind: str, name: str, index: int, size: int) -> int:

@@ -30,9 +30,7 @@ def _longest_prefix(entries: Collection[TableEntry], at: int, widths: Sequence[i
         length = prefix.prefix_len if isinstance(prefix, Lpm) else 0
         key = tuple(0 if isinstance(k, Any) else k.value for k in entry.keys if not isinstance(k, Range))
         tables.setdefault(length, {})[key] = entry
-    longest_first = [
-        (prefix_mask(length, widths[at]), tables[length].get) for length in sorted(tables, reverse=True)
-    ]
+    longest_first = [(prefix_mask(length, widths[at]), tables[length].get) for length in sorted(tables, reverse=True)]
 
     if len(widths) == 1:
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.source import Unsupported
@@ -24,8 +24,9 @@ from offramp_sim.p4.state.match import (
 from offramp_sim.p4.state.profile import ActionData, ActionProfileState, Group, Member
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.state.arrays import MeterCell
     from collections.abc import Iterator
+
+    from offramp_sim.p4.state.arrays import MeterCell
 
 DEFAULT_SIZE: Final = 1024  # what p4c gives a table without the property ``size``
 
@@ -199,9 +200,7 @@ class TableState:
         for param, value in zip(params, action.args, strict=True):
             if not 0 <= value < 1 << key_width(param.type):
                 message = f"{value} does not fit {param.type}"
-                raise StateError(
-                    "invalid", f"table {self.name}, action {action.action}, {param.name}: {message}"
-                )
+                raise StateError("invalid", f"table {self.name}, action {action.action}, {param.name}: {message}")
 
 
 def constant(expr: ir.Expr) -> int:

@@ -86,8 +86,10 @@ class TypeResolver:
 
     def declare(self, name: str, entity: Entity, pos: Pos) -> None:
         """Add a name to the current scope; a second declaration in the same scope is an error."""
-        if self.scope.here(name) is not None:
-            raise P4Error(pos, f"'{name}' is declared twice in this scope")
+        before = self.scope.here(name)
+        if before is not None:
+            first = getattr(getattr(before, "decl", before), "pos", None)
+            raise P4Error(pos, f"'{name}' is declared twice in this scope{f'; first at {first}' if first else ''}")
         self.scope.put(name, entity)
 
     def number(self, node: ast.Expr, what: str, low: int = 0, high: int = 1 << 62) -> int:

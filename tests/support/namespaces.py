@@ -1,0 +1,89 @@
+"""Network namespaces for tests: veth pairs that nothing else on the machine sees."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, TypeVar
+
+import pytest
+
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+T = TypeVar("T")
+
+
+def require() -> None:
+    """Skip the test where namespaces cannot be made."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    name = f"probe-{os.getpid()}"
+    if subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode:
+        pytest.skip("the kernel does not let us make network namespaces")
+    subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+class Namespace:
+    """A namespace with its own interfaces, removed at the end; a context manager."""
+
+    _count = 0
+
+    def __init__(self) -> None:
+        Namespace._count += 1
+        self.name = f"offramp-{os.getpid()}-{Namespace._count}"
+
+    def __enter__(self) -> Self:
+        _ip("netns", "add", self.name)
+        self.run("ip", "link", "set", "lo", "up")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _ip("netns", "del", self.name)
+
+    @property
+    def command(self) -> list[str]:
+        """What to put before a command to run it here."""
+        return ["ip", "netns", "exec", self.name]
+
+    def run(self, *command: str) -> None:
+        """Run a command here."""
+        subprocess.run([*self.command, *command], check=True, capture_output=True)
+
+    def veth(self, left: str, right: str) -> None:
+        """A pair of interfaces, up and without IPv6's own chatter."""
+        self.run("ip", "link", "add", left, "type", "veth", "peer", "name", right)
+        for name in (left, right):
+            self.run("sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
+            self.run("ip", "link", "set", name, "up")
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function here; sockets that it opens stay here."""
+        results: list[T] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                descriptor = os.open(Path("/run/netns") / self.name, os.O_RDONLY)
+                try:
+                    if _LIBC.setns(descriptor, _CLONE_NEWNET):
+                        raise OSError(ctypes.get_errno(), "setns")
+                finally:
+                    os.close(descriptor)
+                results.append(function())
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        if errors:
+            raise errors[0]
+        return results[0]
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)

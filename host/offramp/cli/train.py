@@ -186,11 +186,11 @@ def embedded(settings: TrainSettings) -> Iterator[SwitchFabric]:
     """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
     from offramp_sim.p4.serve import EmbeddedSwitch
 
-    from offramp.p4src import p4_source
-    from offramp.train.fabric import PROGRAMS, SwitchEndpoint, SwitchFabric
+    from offramp.train.fabric import SwitchEndpoint, SwitchFabric
 
-    with EmbeddedSwitch(p4_source(PROGRAMS[settings.propagator]), settings.workers) as switch:
-        endpoint = SwitchEndpoint(switch.address, list(enumerate(switch.port_specs, 1)))
+    with EmbeddedSwitch(None, range(1, settings.workers + 1)) as switch:
+        links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
+        endpoint = SwitchEndpoint(switch.address, links)
         with SwitchFabric(endpoint, settings.propagator) as fabric:
             yield fabric
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.graph.data import build_graph
+from offramp.train.fabric import parse_ports
+from offramp.train.planned import plan_run
+from offramp.train.settings import TrainSettings
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"propagator": "tcp"}, "--propagator tcp: expected one of local, p2p, switch, strawman"),
+        ({"aggregator": "max"}, "--aggregator max: expected one of gcn, mean, sum"),
+        ({"codec": "fp8"}, "--codec fp8: expected one of fp32, fixed"),
+        ({"order": "up"}, "--order up: expected one of gamr, degree, bfs, random, id"),
+        ({"layers": 1}, "--layers 1: expected 2 to 4"),
+        ({"layers": 5}, "--layers 5: expected 2 to 4"),
+        ({"workers": 0}, "--workers 0: expected at least 1"),
+        ({"hidden": 0}, "--hidden 0: expected at least 1"),
+        ({"epochs": 0}, "--epochs 0: expected at least 1"),
+        ({"lr": 0.0}, "--lr 0: expected a positive learning rate"),
+        ({"lr": float("nan")}, "--lr nan: expected a positive learning rate"),
+        ({"dropout": 1.0}, "--dropout 1: expected at least 0 and below 1"),
+        ({"timeout_s": 0.0}, "--timeout 0: expected a positive number of seconds"),
+    ],
+)
+def test_golden_errors(changes, message: str) -> None:
+    with pytest.raises(OfframpError) as caught:
+        TrainSettings("digits", **changes)
+    assert str(caught.value) == message
+
+
+def test_partitions_are_named_in_the_error() -> None:
+    with pytest.raises(OfframpError, match=r"^--partition best: expected one of auto, .*hash"):
+        TrainSettings("digits", partition="best")
+
+
+def test_more_workers_than_vertices(graph) -> None:
+    with pytest.raises(OfframpError) as caught:
+        plan_run(graph, TrainSettings("g", workers=41))
+    message = "--workers 41: the graph has 40 vertices, expected at most one worker for each"
+    assert str(caught.value) == message
+
+
+def test_memory_below_one_aggregator(graph) -> None:
+    with pytest.raises(OfframpError, match=r"^memory 100 B: holds 0 aggregators; .* expected at least 256 B$"):
+        plan_run(graph, TrainSettings("g", workers=2, partition="hash", memory=100))
+
+
+def test_a_graph_without_labels_is_refused() -> None:
+    ends = np.arange(5)
+    graph = build_graph("bare", 5, (ends, (ends + 1) % 5), split="1/0/0")
+    with pytest.raises(OfframpError, match=r"^--graph bare.txt: no labels to train on; expected at least 2"):
+        plan_run(graph, TrainSettings("bare.txt"))
+
+
+def test_ports() -> None:
+    assert parse_ports("veth0,veth1", 2) == [(1, "veth0"), (2, "veth1")]
+    assert parse_ports("7@veth0,9@unix:/tmp/b", 2) == [(7, "veth0"), (9, "unix:/tmp/b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("veth0", "--ports: expected 2 links, one for each worker, got 1"),
+        ("", "--ports: expected 2 links, one for each worker, got 0"),
+        ("x@veth0,veth1", "--ports x@veth0: expected LINK or PORT@LINK with a port number"),
+    ],
+)
+def test_ports_golden_errors(text: str, message: str) -> None:
+    with pytest.raises(OfframpError) as caught:
+        parse_ports(text, 2)
+    assert str(caught.value) == message
+
+
+def test_settings_are_all_in_the_description(graph) -> None:
+    settings = TrainSettings("g", workers=2, partition="hash", features=str(Path("f.npy")))
+    described = plan_run(graph, settings).describe()
+    assert described.items() >= settings.as_dict().items()
+    assert described["vertices"] == 40
+    assert described["boundary_vertices"] > 0
+    assert described["blocks"] == [1]

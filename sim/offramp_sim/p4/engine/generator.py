@@ -89,6 +89,7 @@ class Generator:
         loops: for each loop around the current statement, what ``continue`` must run first.
         returns_code: whether ``exit`` may be told to the caller by returning 1 from the current function.
         exiting: tables of which an action may meet ``exit``.
+        addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
 
     def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
@@ -96,6 +97,7 @@ class Generator:
         self.memo: dict[object, str] = {}
         self.loops: list[list[ir.Stmt]] = []
         self.returns_code = False
+        self.addresses: dict[ir.Expr, int | str] = {}
         self.exiting = frozenset(t for t in target.tables if walk.may_exit(t))
         self._names: dict[str, Any] = {"ParserFault": ParserFault, "ExitSignal": ExitSignal, "fail": fail}
         self._bound: dict[int, str] = {}
@@ -154,7 +156,7 @@ class Generator:
 
     def _spill(self, text: str) -> str:
         """``text``, or where it nests too deep for Python, the call of a function that computes it."""
-        if len(text) < 4 * _MAX_NESTING:
+        if len(text) < 4 * _MAX_NESTING or self.addresses:
             return text
         depth = deepest = 0
         for char in text:

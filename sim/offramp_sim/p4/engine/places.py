@@ -46,6 +46,8 @@ def plus(address: Address, cells: int) -> Address:
 
 def address(g: Generator, expr: ir.Expr) -> Address:
     """Where the cells of a place begin; elements of a stack out of range are at ``VOID``."""
+    if expr in g.addresses:
+        return g.addresses[expr]
     static = g.layout.static(expr)
     if static is not None:
         return static
@@ -175,13 +177,16 @@ def drop_rivals(g: Generator, at: Place) -> None:
             g.line(" = ".join(f"m[{cell}]" for cell in at.rivals) + " = 0")
 
 
-def sliced_cell(expr: ir.Expr) -> Type | None:
-    """The type of the cell that a slice lies in; None for other places."""
-    if not isinstance(expr, ir.Slice):
-        return None
+def unsliced(expr: ir.Expr) -> ir.Expr:
+    """The place that a slice (of a slice) is of; other places themselves."""
     while isinstance(expr, ir.Slice):
         expr = expr.base
-    return strip(expr.type)
+    return expr
+
+
+def sliced_cell(expr: ir.Expr) -> Type | None:
+    """The type of the cell that a slice lies in; None for other places."""
+    return strip(unsliced(expr).type) if isinstance(expr, ir.Slice) else None
 
 
 @expression(ir.VarRef, ir.StackNext, ir.StackLast)

@@ -15,7 +15,11 @@ _CALLS = ir.FunctionCall | ir.ExternCall
 @statement(ir.Assign)
 def _assign(g: Generator, s: ir.Assign) -> None:
     target = places.place(g, s.place)
+    # Compound assignments have the same node on both sides.
+    known = {places.unsliced(s.place): target.address} if isinstance(target.address, str) else {}
+    outer, g.addresses = g.addresses, known
     value = invoke(g, s.value) if isinstance(s.value, _CALLS) else g.value(s.value)
+    g.addresses = outer
     places.write(g, target, value, places.sliced_cell(s.place))
 
 

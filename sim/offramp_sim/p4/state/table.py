@@ -225,13 +225,26 @@ def _source_entry(state: TableState, entry: ir.Entry, position: int) -> TableEnt
         for key, kind, k in zip(given, kinds, state.table.keys, strict=True)
         if kind != "selector"
     )
-    priority = 0
-    if state.needs_priority:
-        if entry.priority is None:
-            priority = len(state.table.entries) - position
-        else:
-            priority = entry.priority if state.table.largest_priority_wins else -entry.priority
-    return TableEntry(keys, _source_action(entry.choice), priority, entry.const)
+    return TableEntry(keys, _source_action(entry.choice), _priorities(state)[position], entry.const)
+
+
+def _priorities(state: TableState) -> list[int]:
+    """The priority of each entry of the source: the highest wins.
+
+    Without priorities in the source the first entry wins. The annotation ``@priority(n)`` is p4c's older form
+    for bmv2, in which the smallest number wins and an entry without it has its position.
+    """
+    table = state.table
+    if not state.needs_priority:
+        return [0] * len(table.entries)
+    if table.largest_priority_wins and any(e.priority is not None for e in table.entries):
+        return [e.priority or 0 for e in table.entries]
+    ranks = []
+    for position, entry in enumerate(table.entries, 1):
+        given = entry.annotations.get("priority")
+        rank = int(str(given.args[0]), 0) if given else position
+        ranks.append(rank if entry.priority is None else entry.priority)
+    return [max(ranks) + 1 - rank for rank in ranks]
 
 
 def source_match(key: ir.Key, kind: str, width: int) -> Match:

@@ -4,8 +4,8 @@
 #include "types.p4"
 
 // Lets each upload of a round in once: an aggregator that only counts would count a duplicate as another vertex.
-control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> size) {
-    register<bit<16>>(size) seen;
+control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> vertices) {
+    register<bit<16>>(vertices) seen;
     counter(1, CounterType.packets) uploads;
 
     action slot(bit<32> base, bit<8> chunks) {

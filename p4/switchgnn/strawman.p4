@@ -6,7 +6,7 @@
 #include "pool.p4"
 
 // Best effort: a contribution that is refused an aggregator goes to its worker as it is, once for each worker,
-// however many vertices there need it.
+// however many vertices there need it. Ports of workers are below 256.
 control Strawman(inout headers_t hdr, inout metadata_t meta) {
     Pool() pool;
     Lanes() lanes;
@@ -15,7 +15,7 @@ control Strawman(inout headers_t hdr, inout metadata_t meta) {
         bool refused;
         pool.apply(hdr, meta, refused);
         if (refused) {
-            bit<512> worker = 512w1 << meta.port;
+            bit<256> worker = 256w1 << (bit<8>)meta.port;
             if ((meta.delivered & worker) == 0) {
                 meta.delivered = meta.delivered | worker;
                 meta.outcome = outcome_t.RAW;

@@ -53,7 +53,7 @@ struct metadata_t {
     bit<1>      advance;    // this pass ends the round
 #ifdef STRAWMAN
     @field_list(PASS_FIELDS)
-    bit<512>    delivered;  // ports that have this feature already, one bit each
+    bit<256>    delivered;  // ports that have this feature already, one bit each
 #endif
     bit<1>      again;      // another pass follows
     bit<1>      reply;      // the packet leaves to ``port``

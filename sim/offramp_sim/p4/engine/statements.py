@@ -16,7 +16,9 @@ _CALLS = ir.FunctionCall | ir.ExternCall
 def _assign(g: Generator, s: ir.Assign) -> None:
     target = places.place(g, s.place)
     # Compound assignments have the same node on both sides.
-    known = {places.unsliced(s.place): target.address} if isinstance(target.address, str) else {}
+    known: dict[ir.Expr, places.Address] = {}
+    if isinstance(target.address, str):
+        known[places.unsliced(s.place)] = target.address
     outer, g.addresses = g.addresses, known
     value = invoke(g, s.value) if isinstance(s.value, _CALLS) else g.value(s.value)
     g.addresses = outer

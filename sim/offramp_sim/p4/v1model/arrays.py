@@ -1,4 +1,8 @@
-"""Registers, counters and meters of v1model. As in bmv2, an index out of range changes nothing."""
+"""Registers, counters and meters of v1model. As in bmv2, an index out of range changes nothing.
+
+Accesses that follow each other with one index share its check; a register cannot be read into its own index
+there, because the index is kept in a Python variable.
+"""
 
 from __future__ import annotations
 
@@ -33,53 +37,57 @@ def _state(target: V1Target, e: ir.ExternCall) -> Any:
     return target.objects.of[e.target]
 
 
-def _index(g: Generator, e: ir.Expr, size: int) -> tuple[str, bool]:
-    """Text of an index that may be used twice, and whether it must be checked against ``size``."""
+def _guard(g: Generator, e: ir.Expr, size: int) -> tuple[str, str]:
+    """Text of the condition that an index lies in the array, and of the index below that condition."""
+    cell, t = g.layout.static(e), strip(e.type)
     if isinstance(e, ir.Const):
-        return g.value(e), int(e.value) >= size
-    t = strip(e.type)
-    text = g.value(e)
-    name = text if g.layout.static(e) is not None else g.temporary(text, "i")
-    return name, not (isinstance(t, Bits) and t.mask < size)
-
-
-def _guarded(g: Generator, index: str, size: int, *, check: bool, line: str) -> None:
-    if check:
-        with g.indented(f"if {index} < {size}:"):
-            g.line(line)
-    else:
-        g.line(line)
+        return f"if {g.value(e)} < {size}:", g.value(e)
+    if isinstance(t, Bits) and t.mask < size:
+        return "if True:", g.value(e)
+    name = f"i{cell}" if cell is not None else g.name("i")
+    return f"if ({name} := {g.value(e)}) < {size}:", name
 
 
 def _read(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     state: RegisterState = _state(target, e)
-    result = argument(e, 0)
+    result, at = argument(e, 0), argument(e, 1)
     into = places.place(g, result)
-    index, check = _index(g, argument(e, 1), state.size)
-    values = g.bind(state.values, "register")
-    if into.bits is None and isinstance(into.address, int):
-        _guarded(g, index, state.size, check=check, line=f"m[{into.address}] = {values}[{index}]")
+    head, index = _guard(g, at, state.size)
+    value = f"{g.bind(state.values, 'register')}[{index}]"
+    if into.bits is None and isinstance(into.address, int) and into.address != g.layout.static(at):
+        _write_guarded(g, head, f"m[{into.address}] = {value}")
     else:
-        with g.indented(f"if {index} < {state.size}:"):
-            places.write(g, into, f"{values}[{index}]", places.sliced_cell(result))
+        with g.indented(head):
+            places.write(g, into, value, places.sliced_cell(result))
     return "None"
 
 
 def _write(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     state: RegisterState = _state(target, e)
-    index, check = _index(g, argument(e, 0), state.size)
-    line = f"{g.bind(state.values, 'register')}[{index}] = {g.value(argument(e, 1))}"
-    _guarded(g, index, state.size, check=check, line=line)
+    register = g.bind(state.values, "register")
+    head, index = _guard(g, argument(e, 0), state.size)
+    value = g.value(argument(e, 1))
+    if "(m)" in value:  # a call, which happens whether or not the index is in range, and may change the index
+        index, value = g.temporary(g.value(argument(e, 0)), "i"), g.temporary(value)
+        with g.indented(f"if {index} < {state.size}:"):
+            g.line(f"{register}[{index}] = {value}")
+    else:
+        _write_guarded(g, head, f"{register}[{index}] = {value}")
     return "None"
+
+
+def _write_guarded(g: Generator, head: str, line: str) -> None:
+    if head == "if True:":
+        g.line(line)
+    else:
+        g.guarded(head, line)
 
 
 def _count(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     state = _state(target, e)
-    index, check = _index(g, argument(e, 0), state.size)
-    packets, volume = g.bind(state.packets, "packets"), g.bind(state.bytes, "bytes")
-    with g.indented(f"if {index} < {state.size}:" if check else "if True:"):
-        g.line(f"{packets}[{index}] += 1")
-        g.line(f"{volume}[{index}] += m[{LENGTH}]")
+    head, index = _guard(g, argument(e, 0), state.size)
+    _write_guarded(g, head, f"{g.bind(state.packets, 'packets')}[{index}] += 1")
+    _write_guarded(g, head, f"{g.bind(state.bytes, 'bytes')}[{index}] += m[{LENGTH}]")
     return "None"
 
 
@@ -90,12 +98,12 @@ def _direct_count(g: Generator, e: ir.ExternCall) -> str:
 
 def _execute(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     state: MeterState = _state(target, e)
-    index, _ = _index(g, argument(e, 0), state.size)
+    head, index = _guard(g, argument(e, 0), state.size)
     result = argument(e, 1)
     into = places.place(g, result)
     amount = "1" if state.kind == "packets" else f"m[{LENGTH}]"
     cells, clock = g.bind(state.cells, "meter"), g.bind(target.clock, "clock")
-    with g.indented(f"if {index} < {state.size}:"):
+    with g.indented(head):
         colour = f"{cells}[{index}].execute({amount}, {clock}())"
         places.write(g, into, colour, places.sliced_cell(result))
     return "None"

@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+import offramp
+from offramp.cli.demo import demo
+from offramp.cli.plan import plan
+from offramp.cli.switch_run import run
+from offramp.cli.switch_stf import stf
+from offramp.cli.train import train
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
     name="offramp",
     help="Take the communication of distributed training off the host.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_CONTEXT,
 )
+switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, context_settings=_CONTEXT)
+
+app.command()(demo)
+app.command()(train)
+app.command()(plan)
+app.add_typer(switch, name="switch")
+switch.command()(run)
+switch.command()(stf)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"offramp {offramp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take the communication of distributed training off the host."""

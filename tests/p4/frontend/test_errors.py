@@ -30,7 +30,7 @@ BODIES = [
     ("meta = { m = 1, x = 2 };", "struct meta_t has no field 'x'"),
     ("hdr.h.a = 1 / 0;", "division by zero"),
     ("hdr.h.a = hdr.h.a << -1;", "a shift amount cannot be negative"),
-    ("bit<8> v = 0; bit<8> v = 1;", "'v' is declared twice in this scope"),
+    ("bit<8> v = 0; bit<8> v = 1;", "'v' is declared twice in this scope; first at prog.p4:16:16"),
     ("break;", "'break' stands outside of any loop"),
     ("return 3;", "nothing can be returned here"),
     ("5 = hdr.h.a;", "this cannot be written to"),

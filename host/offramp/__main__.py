@@ -1,0 +1,5 @@
+"""``python -m offramp``."""
+
+from offramp.cli import main
+
+main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +12,6 @@ import typer
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.text import Text
 
     from offramp_sim.p4.stf import Mismatch, StfResult
@@ -62,22 +61,16 @@ def _macro(text: str) -> tuple[str, str]:
 
 
 def _show(console: Any, program: Path, result: StfResult) -> None:
-    from rich.table import Table
-
     for mismatch in result.mismatches:
         console.print(f"[red]{mismatch.where}[/red]: {mismatch.message}")
         if mismatch.expected:
             console.print("  expected ", _bytes(mismatch, mismatch.expected), sep="")
         if mismatch.received:
             console.print("  received ", _bytes(mismatch, mismatch.received), sep="")
-    table = Table(box=None, pad_edge=False)
-    for name in ("test", "sent", "received", "checks", "outcome"):
-        table.add_column(name, justify="left" if name in {"test", "outcome"} else "right")
     faults = len(result.mismatches)
     outcome = "[green]passed[/green]" if result.passed else f"[red]{faults} not as expected[/red]"
-    numbers = map(str, (result.sent, result.received, result.expectations))
-    table.add_row(f"{program.name} {result.file}", *numbers, outcome)
-    console.print(table)
+    counts = f"{result.sent} packets sent, {result.received} received, {result.expectations} checks"
+    console.print(f"{program.name} {Path(result.file).name}: {outcome} ({counts})")
 
 
 def _bytes(mismatch: Mismatch, digits: str) -> Text:

@@ -75,7 +75,7 @@ def demo(
     console.print(runs_table(runs))
     console.print()
     for claim in claims:
-        console.print(f"{'[green]yes[/]' if claim.holds else '[red]NO [/]'} {claim.claim}")
+        console.print(f"{'[green]yes[/]' if claim.holds else '[red]NO [/]'} {claim.claim}", soft_wrap=True)
     console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
     if not all(claim.holds for claim in claims):
         raise OfframpError("demo: not everything that it shows holds; the lines above say what")

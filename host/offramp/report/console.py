@@ -37,7 +37,7 @@ def epoch_progress(console: Console, name: str, epochs: int, *, lines: bool) -> 
         TextColumn("{task.fields[state]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(name, total=epochs, state="starting")
 
         def show(epoch: Epoch) -> None:

@@ -41,8 +41,8 @@ def number(value: object) -> str:
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """About ``count`` round numbers (1, 2 or 5 times a power of ten apart) that cover ``low`` to ``high``."""
-    if not high > low:
-        high = low + 1.0
+    if high - low <= 1e-6 * max(abs(low), abs(high)):
+        high = low + (abs(low) or 1.0)
     rough = (high - low) / max(1, count - 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))

@@ -8,6 +8,7 @@ import signal
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from enum import IntEnum
 from multiprocessing.connection import Connection, wait
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Work = Callable[["Group", Any, Callable[[Any], None]], Any]
 """``work(group, item, report)``: what a worker does with its item; ``report`` sends news to the parent."""
 
+PRELOAD = ["offramp.train.run", "torch._dynamo"]
+"""What every worker would otherwise import by itself, for seconds; Adam needs the last."""
+
 STOP_SECONDS = 5.0
 GRACE_SECONDS = 1.0
 """How long after the first failure others are heard: the cause may report later than its victims."""
@@ -35,7 +39,8 @@ class _Blame(IntEnum):
 
     INPUT = 0
     DEATH = 1
-    OTHER = 2
+    FAULT = 2
+    LOST_PEER = 3
 
 
 def threads_each(workers: int) -> int:
@@ -54,7 +59,9 @@ def run_workers(work: Work, items: Sequence[Any], report: Callable[[Any], None])
     Raises:
         OfframpError: a worker failed or died; no process is left behind.
     """
-    context = multiprocessing.get_context("spawn")
+    # A server process imports PyTorch once and the workers are its forks; it has no threads and no gRPC.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
     with tempfile.TemporaryDirectory(prefix="offramp-") as folder:
         store = (Path(folder) / "store").as_uri()
         processes: list[BaseProcess] = []
@@ -97,7 +104,7 @@ def _watch(processes: list[BaseProcess], pipes: list[Connection], report: Callab
                 failures.append(content)
                 deadline = min(deadline, time.monotonic() + GRACE_SECONDS)
     if failures:
-        raise OfframpError(min(failures)[1])
+        raise OfframpError(min(failures, key=lambda failure: failure[0])[1])
     return results[0]
 
 
@@ -150,4 +157,8 @@ def _follow_parent() -> None:
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:
     if isinstance(error, OfframpError):
         return _Blame.INPUT, str(error)
-    return _Blame.OTHER, f"worker {rank}: {type(error).__name__}: {' '.join(str(error).split())}"
+    message = f"worker {rank}: {type(error).__name__}: {' '.join(str(error).split())}"
+    if isinstance(error, RuntimeError) and "gloo" in message:
+        return _Blame.LOST_PEER, message
+    traceback.print_exception(error)
+    return _Blame.FAULT, message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -62,7 +62,20 @@ def run_group(size: int, work: Callable[[ThreadGroup], Any]) -> list[Any]:
             raise
 
     with ThreadPoolExecutor(size) as pool:
-        return [future.result(120) for future in [pool.submit(run, rank) for rank in range(size)]]
+        futures = [pool.submit(run, rank) for rank in range(size)]
+    faults = [future.exception() for future in futures]
+    for fault in sorted(filter(None, faults), key=lambda f: isinstance(f, threading.BrokenBarrierError)):
+        raise fault
+    return [future.result() for future in futures]
+
+
+@pytest.fixture(autouse=True)
+def _one_compute_thread() -> Iterator[None]:
+    """Workers are threads already; more of them inside PyTorch only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -38,7 +38,9 @@ def no_remote(y: torch.Tensor) -> torch.Tensor:
 
 
 def test_golden_aggregation() -> None:
-    graph = build_graph("g6", 6, (G6_EDGES[:, 0], G6_EDGES[:, 1]), features=G6_X, labels=np.arange(6) % 2, split="1/0/0", seed=0)
+    graph = build_graph(
+        "g6", 6, (G6_EDGES[:, 0], G6_EDGES[:, 1]), features=G6_X, labels=np.arange(6) % 2, split="1/0/0", seed=0
+    )
     z = Neighbourhood(whole(graph), "gcn", no_remote).aggregate(torch.from_numpy(G6_X))
     np.testing.assert_allclose(z.numpy(), G6_Z, atol=1e-7)
 

@@ -120,7 +120,7 @@ def test_training_learns_and_repeats_to_the_bit(graph) -> None:
     assert [epoch.epoch for epoch in first] == list(range(1, 61))
 
 
-@pytest.mark.parametrize(("hidden", "memory"), [(5, 100_000), (5, 10 * 128), (40, 30 * 128)])
+@pytest.mark.parametrize(("hidden", "memory"), [(5, 100_000), (5, 10 * 128), (40, 20 * 128)])
 @pytest.mark.parametrize("propagator", ["switch", "strawman"])
 def test_the_switch_gives_the_bits_of_quantised_p2p(in_group, make_graph, propagator, hidden, memory) -> None:
     graph = make_graph(n=30, edges=60, features=40)

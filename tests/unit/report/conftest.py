@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from offramp.report import Check, Note, Occupancy, Report, Run, Table
+from offramp.train.results import Epoch, SwitchTotals, TrainingResult
+from offramp.train.traffic import Traffic
+
+
+def result(scale: int = 0, epochs: int = 3, switch: SwitchTotals | None = None) -> dict:
+    """A run of two workers whose links carried ``scale`` times the same."""
+    records = [Epoch(i, 2.5 / i, 0.3 * i, 0.29 * i, 0.28 * i, 0.1, 0.05, 0.01) for i in range(1, epochs + 1)]
+    links = [Traffic(*(scale * n * (worker + 1) for n in (1000, 900, 1500, 1400, 8, 7))) for worker in range(2)]
+    settings = {"graph_name": "tiny <graph>", "workers": 2, "lr": 0.01, "split": None}
+    return TrainingResult(settings, records, links, 12.25, switch or SwitchTotals()).as_dict()
+
+
+@pytest.fixture
+def report() -> Report:
+    return Report(
+        title="A report & more",
+        summary="Two workers.",
+        runs=[
+            Run("local", result()),
+            Run("p2p", result(3)),
+            Run("strawman", result(2, switch=SwitchTotals(50, 40, 9, 4321))),
+            Run("switch", result(1, switch=SwitchTotals(44, 33, 7, 0))),
+        ],
+        command="offramp demo --epochs 3 '<x>'",
+        checks=[Check("One is one.", True), Check("One is two.", False)],
+        occupancy=[Occupancy("strawman", [0, 3, 9, 2, 0], 9), Occupancy("switch", [0, 1, 7, 0], 1000)],
+        tables=[Table("Predicted", ["partition", "wire"], [["hash", 12345], ["metis", 0.5]], "Only a guess.")],
+        notes=[Note("What is counted", "Everything.")],
+    )

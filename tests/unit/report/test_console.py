@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from offramp.report.console import epoch_line, epoch_progress, runs_table
+from offramp.train.results import Epoch
+
+EPOCH = Epoch(7, 0.51234, 0.99, 0.931, 0.92, 0.4204, 0.3111, 0.0204)
+
+
+def test_one_line_an_epoch() -> None:
+    assert epoch_line(EPOCH, 60) == (
+        "epoch  7/60  loss 0.5123  val acc 93.1 %  0.420 s  communication 0.311 s  reduction 0.020 s"
+    )
+
+
+def test_lines_are_not_broken_where_the_terminal_is_narrow() -> None:
+    console = Console(file=io.StringIO(), width=40)
+    with epoch_progress(console, "p2p", 60, lines=True) as on_epoch:
+        on_epoch(EPOCH)
+    assert console.file.getvalue() == epoch_line(EPOCH, 60) + "\n"
+
+
+def test_table_has_a_column_a_run(report) -> None:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(runs_table(report.runs))
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].split() == ["local", "p2p", "strawman", "switch"]
+    overflows = next(line for line in lines if line.startswith("overflows"))
+    assert overflows.split() == ["overflows", "0", "0", "4\u202f321", "0"] or "321" in overflows

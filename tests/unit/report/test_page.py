@@ -1,0 +1,124 @@
+"""The page as a browser's parser sees it; how it looks is for the eye and tested nowhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.report import write_report
+from offramp.report.charts import Line, line_chart, steps
+from offramp.report.page import render
+from offramp.report.units import number, si
+
+
+class Text(HTMLParser):
+    """The text that a reader sees, and a check that tags nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        assert not {"src", "href", "srcset"} & {name for name, _ in attrs}, "the page needs nothing from outside"
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        pass
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+
+def read(page: str) -> str:
+    parser = Text()
+    parser.feed(page)
+    assert not parser.open
+    return " ".join(parser.text)
+
+
+def test_the_page_shows_every_number_and_stands_alone(report) -> None:
+    page = render(report)
+    text = read(page)
+    for run in report.runs:
+        for key in ("passes", "recirculations", "aggregators_peak", "overflows", "packets"):
+            assert number(run.result[key]) in text
+        for key in ("bytes_up", "bytes_down", "wire_bytes_up", "wire_bytes_down"):
+            assert si(run.result[key], "B") in text
+    for expected in ("A report & more", "offramp demo --epochs 3 '<x>'", "One is two.", "12\u202f345", "Only a guess."):
+        assert expected in text
+    assert "tiny <graph>" in text
+    assert "prefers-color-scheme: dark" in page
+    assert not re.search(r"https?:|@import|url\(", page)
+    assert not re.search(r"\b(nan|inf|None)\b", re.sub(r"<td>split</td>.*?</tr>", "", page))
+
+
+def test_every_picture_is_well_formed(report) -> None:
+    pictures = re.findall(r"<svg.*?</svg>", render(report), re.DOTALL)
+    assert len(pictures) == 6  # accuracy, loss, up, down, two switches
+    for picture in pictures:
+        root = ET.fromstring(picture)
+        width, height = map(float, root.attrib["viewBox"].split()[2:])
+        for rectangle in root.iter("rect"):
+            box = {key: float(rectangle.attrib[key]) for key in ("x", "y", "width", "height")}
+            assert min(box.values()) >= 0
+            assert box["x"] + box["width"] <= width
+            assert box["y"] + box["height"] <= height
+
+
+def test_bars_are_as_high_as_the_bytes(report) -> None:
+    up = ET.fromstring(re.findall(r"<svg.*?</svg>", render(report), re.DOTALL)[2])
+    heights = {}
+    for group in up.iter("g"):
+        title = group.find("title").text
+        outer, inner = (float(r.attrib["height"]) for r in group.iter("rect"))
+        heights[title.partition(":")[0]] = inner, outer
+    unit = heights["worker 0, switch"][0] / 1000
+    assert heights["worker 1, p2p"] == pytest.approx((6000 * unit, 9000 * unit), rel=1e-2)
+    assert heights["worker 0, strawman"] == pytest.approx((2000 * unit, 3000 * unit), rel=1e-2)
+
+
+def test_a_run_without_communication_has_no_traffic_to_show(report) -> None:
+    text = read(render(replace(report, runs=report.runs[:1], occupancy=[])))
+    assert "Bytes on every link" not in text
+    assert "Aggregators over time" not in text
+
+
+def test_one_epoch_is_enough_for_a_chart() -> None:
+    chart = line_chart([Line("a", [1], [0.5], "p2p")], x_label="x", y_label="y", x_form=str, y_form=str)
+    ET.fromstring(chart)
+
+
+def test_steps_keep_the_peaks() -> None:
+    values = [0] * 5000
+    values[1234] = 77
+    x, y = steps(values, 100)
+    assert len(x) == len(y) == 100
+    assert max(y) == 77
+    assert steps([1, 2, 3]) == ([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+def test_both_files_are_written_and_hold_the_same(report, tmp_path) -> None:
+    page, data = write_report(report, tmp_path / "new" / "report.html")
+    assert page.read_text("utf-8") == render(report)
+    content = json.loads(data.read_text("utf-8"))
+    assert [run["name"] for run in content["runs"]] == ["local", "p2p", "strawman", "switch"]
+    assert content["runs"][3]["result"] == report.runs[3].result
+    assert content["occupancy"][0]["open"] == [0, 3, 9, 2, 0]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(report, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OfframpError, match=r"^report .*report.html: cannot be written: "):
+        write_report(report, tmp_path / "file" / "report.html")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.train.processes import run_workers
+
+WORKLOADS = Path(__file__).parent / "workloads"
+
+
+@pytest.fixture
+def work(monkeypatch):
+    monkeypatch.syspath_prepend(str(WORKLOADS))
+    return importlib.import_module("faulty_work")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; zombies that nobody has waited for do not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pids: list[int], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
+
+
+def test_workers_share_a_group_and_report(work) -> None:
+    news: list[tuple[int, int]] = []
+    assert run_workers(work.add, [1, 20, 300], news.append) == 321.0
+    assert sorted(rank for rank, _ in news) == [0, 1, 2]
+    assert gone([pid for _, pid in news], 5)
+
+
+@pytest.mark.parametrize("culprit", [0, 2])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("refuse", "worker {}: no such link"),
+        ("die", "worker {} was killed by SIGKILL; the run has ended"),
+        ("leave", "worker {} ended with exit code 7 before its result; the run has ended"),
+        ("stumble", "worker {}: ZeroDivisionError: one over zero"),
+    ],
+)
+def test_one_failing_worker_ends_the_run_with_one_line(work, name: str, culprit: int, message: str) -> None:
+    before = time.monotonic()
+    with pytest.raises(OfframpError) as caught:
+        run_workers(getattr(work, name), [culprit] * 3, lambda _: None)
+    assert str(caught.value) == message.format(culprit)
+    assert time.monotonic() - before < 20
+    assert not multiprocessing.active_children()
+
+
+def test_workers_end_with_the_process_that_started_them() -> None:
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import faulty_work\n"
+        "from offramp.train.processes import run_workers\n"
+        "run_workers(faulty_work.sleep, [0, 0], lambda pid: print(pid, flush=True))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, str(WORKLOADS)], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pids = [int(parent.stdout.readline()) for _ in range(2)]
+    assert all(map(alive, pids))
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    assert gone(pids, 10)

@@ -1,0 +1,51 @@
+"""What the worker processes of the tests do; imported by their processes too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import torch
+
+from offramp.errors import OfframpError
+
+
+def add(group, item, report):
+    """The sum of all items; every worker reports its own."""
+    report((group.rank, os.getpid()))
+    return float(group.sum(torch.tensor([float(item)])))
+
+
+def refuse(group, item, report):
+    """One worker finds its input bad while the others wait for it."""
+    if group.rank == item:
+        raise OfframpError(f"worker {item}: no such link")
+    group.sum(torch.zeros(1))
+
+
+def die(group, item, report):
+    """One worker is killed while the others wait for it."""
+    if group.rank == item:
+        os.kill(os.getpid(), signal.SIGKILL)
+    group.sum(torch.zeros(1))
+
+
+def leave(group, item, report):
+    """One worker ends without a word."""
+    if group.rank == item:
+        os._exit(7)
+    group.sum(torch.zeros(1))
+
+
+def stumble(group, item, report):
+    """A fault of the program itself."""
+    if group.rank == item:
+        raise ZeroDivisionError("one\nover zero")
+    group.sum(torch.zeros(1))
+
+
+def sleep(group, item, report):
+    """Works until someone ends it."""
+    report(os.getpid())
+    time.sleep(600)

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from switch_targets import Target, make_target
+from switch_targets import Target, make_target, target_pool
 
-__all__ = ["make_target"]
+__all__ = ["make_target", "target_pool"]
 
 PROGRAM = Path(__file__).with_name("conformance.p4")
 

@@ -1,8 +1,8 @@
 """Switches that run the same tests: in process, over gRPC and Unix sockets, over gRPC and veth, and bmv2.
 
-A test folder offers them by importing :func:`make_target` into its ``conftest.py``. A test calls
-``make_target(program)`` and gets a :class:`Target`: ``target.session()`` is a P4Runtime session with the program
-loaded, ``target.io(port)`` the host's end of a port.
+A test folder offers them by importing :func:`make_target` and :func:`target_pool` into its ``conftest.py``. A
+test calls ``make_target(program)`` and gets a :class:`Target`: ``target.session()`` is a P4Runtime session with
+the program loaded, ``target.io(port)`` the host's end of a port.
 
 bmv2 is used where ``p4c-bm2-ss`` and ``simple_switch_grpc`` are on PATH, or where ``OFFRAMP_BMV2`` is the address
 of a running one and ``OFFRAMP_BMV2_PORTS`` names this machine's ends of its ports (``1@veth1,2@veth3``).
@@ -42,24 +42,37 @@ _ELECTION = itertools.count(1)
 class Target:
     """A switch with a program.
 
+    It lives for the whole test session: each test gets it with its program loaded afresh and its links empty.
+
     Attributes:
         name: which kind of switch.
-        lacks: what it cannot do, of ``registers`` and ``digests``; tests skip on it.
+        lacks: what it cannot do, of the words that tests give :meth:`require`.
         quiet_s: how long to wait before one says that nothing arrives.
+        lasting: whether loading a program clears everything, so that one process serves all tests.
     """
 
     name: ClassVar[str]
     lacks: ClassVar[frozenset[str]] = frozenset()
     quiet_s: ClassVar[float] = 0.1
+    lasting: ClassVar[bool] = True
 
-    def __init__(self, program: Path, ports: list[int], folder: Path) -> None:
-        self.program = program
+    def __init__(self, ports: list[int], folder: Path) -> None:
+        self.program = Path()
         self.ports = ports
         self.folder = folder
         self._stack = contextlib.ExitStack()
+        self._sessions = contextlib.ExitStack()
         self._ios: dict[int, FrameIO] = {}
         self._pushed = False
         self._start()
+
+    def prepare(self, program: Path) -> None:
+        """Forget the test before: sessions end, links are emptied, the next session loads ``program``."""
+        self._sessions.close()
+        self.program, self._pushed = program, False
+        for io in self._ios.values():
+            while len(io.receive(0)):
+                pass
 
     def _start(self) -> None:
         raise NotImplementedError
@@ -76,9 +89,9 @@ class Target:
         return b"", self.program.read_bytes()
 
     def session(self, **options: int) -> Session:
-        """A session as primary; the first one loads the program. Closed with the target."""
+        """A session as primary; the first one loads the program. It ends with the test."""
         session = Session(self._connect(), election_id=next(_ELECTION), **options)
-        self._stack.enter_context(session)
+        self._sessions.enter_context(session)
         if not self._pushed:
             session.push(*self._device_config())
             self._pushed = True
@@ -125,6 +138,7 @@ class Target:
 
     def close(self) -> None:
         """End the switch."""
+        self._sessions.close()
         self._stack.close()
 
 
@@ -196,8 +210,9 @@ class Bmv2(Target):
     """The reference switch, simple_switch_grpc."""
 
     name = "bmv2"
-    lacks = frozenset({"registers", "errors"})
+    lacks = frozenset({"registers", "clone truncation", "our error messages", "P4Runtime 1.3 arbitration"})
     quiet_s = 0.3
+    lasting = False  # multicast groups and clone sessions outlive the program
 
     def _start(self) -> None:
         self._external = os.environ.get("OFFRAMP_BMV2", "")
@@ -276,18 +291,49 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+class _Pool:
+    """The targets of a test session, by kind and number of ports."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._idle: dict[tuple[type[Target], int], list[Target]] = {}
+
+    def lend(self, kind: type[Target], ports: int) -> Target:
+        idle = self._idle.setdefault((kind, ports), [])
+        return idle.pop() if idle else kind(list(range(1, ports + 1)), self._folders.mktemp("switch"))
+
+    def take_back(self, target: Target) -> None:
+        target.prepare(Path())
+        if not target.lasting:
+            target.close()
+            return
+        self._idle[type(target), len(target.ports)].append(target)
+
+    def close(self) -> None:
+        for idle in self._idle.values():
+            for target in idle:
+                target.close()
+
+
+@pytest.fixture(scope="session")
+def target_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Pool]:
+    """Switches that live as long as the test session."""
+    pool = _Pool(tmp_path_factory)
+    yield pool
+    pool.close()
+
+
 @pytest.fixture(params=TARGETS)
-def make_target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Target]]:
+def make_target(request: pytest.FixtureRequest, target_pool: _Pool) -> Iterator[Callable[..., Target]]:
     """``make_target(program, ports=4)``: a running switch of each kind in turn; ``ports`` counts from 1."""
-    made: list[Target] = []
+    lent: list[Target] = []
 
     def make(program: Path, ports: int = 4) -> Target:
-        folder = tmp_path / f"switch{len(made)}"
-        folder.mkdir()
-        target: Target = request.param(program, list(range(1, ports + 1)), folder)
-        made.append(target)
+        target = target_pool.lend(request.param, ports)
+        lent.append(target)
+        target.prepare(program)
         return target
 
     yield make
-    for target in made:
-        target.close()
+    for target in lent:
+        target_pool.take_back(target)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from offramp.errors import OfframpError
 from offramp_sim.p4.engine import arithmetic, calls, headers, parsers, places, statements, tables, walk
 from offramp_sim.p4.engine.generator import Generator, Target
 from offramp_sim.p4.engine.layout import Layout, Memory
@@ -33,9 +34,13 @@ def compile_blocks(program: ir.Program, layout: Layout, target: Target, blocks: 
     """Compile ``blocks`` and all that they use; their parameters must have been placed.
 
     Raises:
+        OfframpError: the program nests deeper than Python's stack.
         Unsupported: the program uses something that the engine or the target does not execute.
     """
-    g = Generator(program, layout, target)
-    names = [calls.block(g, b) for b in blocks]
-    module = g.load()
+    try:
+        g = Generator(program, layout, target)
+        names = [calls.block(g, b) for b in blocks]
+        module = g.load()
+    except RecursionError:
+        raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
     return Compiled([module[name] for name in names], layout.template(), g.source)

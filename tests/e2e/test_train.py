@@ -1,0 +1,156 @@
+"""``offramp train`` from its options to its JSON, through real worker processes and a real P4 switch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from offramp.cli.train import train
+from offramp.errors import OfframpError
+
+GRAPH = "sbm:n=150,k=3"
+TINY = {"graph": GRAPH, "workers": 3, "partition": "hash", "hidden": 8, "epochs": 20}
+KEYS = {
+    "test_accuracy", "epochs", "bytes_up", "bytes_down", "wire_bytes_up", "wire_bytes_down", "packets", "passes",
+    "recirculations", "aggregators_peak", "overflows", "seconds", "settings", "per_worker", "per_epoch",
+}  # fmt: skip
+
+
+def run(folder: Path, propagator: str, **options: object) -> dict:
+    path = folder / f"{propagator}{len(list(folder.iterdir()))}.json"
+    train(propagator=propagator, json_path=path, **{**TINY, **options})
+    return json.loads(path.read_text())
+
+
+def losses(result: dict) -> np.ndarray:
+    return np.array([epoch["loss"] for epoch in result["per_epoch"]])
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory) -> dict:
+    return run(tmp_path_factory.mktemp("local"), "local")
+
+
+def test_local(local: dict) -> None:
+    assert local.keys() >= KEYS
+    assert local["epochs"] == len(local["per_epoch"]) == 20
+    assert local["settings"]["processes"] == len(local["per_worker"]) == 1
+    for key in ("bytes_up", "bytes_down", "wire_bytes_up", "wire_bytes_down", "packets", "passes", "overflows"):
+        assert local[key] == 0
+    assert losses(local)[-1] < losses(local)[0]
+
+
+def test_p2p(local: dict, tmp_path: Path) -> None:
+    result = run(tmp_path, "p2p", report=tmp_path / "r.html")
+    np.testing.assert_allclose(losses(result), losses(local), rtol=1e-4)
+    assert result["test_accuracy"] == local["test_accuracy"]
+    assert result["bytes_up"] == result["bytes_down"] == sum(w["bytes_up"] for w in result["per_worker"])
+    assert len(result["per_worker"]) == 3
+    assert result["settings"]["graph"] == GRAPH
+    assert result["passes"] == 0
+    assert "Training on" in (tmp_path / "r.html").read_text("utf-8")
+    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"] == result
+
+
+@pytest.mark.p4
+@pytest.mark.parametrize(
+    ("propagator", "options"),
+    [
+        ("switch", {}),
+        ("switch", {"memory": "8KB", "layers": 3, "hidden": 40, "epochs": 4}),
+        ("strawman", {"memory": "8KB", "epochs": 6}),
+    ],
+    ids=["one block", "many blocks of wide features", "strawman"],
+)
+def test_the_switch_trains_with_the_bits_of_quantised_p2p(local: dict, tmp_path: Path, propagator, options) -> None:
+    result = run(tmp_path, propagator, **options)
+    host = run(tmp_path, "p2p", codec="fixed", **options)
+    assert [{**e, **_no_times()} for e in result["per_epoch"]] == [{**e, **_no_times()} for e in host["per_epoch"]]
+    single = run(tmp_path, "local", **options)
+    np.testing.assert_allclose(losses(result), losses(single), rtol=1e-4)
+    settings = result["settings"]
+    assert result["passes"] > 0
+    assert result["recirculations"] > 0
+    assert 0 < result["aggregators_peak"] <= settings["memory"] // 128
+    assert result["bytes_up"] == 128 * round(result["bytes_up"] / 128) > 0
+    if propagator == "switch":
+        assert result["bytes_up"] == result["bytes_down"]
+        assert result["overflows"] == 0
+        assert (max(settings["blocks"]) > 1) == ("memory" in options)
+    else:
+        assert result["overflows"] > 0
+        assert result["bytes_down"] > result["bytes_up"]
+
+
+def _no_times() -> dict[str, None]:
+    return dict.fromkeys(("seconds", "communication_seconds", "reduction_seconds"))
+
+
+@pytest.mark.p4
+def test_a_live_switch_serves_one_run_after_another(local: dict, tmp_path: Path) -> None:
+    from offramp_sim.p4.embedded import EmbeddedSwitch
+
+    with EmbeddedSwitch(None, [4, 9, 2]) as switch:
+        ports = ",".join(f"{n}@{s}" for n, s in zip(switch.port_numbers, switch.port_specs, strict=True))
+        live = {"switch": switch.address, "ports": ports, "epochs": 3}
+        first, second = (run(tmp_path, "switch", **live) for _ in range(2))
+    assert losses(first).tolist() == losses(second).tolist()
+    assert first["passes"] == second["passes"]
+    np.testing.assert_allclose(losses(first), losses(local)[:3], rtol=1e-4)
+
+
+def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\nfrom offramp.cli.train import train\n"
+        f"train(propagator='p2p', json_path=Path(sys.argv[1]), **{ {**TINY, 'workers': 2, 'epochs': 5} })\n"
+    )
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    out = tmp_path / "out.json"
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, str(script), str(out)], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("epoch 5/5") == 1
+    result = json.loads(out.read_text())
+    assert len(result["per_worker"]) == 2
+    np.testing.assert_allclose(losses(result), losses(local)[:5], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 151}, "--workers 151: the graph has 150 vertices, expected at most one worker for each"),
+        ({"memory": "100"}, "memory 100 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B"),
+        ({"memory": "lots"}, "--memory lots: expected a size such as 4MB, 512KiB or 4096"),
+        ({"switch": "127.0.0.1:1"}, "--ports: expected 3 links, one for each worker, got 0"),
+        ({"ports": "a,b,c"}, "--ports: goes with --switch ADDRESS only"),
+        ({"switch": "x", "propagator": "p2p"}, "--switch: goes with --propagator switch or strawman only"),
+        (
+            {"switch": "x:1", "ports": "a,b,c", "p4info": Path("p")},
+            "--p4info, --device-config: expected both or none",
+        ),
+    ],
+)
+def test_golden_errors(options: dict, message: str) -> None:
+    with pytest.raises(OfframpError) as caught:
+        train(**{**TINY, "propagator": "switch", **options})
+    assert str(caught.value) == message
+
+
+def test_a_switch_that_does_not_answer_is_named_at_once() -> None:
+    with pytest.raises(OfframpError, match=r"switch 127\.0\.0\.1:1 does not answer: connection refused"):
+        train(**TINY, switch="127.0.0.1:1", ports="lo,lo,lo")
+
+
+def test_a_json_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OfframpError, match=r"^--json .*x.json: cannot be written: "):
+        train(**{**TINY, "epochs": 1}, propagator="local", json_path=tmp_path / "file" / "x.json")

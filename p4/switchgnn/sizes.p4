@@ -27,7 +27,7 @@
 
 // The port to which packets go that need another pass. It carries nothing to the outside.
 #ifndef RECIRCULATION_PORT
-#define RECIRCULATION_PORT 510
+#define RECIRCULATION_PORT 500
 #endif
 
 #endif

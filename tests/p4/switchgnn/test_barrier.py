@@ -68,6 +68,14 @@ def test_a_host_that_missed_several_gos_is_told_the_current_round(make_target) -
     assert gos(target, done(2, 4)) == [(3, 9)]
 
 
+def test_half_of_all_rounds_are_past_and_half_are_to_come(make_target) -> None:
+    target = make_target(six_vertices())
+    target.set_round(40000)
+    assert gos(target, done(0, 40000 - 0x7FFF)) == [(1, 40000)]
+    assert gos(target, done(0, 40000 - 0x8000)) == []
+    assert target.counters()["stale"] == 1
+
+
 def test_a_round_that_has_not_come_and_a_host_that_is_not_announced_change_nothing(make_target) -> None:
     target = make_target(six_vertices())
     target.set_round(5)

@@ -14,7 +14,9 @@ from offramp.switch.switchgnn.rows import Rows, require_room
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
 
-RECIRCULATION_PORT = 510
+RECIRCULATION_PORT = 500
+"""As in the P4 program; no link may be on it, and it is not the CPU port."""
+
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
 
@@ -93,7 +95,9 @@ class SwitchGnnControl:
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.
             capacity = min(capacity, _slots(plans))
-            require_room("capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left"))
+            require_room(
+                "capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left")
+            )
             session.default_action(POOL, LIMIT, {"aggregators": capacity})
         for part in rows:
             session.insert(
@@ -101,6 +105,22 @@ class SwitchGnnControl:
             )
         session.multicast_group(barrier.GROUP, barrier.group_replicas(ports))
         session.clone_session(NEXT_PASS_SESSION, [RECIRCULATION_PORT])
+
+    def unload(self) -> None:
+        """Remove the workers' group and the clone session; the next pipeline takes the rest with it.
+
+        bmv2 keeps replicas across pipelines but forgets them, so that those of the next job would add to them.
+
+        Raises:
+            OfframpError: nothing is loaded, or the switch does not answer.
+        """
+        make = self._session.make
+        self._session.delete(
+            [
+                make.multicast_group(barrier.GROUP, []),
+                make.clone_session(NEXT_PASS_SESSION, [(RECIRCULATION_PORT, 0)]),
+            ]
+        )
 
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""

@@ -133,8 +133,6 @@ def _translate(error: Any) -> RpcError:
     message = error.details() or ""
     if code is Code.UNAVAILABLE:
         # gRPC wraps the reason of the operating system in addresses and times.
-        reason = re.search(
-            r"(Connection refused|No such file or directory|Connection reset|Socket closed)", message
-        )
+        reason = re.search(r"(Connection refused|No such file or directory|Connection reset|Socket closed)", message)
         message = reason[1].lower() if reason else message
     return RpcError(code, message, errors)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from offramp.errors import OfframpError
-from offramp.switch.p4rt.p4info import P4InfoIndex, field_named
+from offramp.switch.p4rt.p4info import P4InfoIndex, no_field
 from offramp.switch.p4rt.schema import config, v1
 from offramp.switch.p4rt.values import decode, encode, prefix_mask
 
@@ -19,13 +20,23 @@ _RANGE, _OPTIONAL = config.MatchField.RANGE, config.MatchField.OPTIONAL
 _F = v1.FieldMatch
 
 
-def field_match(field: Any, value: MatchValue, table: str) -> Any | None:
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A match field or parameter; ``what`` is its name in messages, made once because there are many entries."""
+
+    id: int
+    width: int
+    kind: int
+    what: str
+
+
+def field_match(field: _Field, value: MatchValue) -> Any | None:
     """One FieldMatch, or None where the value means "don't care" (section 9.1.1).
 
     Raises:
         OfframpError: the value does not fit the field.
     """
-    what, width, kind = f"{table}: key {field.name}", field.bitwidth, field.match_type
+    what, width, kind = field.what, field.width, field.kind
     if kind in {_EXACT, _OPTIONAL}:
         if not isinstance(value, int):
             raise OfframpError(f"{what}: expected one number, got {value!r}")
@@ -37,14 +48,16 @@ def field_match(field: Any, value: MatchValue, table: str) -> Any | None:
         number, length = value if isinstance(value, tuple) else (value, width)
         if not 0 <= length <= width:
             raise OfframpError(f"{what}: prefix length {length} is outside 0..{width}")
-        data = encode(number & prefix_mask(length, width) if number >= 0 else number, width, what)
-        return _F(field_id=field.id, lpm=_F.LPM(value=data, prefix_len=length)) if length else None
+        data = encode(number, width, what)
+        if not length:
+            return None
+        if number & ~prefix_mask(length, width):
+            data = encode(number & prefix_mask(length, width))
+        return _F(field_id=field.id, lpm=_F.LPM(value=data, prefix_len=length))
     if kind == _TERNARY:
         number, mask = value if isinstance(value, tuple) else (value, (1 << width) - 1)
-        masked = _F.Ternary(
-            value=encode(number & mask if number >= 0 else number, width, what),
-            mask=encode(mask, width, f"{what} mask"),
-        )
+        encode(number, width, what)
+        masked = _F.Ternary(value=encode(number & mask), mask=encode(mask, width, what))
         return _F(field_id=field.id, ternary=masked) if mask else None
     if kind == _RANGE:
         low, high = value if isinstance(value, tuple) else (value, value)
@@ -52,7 +65,7 @@ def field_match(field: Any, value: MatchValue, table: str) -> Any | None:
             raise OfframpError(f"{what}: range {low}..{high} is empty")
         bounds = _F.Range(low=encode(low, width, what), high=encode(high, width, what))
         return _F(field_id=field.id, range=bounds) if (low, high) != (0, (1 << width) - 1) else None
-    raise OfframpError(f"{what}: match kind {field.other_match_type or kind!r} is not supported")
+    raise OfframpError(f"{what}: this match kind is not supported")
 
 
 class EntityFactory:
@@ -63,6 +76,8 @@ class EntityFactory:
 
     def __init__(self, index: P4InfoIndex) -> None:
         self.index = index
+        self._keys: dict[str, tuple[int, dict[str, _Field]]] = {}
+        self._params: dict[str, tuple[int, dict[str, _Field]]] = {}
 
     def table_entry(
         self,
@@ -74,22 +89,23 @@ class EntityFactory:
         metadata: bytes = b"",
     ) -> Any:
         """A table entry; ``action`` None leaves the action out (to delete or read)."""
-        info = self.index.tables[table]
-        fields = self.index.fields("match_fields", info)
-        name = info.preamble.name
-        matches = []
+        known = self._keys.get(table)
+        if known is None:
+            known = self._keys[table] = self._match_fields(table)
+        identifier, fields = known
+        entry = v1.TableEntry(table_id=identifier, priority=priority, metadata=metadata)
         for key, value in match.items():
-            made = field_match(fields.get(key) or field_named(info, fields, key, "key"), value, name)
+            field = fields.get(key)
+            if field is None:
+                raise no_field(self.index.tables[table], fields, key, "key")
+            made = field_match(field, value)
             if made is not None:
-                matches.append(made)
-        entry = v1.TableEntry(table_id=info.preamble.id, match=matches, priority=priority, metadata=metadata)
+                entry.match.append(made)
         if action is not None:
             entry.action.action.CopyFrom(self.action(action, params or {}))
         return v1.Entity(table_entry=entry)
 
-    def default_entry(
-        self, table: str, action: str | None = None, params: Mapping[str, int] | None = None
-    ) -> Any:
+    def default_entry(self, table: str, action: str | None = None, params: Mapping[str, int] | None = None) -> Any:
         """The default entry of a table; ``action`` None resets it to the program's."""
         entry = v1.TableEntry(table_id=self.index.tables[table].preamble.id, is_default_action=True)
         if action is not None:
@@ -98,18 +114,20 @@ class EntityFactory:
 
     def action(self, action: str, params: Mapping[str, int]) -> Any:
         """An action with all of its parameters."""
-        info = self.index.actions[action]
-        fields = self.index.fields("params", info)
+        known = self._params.get(action)
+        if known is None:
+            known = self._params[action] = self._parameters(action)
+        identifier, fields = known
         if params.keys() != fields.keys():
             for key in params:
-                field_named(info, fields, key, "parameter")
+                if key not in fields:
+                    raise no_field(self.index.actions[action], fields, key, "parameter")
             missing = ", ".join(k for k in fields if k not in params)
-            raise OfframpError(f"{info.preamble.name}: parameter {missing} is missing")
-        made = [
-            v1.Action.Param(param_id=f.id, value=encode(params[k], f.bitwidth or None, f"{action}: {k}"))
-            for k, f in fields.items()
-        ]
-        return v1.Action(action_id=info.preamble.id, params=made)
+            raise OfframpError(f"{self.index.actions[action].preamble.name}: parameter {missing} is missing")
+        made = v1.Action(action_id=identifier)
+        for key, field in fields.items():
+            made.params.add(param_id=field.id, value=encode(params[key], field.width or None, field.what))
+        return made
 
     def counter(self, counter: str, index: int | None = None, packets: int = 0, octets: int = 0) -> Any:
         """A cell of an indirect counter; ``index`` None is all cells."""
@@ -153,9 +171,10 @@ class EntityFactory:
                 raise OfframpError(f"the pipeline has no controller header {header!r} to carry metadata")
             return []
         info = self.index.controller_packet_metadata[header]
-        fields = self.index.fields("metadata", info)
+        fields = {f.name: f for f in info.metadata}
         for key in values:
-            field_named(info, fields, key, "field")
+            if key not in fields:
+                raise no_field(info, fields, key, "field")
         missing = ", ".join(k for k in fields if k not in values)
         if missing:
             raise OfframpError(f"{header}: metadata {missing} is missing")
@@ -163,6 +182,19 @@ class EntityFactory:
             v1.PacketMetadata(metadata_id=f.id, value=encode(values[k], f.bitwidth, f"{header}: {k}"))
             for k, f in fields.items()
         ]
+
+    def _match_fields(self, table: str) -> tuple[int, dict[str, _Field]]:
+        info = self.index.tables[table]
+        fields = {
+            f.name: _Field(f.id, f.bitwidth, f.match_type, f"{info.preamble.name}: key {f.name}")
+            for f in info.match_fields
+        }
+        return info.preamble.id, fields
+
+    def _parameters(self, action: str) -> tuple[int, dict[str, _Field]]:
+        info = self.index.actions[action]
+        fields = {p.name: _Field(p.id, p.bitwidth, 0, f"{info.preamble.name}: parameter {p.name}") for p in info.params}
+        return info.preamble.id, fields
 
 
 def register_data(info: Any, value: int) -> Any:

@@ -129,28 +129,11 @@ class P4InfoIndex:
         self.message = info
         for attribute, word in KINDS.items():
             setattr(self, attribute, Kind(word, getattr(info, attribute)))
-        self._fields: dict[tuple[str, int], dict[str, Any]] = {}
-
-    def fields(self, kind: str, obj: Any) -> dict[str, Any]:
-        """Match fields, parameters or metadata (``kind``) of a P4Info object by name, cached."""
-        key = (kind, obj.preamble.id)
-        found = self._fields.get(key)
-        if found is None:
-            found = self._fields[key] = {f.name: f for f in getattr(obj, kind)}
-        return found
 
 
-def field_named(obj: Any, fields: dict[str, Any], name: str, word: str) -> Any:
-    """One field of an object.
-
-    Raises:
-        OfframpError: there is none of this name; the message lists those there are.
-    """
-    try:
-        return fields[name]
-    except KeyError:
-        known = ", ".join(fields) or "none"
-        raise OfframpError(f"{obj.preamble.name} has no {word} {name!r}; it has {known}") from None
+def no_field(obj: Any, fields: Iterable[str], name: str, word: str) -> OfframpError:
+    """The error for a field that an object does not have; it lists those it has."""
+    return OfframpError(f"{obj.preamble.name} has no {word} {name!r}; it has {', '.join(fields) or 'none'}")
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -25,9 +25,7 @@ _SCALARS = {
     "bytes": _Field.TYPE_BYTES,
     "string": _Field.TYPE_STRING,
 }
-_TOKEN = re.compile(
-    r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})"
-)
+_TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})")
 
 
 class Namespace:
@@ -89,9 +87,7 @@ class _File:
             entry = owner.nested_type.add(name="".join(p.title() for p in token["name"].split("_")) + "Entry")
             entry.options.map_entry = True
             entry.field.add(name="key", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_STRING)
-            self._set_type(
-                entry.field.add(name="value", number=2, label=_Field.LABEL_OPTIONAL), token["type"]
-            )
+            self._set_type(entry.field.add(name="value", number=2, label=_Field.LABEL_OPTIONAL), token["type"])
             self._set_type(field, f"{owner_name}.{entry.name}")
         else:
             self._set_type(field, token["type"])
@@ -130,9 +126,7 @@ def _build() -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
         package = file.proto.package
         classes = {m.name: _message_class(pool, f"{package}.{m.name}") for m in file.proto.message_type}
         namespaces[package] = Namespace(package, classes)
-    namespaces["google.protobuf"] = Namespace(
-        "google.protobuf", {"Any": _message_class(pool, "google.protobuf.Any")}
-    )
+    namespaces["google.protobuf"] = Namespace("google.protobuf", {"Any": _message_class(pool, "google.protobuf.Any")})
     return pool, namespaces
 
 

@@ -263,8 +263,7 @@ class Session:
             header = self.index.controller_packet_metadata["packet_in"]
             names = {f.id: f.name for f in header.metadata}
         values = {
-            names.get(m.metadata_id, str(m.metadata_id)): int.from_bytes(m.value, "big")
-            for m in message.metadata
+            names.get(m.metadata_id, str(m.metadata_id)): int.from_bytes(m.value, "big") for m in message.metadata
         }
         return message.payload, values
 

@@ -20,9 +20,7 @@ def encode(value: int, width: int | None = None, what: str = "value") -> bytes:
         OutOfRangeError: negative, or wider than ``width`` bits.
     """
     if value < 0 or (width is not None and value >> width):
-        raise OutOfRangeError(
-            f"{what}: {value} is outside 0..{2**width - 1 if width is not None else 'infinity'}"
-        )
+        raise OutOfRangeError(f"{what}: {value} is outside 0..{2**width - 1 if width is not None else 'infinity'}")
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 

@@ -46,9 +46,7 @@ def ipv4_checksum(header: bytes) -> int:
     return total ^ 0xFFFF
 
 
-def ipv4_frame_prefix(
-    dst_mac: int, src_mac: int, src_ip: int, dst_ip: int, protocol: int, payload_bytes: int
-) -> Bytes:
+def ipv4_frame_prefix(dst_mac: int, src_mac: int, src_ip: int, dst_ip: int, protocol: int, payload_bytes: int) -> Bytes:
     """Ethernet and IPv4 headers in front of ``payload_bytes`` bytes, ``(34,)`` uint8, checksum filled in."""
     ethernet = {"dst_addr": dst_mac, "src_addr": src_mac, "ether_type": ETHER_TYPE_IPV4}
     fields = {

@@ -63,9 +63,7 @@ class HeaderFormat:
         fields, offset = [], 0
         for field, width in widths.items():
             if not 1 <= width <= MAX_WIDTH:
-                raise OfframpError(
-                    f"header {name}: field {field}: expected 1 to {MAX_WIDTH} bits, got {width}"
-                )
+                raise OfframpError(f"header {name}: field {field}: expected 1 to {MAX_WIDTH} bits, got {width}")
             fields.append(Field(field, width, offset))
             offset += width
         if offset % 8:

@@ -81,9 +81,7 @@ def next_round(round_: int) -> int:
     return (round_ + 1) & 0xFFFF or 1
 
 
-def build_frames(
-    worker: int, fields: Mapping[str, npt.ArrayLike], n: int, lanes: Lanes | None = None
-) -> PacketBatch:
+def build_frames(worker: int, fields: Mapping[str, npt.ArrayLike], n: int, lanes: Lanes | None = None) -> PacketBatch:
     """``n`` frames from ``worker`` to the switch; ``fields`` are SwitchGNN's, scalars or ``(n,)``.
 
     Args:
@@ -102,9 +100,7 @@ def build_frames(
     )
     data[:, PREFIX_BYTES:SHORT_FRAME_BYTES] = SWITCHGNN.pack(fields, n)
     if lanes is not None:
-        data[:, SHORT_FRAME_BYTES:] = (
-            np.ascontiguousarray(lanes, ">i4").view(np.uint8).reshape(n, PAYLOAD.size)
-        )
+        data[:, SHORT_FRAME_BYTES:] = np.ascontiguousarray(lanes, ">i4").view(np.uint8).reshape(n, PAYLOAD.size)
     return PacketBatch(np.zeros(n, np.int32), np.full(n, size, np.int32), data)
 
 

@@ -147,9 +147,7 @@ class Endpoint:
             )
         if self.round == 0:
             return "round 0: no GO, so not every worker has joined"
-        return (
-            f"block {self._block_id}, round {self.round}: no GO, so not every worker has finished the round"
-        )
+        return f"block {self._block_id}, round {self.round}: no GO, so not every worker has finished the round"
 
     # --- rounds --------------------------------------------------------------------------------------------
 

@@ -41,9 +41,7 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int]) -> list[Rows]:
                 ]
             )
     block_id, src_id, hop, base, need, port, dst_id, last = (
-        [np.concatenate(column) for column in zip(*columns, strict=True)]
-        if columns
-        else [np.zeros(0, np.int64)] * 8
+        [np.concatenate(column) for column in zip(*columns, strict=True)] if columns else [np.zeros(0, np.int64)] * 8
     )
     keys = {"block_id": block_id, "src_id": src_id, "hop": hop}
     reply = {"port": port, "dst_id": dst_id, "last": last}
@@ -55,6 +53,4 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int]) -> list[Rows]:
 
 
 def _pick(action: str, keys: dict[str, IntArray], params: dict[str, IntArray], which: IntArray) -> Rows:
-    return Rows(
-        TABLE, action, {k: v[which] for k, v in keys.items()}, {k: v[which] for k, v in params.items()}
-    )
+    return Rows(TABLE, action, {k: v[which] for k, v in keys.items()}, {k: v[which] for k, v in params.items()})

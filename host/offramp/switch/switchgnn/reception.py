@@ -46,9 +46,7 @@ class Reception:
     def accept(self, packets: Parsed) -> int:
         """Take packets with payload of this round; how many of them told something new."""
         result = packets.field("src_id") == NO_ID
-        fitting = (packets.field("block_id") == self.block.block_id) & (
-            packets.field("chunk_id") < self._chunks
-        )
+        fitting = (packets.field("block_id") == self.block.block_id) & (packets.field("chunk_id") < self._chunks)
         self._stats.rejected += int((~fitting).sum())
         # RAW first: a RESULT in the same batch then finds its vertex as far as raw features bring it.
         return self._accept_raw(packets.select(fitting & ~result)) + self._accept_results(
@@ -91,9 +89,7 @@ class Reception:
         self._finish(touched[self._missing[touched] == 0])
         return len(new)
 
-    def _first_of(
-        self, cell: IntArray, known: npt.NDArray[np.bool_], taken: npt.NDArray[np.bool_]
-    ) -> IntArray:
+    def _first_of(self, cell: IntArray, known: npt.NDArray[np.bool_], taken: npt.NDArray[np.bool_]) -> IntArray:
         """Indices of the packets that are the first for their cell; the others are counted."""
         candidates = np.flatnonzero(known)
         self._stats.rejected += len(cell) - len(candidates)

@@ -125,7 +125,7 @@ def _extracted(f: _Field) -> str:
         joined = f"({joined}) & {f.bits.mask}"
     if f.bits.signed and first.code not in set("bhiq"):
         half = 1 << f.bits.width - 1
-        return f"(({joined} ^ {half}) - {half})" if exact else f"((({joined}) ^ {half}) - {half})"
+        return f"((({joined}) ^ {half}) - {half})"
     return joined
 
 

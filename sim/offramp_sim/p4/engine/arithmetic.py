@@ -8,7 +8,7 @@ from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.equality import equality
 from offramp_sim.p4.engine.generator import Generator, condition, expression, is_scalar
 from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.types import BOOL, Bits, Enum, Type, strip
+from offramp_sim.p4.types import BOOL, INT, Bits, Enum, Type, strip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +83,8 @@ def _binary(g: Generator, e: ir.Binary) -> str:
     if _is_condition(e):
         return f"(1 if {_compare(g, e)} else 0)"
     left, right = g.value(e.left), g.value(e.right)
+    if strip(e.type) == INT and e.op in _WRAPPING | _BITWISE:
+        return f"({left} {e.op} {right})"  # int has no bounds, and here no value that is known before
     t = numeric(e.type, e)
     if e.op in _WRAPPING:
         return wrap(f"{left} {e.op} {right}", t)
@@ -156,10 +158,12 @@ def _slice(g: Generator, e: ir.Slice) -> str:
 def _cast(g: Generator, e: ir.Cast) -> str:
     operand = g.value(e.operand)
     source, target = _representation(e.operand.type), _representation(e.type)
-    if source is None or target is None:
+    if target is None or (source is None and strip(e.operand.type) != INT):
         if not is_scalar(e.type) and e.type.slots != e.operand.type.slots:
             raise Unsupported(e.pos, f"a cast from {e.operand.type} to {e.type}")
         return operand
+    if source is None:
+        return wrap(operand, target)
     widens = target.width >= source.width and source.signed == target.signed
     return operand if widens else wrap(operand, target)
 

@@ -38,18 +38,23 @@ def kinds(t: Type) -> tuple[Kind, ...]:
     return (t,) if isinstance(t, Varbit) else (scalar_bits(t),)
 
 
-def parse(fields: Sequence[Kind], value: int, width: int, varbit: int = 0) -> list[int]:
-    """The cells of fields from ``width`` bits; headers become valid, a varbit takes ``varbit`` bits."""
+def width(t: Type) -> int:
+    """Bits of a value of ``t``, a varbit counted as none."""
+    return sum(k.width for k in kinds(t) if isinstance(k, Bits))
+
+
+def parse(fields: Sequence[Kind], value: int, size: int, varbit: int = 0) -> list[int]:
+    """The cells of fields from ``size`` bits; headers become valid, a varbit takes ``varbit`` bits."""
     cells = []
     for kind in fields:
         if kind is None:
             cells.append(1)
         elif isinstance(kind, Varbit):
-            width -= varbit
-            cells += [value >> width & ((1 << varbit) - 1), varbit]
+            size -= varbit
+            cells += [value >> size & ((1 << varbit) - 1), varbit]
         else:
-            width -= kind.width
-            cells.append(kind.wrap(value >> width))
+            size -= kind.width
+            cells.append(kind.wrap(value >> size))
     return cells
 
 

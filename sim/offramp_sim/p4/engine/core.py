@@ -10,7 +10,7 @@ from offramp_sim.p4.engine.codec import fixed_codec
 from offramp_sim.p4.engine.generator import Builder, Generator, is_scalar
 from offramp_sim.p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT
 from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.types import BOOL, Header, Stack, Structure, Type, Varbit, bit_width, strip
+from offramp_sim.p4.types import BOOL, Header, Stack, Structure, Type, Varbit, strip
 
 
 def argument(e: ir.ExternCall, index: int) -> ir.Expr:
@@ -94,7 +94,9 @@ def _advance_stack(g: Generator, place: ir.Expr) -> None:
 
 def _lookahead(g: Generator, e: ir.ExternCall) -> str:
     t = strip(e.type_args[0])
-    width = bit_width(t)
+    if any(isinstance(k, Varbit) for k in bits.kinds(t)):
+        raise Unsupported(e.pos, f"lookahead of {t}, which has a varbit")
+    width = bits.width(t)
     size = (width + 7) // 8
     start, end = _reserve(g, e, str(size))
     value = f"int.from_bytes(m[{FRAME}][{start}:{end}], 'big')"

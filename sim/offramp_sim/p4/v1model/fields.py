@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from offramp.errors import OfframpError
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine import bits, places
 from offramp_sim.p4.engine.generator import Generator, is_scalar
@@ -91,7 +92,9 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
         at = base + offset
         marks = f.annotations.get("field_list")
         for number in marks.args if marks else ():
-            lists.setdefault(int(str(number), 0), []).append((at, at + f.type.slots))
+            if not isinstance(number, int):
+                raise OfframpError(f"{t}.{f.name}: @field_list({number}) is not a number")
+            lists.setdefault(number, []).append((at, at + f.type.slots))
         for number, spans in field_lists(f.type, at).items():
             lists.setdefault(number, []).extend(spans)
     return lists

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
@@ -38,6 +38,9 @@ from offramp_sim.p4.types import (
     Varbit,
     strip,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SIMPLE = {"bool": BOOL, "error": ERROR, "string": STRING, "void": VOID, "match_kind": MATCH_KIND}
 _KINDS: dict[str, type[Structure]] = {"struct": Struct, "header": Header, "header_union": Union}
@@ -126,6 +129,10 @@ class TypeResolver:
             entity = self.scope.find(t.text) if t.kind == "id" else None
             if isinstance(entity, Constant) and isinstance(entity.value, ir.Const):
                 return entity.value.value
+        if len(tokens) == 3 and tokens[1].text == ".":
+            enum = self.scope.find(tokens[0].text)
+            if isinstance(enum, Enum) and tokens[2].text in enum.members:
+                return enum.members[tokens[2].text]
         if len(tokens) == 2 and tokens[0].text == "-" and tokens[1].kind == "int":
             return -parse_int(tokens[1])[0]
         return " ".join(t.text for t in tokens)

@@ -101,12 +101,12 @@ class ExpressionParser(Cursor):
         """An expression; ``level`` is the loosest operator level to take (-1 includes ``?:``)."""
         if level == -1:
             condition = self.expression(0)
-            if not self.at("?"):
-                return condition
-            pos = self.next().pos
-            then = self.expression()
-            self.expect(":", "in a conditional expression")
-            return ast.Ternary(pos, condition, then, self.expression())
+            while self.at("?"):  # to the left, by the grammar's precedences: (a ? b : c) ? d : e
+                pos = self.next().pos
+                then = self.expression()
+                self.expect(":", "in a conditional expression")
+                condition = ast.Ternary(pos, condition, then, self.expression(0))
+            return condition
         if level == OPERAND:
             return self._unary()
         left = self.expression(level + 1)

@@ -1,4 +1,4 @@
-"""Look-up structures: a dictionary for exact keys, one per prefix length for lpm, else an ordered scan."""
+"""Look-up structures: a dictionary per prefix length for lpm, an ordered scan where priorities decide."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ Lookup = Callable[[tuple[int, ...]], "TableEntry | None"]
 
 
 def make_lookup(entries: Collection[TableEntry], kinds: Sequence[str], widths: Sequence[int]) -> Lookup:
-    """The function that finds the winning entry for the values of all keys."""
+    """The function that finds the winning entry, for tables whose keys are not all exact."""
     if not set(kinds) <= {"exact", "lpm"}:
         return _scan(entries, widths)
-    if "lpm" in kinds:
-        return _longest_prefix(entries, kinds.index("lpm"), widths)
-    return {tuple(k.value for k in e.keys if isinstance(k, Exact)): e for e in entries}.get
+    return _longest_prefix(entries, kinds.index("lpm"), widths)
 
 
 def _longest_prefix(entries: Collection[TableEntry], at: int, widths: Sequence[int]) -> Lookup:

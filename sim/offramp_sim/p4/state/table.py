@@ -62,6 +62,7 @@ class TableState:
         for key in self.keys:
             if key.match_kind not in KINDS:
                 raise Unsupported(key.expr.pos, f"match kind {key.match_kind}")
+        self._exact = set(self.kinds) <= {"exact"}
         self.needs_priority = not set(self.kinds) <= {"exact", "lpm"}
         if not self.needs_priority and self.kinds.count("lpm") > 1:
             raise Unsupported(table.pos, f"table {table.name} with more than one lpm key")
@@ -79,7 +80,7 @@ class TableState:
         self.hits = self.misses = 0
         for entry in self._initial:
             copy = TableEntry(entry.keys, entry.action, entry.priority, entry.const)
-            self._entries[self._identity(copy.keys, copy.priority)] = copy
+            self._entries.setdefault(self._identity(copy.keys, copy.priority), copy)
         self._changed()
 
     @property
@@ -132,11 +133,16 @@ class TableState:
 
     def clear(self) -> None:
         """Remove all entries that are not constant."""
-        self._entries = {i: e for i, e in self._entries.items() if e.const}
+        for identity, entry in list(self._entries.items()):
+            if not entry.const:
+                del self._entries[identity]
         self._changed()
 
     def _changed(self) -> None:
         """Have the next look-up build its structures anew, so that bulk loading builds them once."""
+        if self._exact:
+            self.lookup = self._entries.get
+            return
 
         def first(values: tuple[int, ...]) -> TableEntry | None:
             self.lookup = make_lookup(self._entries.values(), self.kinds, self.widths)
@@ -145,6 +151,8 @@ class TableState:
         self.lookup = first
 
     def _identity(self, keys: tuple[Match, ...], priority: int) -> tuple[object, ...]:
+        if self._exact:  # the values themselves, so that finding an entry is finding it in the dictionary
+            return tuple(k.value for k in keys if isinstance(k, Exact))
         return (*keys, priority) if self.needs_priority else keys
 
     def _normalise(self, keys: tuple[Match, ...], priority: int) -> tuple[Match, ...]:

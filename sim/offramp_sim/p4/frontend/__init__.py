@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.program import Elaborator
 from offramp_sim.p4.frontend.syntax.declarations import Parser
 from offramp_sim.p4.frontend.syntax.preprocess import Preprocessor, flatten
 from offramp_sim.p4.source import P4Error, Pos
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from offramp_sim.p4 import ir
 
 __all__ = ["load", "load_text"]
 

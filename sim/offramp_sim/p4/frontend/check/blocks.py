@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
@@ -12,6 +12,9 @@ from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error
 from offramp_sim.p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ENDS = ("accept", "reject")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.expressions import Expressions
@@ -28,6 +28,9 @@ from offramp_sim.p4.types import (
     Varbit,
     strip,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 

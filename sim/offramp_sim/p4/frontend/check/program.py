@@ -29,11 +29,24 @@ class Elaborator(Blocks):
             main = found
         if main is None:
             raise P4Error(Pos(file, 1, 1), "the program has no 'main' package, so there is nothing to run")
+        self._check_names()
         controller = [t for t in self.types.values() if isinstance(t, Header) and "controller_header" in t.annotations]
         return ir.Program(
             main, file, list(self.errors), self.out.tables, self.out.actions, self.out.externs, self.out.value_sets,
             self.out.functions, self.out.blocks, dict(self.types), controller, main.annotations, source,
         )  # fmt: skip
+
+    def _check_names(self) -> None:
+        """No two objects of one kind may have one name for the control plane."""
+        for kind in (self.out.tables, self.out.actions, self.out.externs, self.out.value_sets):
+            seen: dict[str, Pos] = {}
+            for thing in kind:
+                if thing.name in seen:
+                    first = seen[thing.name]
+                    raise P4Error(
+                        thing.pos, f"the control plane knows '{thing.name}' already, from {first}; give one a @name"
+                    )
+                seen[thing.name] = thing.pos
 
     def _check_unused(self, decls: list[ast.Decl]) -> None:
         """Check what no instance uses too, where it can be checked by itself, and keep nothing of it."""
@@ -78,6 +91,8 @@ class Elaborator(Blocks):
                 self.declare(d.name, self.action(d), d.pos)
             case ast.Instantiation():
                 self.local_instance(d)
+                if isinstance(self.scope.here(d.name), ir.ParserInstance | ir.ControlInstance):
+                    raise P4Error(d.pos, f"'{d.name}': a parser or control cannot be instantiated at top level")
             case _:
                 raise P4Error(d.pos, f"'{d.name}' cannot be declared at top level")
 
@@ -143,4 +158,3 @@ class Elaborator(Blocks):
                 self.function(d, d.name)
             finally:
                 self.scope = outer
-

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
-from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.types import Type
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.frontend.syntax import ast
 
 
 @dataclass(eq=False, slots=True)

@@ -29,14 +29,17 @@ class Tables(Statements):
         given = annotations.get("name")
         if given is not None and given.args:
             name = str(given.args[0])
-            if name.startswith("."):
-                return name[1:]
+        if name.startswith("."):
+            return name[1:]
         return f"{self.prefix}.{name}" if self.prefix else name
 
     def action(self, decl: ast.ActionDecl) -> ir.Action:
         """An action in the current scope."""
         notes = self.annotations(decl.annotations)
         params = self.variables(decl.params)
+        for v in params:
+            if not v.direction and not (isinstance(v.type, Bits) or v.type == BOOL or _numbered(v.type)):
+                raise P4Error(v.pos, f"the control plane cannot supply '{v.name}' of type {v.type}")
         for earlier, later in itertools.pairwise(params):
             if not earlier.direction and later.direction:
                 raise P4Error(later.pos, "parameters without a direction come last in an action")
@@ -112,11 +115,9 @@ class Tables(Statements):
         if isinstance(p.value, ast.Call) and isinstance(p.value.callee, ast.Path | ast.TypeExpr):
             template = self._constructed(p.value.callee)
             if template is not None:
-                notes = self.annotations(p.annotations)
-                given = notes.get("name")
-                name = (
-                    str(given.args[0]) if given is not None and given.args else f"{table.rsplit('.', 1)[-1]}.{p.name}"
-                )
+                # p4c takes the first @name of a property as it stands, without the name of the control.
+                named = [self.annotations([a])["name"].args for a in p.annotations if a.name == "name"]
+                name = f".{named[0][0]}" if named and named[0] else f"{table.rsplit('.', 1)[-1]}.{p.name}"
                 args = () if isinstance(p.value.callee, ast.Path) else self.constructor_types(p.value.callee)
                 made = self.instantiate(template, args, p.value, name)
                 if isinstance(made, ir.ExternInstance):
@@ -225,6 +226,10 @@ class Tables(Statements):
         if isinstance(t, Structure | Header | Union):
             raise Unsupported(node.pos, f"a key of type {t}")
         return ir.KeyValue(self.coerce(made, deep_strip(t), node.pos))
+
+
+def _numbered(t: Type) -> bool:
+    return isinstance(t, Enum) and t.base is not None
 
 
 def _check_entry_key(key: ir.Key, t: ir.TableKey, pos: Pos) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from offramp_sim.p4.frontend.syntax.lexer import Token
-from offramp_sim.p4.source import Pos
+if TYPE_CHECKING:
+    from offramp_sim.p4.frontend.syntax.lexer import Token
+    from offramp_sim.p4.source import Pos
 
 
 @dataclass(eq=False, slots=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from offramp_sim.p4.frontend.syntax.ast import Annot
-from offramp_sim.p4.frontend.syntax.lexer import Token
 from offramp_sim.p4.source import P4Error, Pos
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from offramp_sim.p4.frontend.syntax.lexer import Token
 
 _WORDS = """
     abstract action apply bit bool break const continue control default else entries enum error exit extern false

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from offramp_sim.p4.frontend.syntax import ast
-from offramp_sim.p4.frontend.syntax.lexer import Token
 from offramp_sim.p4.frontend.syntax.statements import StatementParser
 from offramp_sim.p4.source import P4Error, Pos
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.frontend.syntax.lexer import Token
 
 
 class Parser(StatementParser):
@@ -404,6 +408,8 @@ class Parser(StatementParser):
                 table.default, table.const_default = self._action_ref([]), const
                 self.expect(";", "after the default action")
             case "entries":
+                if not table.keys:
+                    raise P4Error(pos, "the entries of a table stand behind its key")
                 table.const_entries = const
                 self.expect("{")
                 while not self.accept("}"):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from offramp_sim.p4.frontend.syntax.lexer import OPERATORS, Token, parse_int, parse_string, tokenize
 from offramp_sim.p4.source import P4Error, Pos, remember_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SYSTEM_INCLUDE = Path(__file__).parents[2] / "include"
 _MAX_DEPTH = 64

@@ -4,7 +4,8 @@
 #include "types.p4"
 
 // The current round. Rounds are serial numbers modulo 2^16 that skip 0 when they wrap: 0 is what registers hold
-// before the first round, so no entry that was never written belongs to a round that carries data.
+// before the first round, so no entry that was never written belongs to a round that carries data. An entry that was
+// last written exactly 65,535 rounds ago looks current: every slot of a job must be used again within that many.
 control Round(inout headers_t hdr, inout metadata_t meta) {
     register<bit<16>>(1) current;
 

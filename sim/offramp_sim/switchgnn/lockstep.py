@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.endpoint import Endpoint
 from offramp.switch.switchgnn.plan import Plan
 from offramp.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Process = Callable[[PacketBatch], PacketBatch]
 Channel = Callable[[PacketBatch], PacketBatch]

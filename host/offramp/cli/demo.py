@@ -63,7 +63,7 @@ def demo(
     claims = checks(runs)
     report = Report(
         title="Training a graph neural network through a P4 switch",
-        summary=describe(runs[-1].result) + f" {memory} of aggregators.",
+        summary=describe(runs[-1].result) + f" {memory} of aggregator memory.",
         runs=runs,
         command=command(),
         checks=claims,

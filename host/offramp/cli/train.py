@@ -66,6 +66,10 @@ def train(
     ] = None,
     device_config: Annotated[Path | None, typer.Option(help="The same: bmv2 JSON by p4c.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds without news until an exchange fails.")] = 60.0,
+    window: Annotated[int, typer.Option(help="Packets that a worker sends at a time.")] = 256,
+    gap: Annotated[
+        float, typer.Option(help="Seconds in between, for a switch that drops what it cannot hold (bmv2).")
+    ] = 0.0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
 ) -> None:
@@ -92,6 +96,8 @@ def train(
         split=split,
         seed=seed,
         timeout_s=timeout,
+        window=window,
+        gap_s=gap,
     )
     open_fabric = switch_opener(settings, switch, ports, p4info, device_config)
     result = run(load_graph(settings), settings, open_fabric, lines=True)
@@ -184,9 +190,8 @@ def switch_opener(
 @contextmanager
 def embedded(settings: TrainSettings) -> Iterator[SwitchFabric]:
     """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
-    from offramp_sim.p4.serve import EmbeddedSwitch
-
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+    from offramp_sim.p4.serve import EmbeddedSwitch
 
     with EmbeddedSwitch(None, range(1, settings.workers + 1)) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))

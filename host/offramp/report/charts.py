@@ -84,9 +84,11 @@ def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, x_form: For
     return _svg(parts, x_label, y_label)
 
 
-def bar_chart(groups: Sequence[tuple[str, Sequence[Bar]]], *, x_label: str, y_label: str, y_form: Format) -> str:
-    """Groups of bars side by side."""
-    ticks = nice_ticks(0, max((bar.outer for _, bars in groups for bar in bars), default=1))
+def bar_chart(
+    groups: Sequence[tuple[str, Sequence[Bar]]], *, x_label: str, y_label: str, y_form: Format, top: float
+) -> str:
+    """Groups of bars side by side on an axis from 0 to at least ``top``."""
+    ticks = nice_ticks(0, top)
     frame = _Frame((0, len(groups)), ticks)
     parts = [frame.grid(ticks, y_form), frame.labels([(i + 0.5, name) for i, (name, _) in enumerate(groups)])]
     for i, (name, bars) in enumerate(groups):

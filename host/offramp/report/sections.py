@@ -97,6 +97,9 @@ def traffic(runs: Sequence[Run]) -> str:
     if not talking:
         return ""
 
+    links = [link for run in talking for link in run.result["per_worker"]]
+    top = max(link[f"wire_bytes_{direction}"] for link in links for direction in _DIRECTIONS)
+
     def chart(direction: str) -> str:
         workers = range(len(talking[0].result["per_worker"]))
         groups = [
@@ -116,7 +119,11 @@ def traffic(runs: Sequence[Run]) -> str:
             for worker in workers
         ]
         return bar_chart(
-            groups, x_label=f"bytes {direction}", y_label="one link, whole run", y_form=lambda y: tick(y, "B")
+            groups,
+            x_label=f"bytes {direction}",
+            y_label="one link, whole run",
+            y_form=lambda y: tick(y, "B"),
+            top=top,
         )
 
     note = "Full colour: payload. Light: all of the wire, with headers, check sequence, preamble and gap."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -84,9 +84,14 @@ class SwitchFabric:
         Raises:
             OfframpError: the switch does not answer, or refuses the program or a plan.
         """
-        self._push(plans)
         capacity = aggregators if self._propagator == "strawman" else None
+        self._push(plans, capacity)
         self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity)
+        self._stack.callback(self._unload)
+
+    def _unload(self) -> None:
+        with suppress(OfframpError):  # a switch that is gone keeps nothing
+            self._control.unload()
 
     def totals(self) -> SwitchTotals:
         """What the switch counted since :meth:`load`."""
@@ -99,9 +104,9 @@ class SwitchFabric:
             overflows=counters["overflows"],
         )
 
-    def _push(self, plans: Sequence[Plan]) -> None:
+    def _push(self, plans: Sequence[Plan], capacity: int | None) -> None:
         if self.endpoint.compiled is None:
-            text = p4_text(PROGRAMS[self._propagator], sizes_for(plans))
+            text = p4_text(PROGRAMS[self._propagator], sizes_for(plans, capacity))
             self._session.push(b"", text.encode())
             return
         try:

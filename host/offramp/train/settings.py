@@ -22,7 +22,8 @@ class TrainSettings:
     ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
-    switch would add. A switch always gets integers.
+    switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
+    seconds in between.
     """
 
     graph: str
@@ -43,6 +44,8 @@ class TrainSettings:
     split: str | None = None
     seed: int = 0
     timeout_s: float = 60.0
+    window: int = 256
+    gap_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -55,7 +58,7 @@ class TrainSettings:
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs"):
+        for name in ("workers", "hidden", "epochs", "window"):
             if getattr(self, name) < 1:
                 raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
         if self.layers not in LAYERS:
@@ -66,6 +69,8 @@ class TrainSettings:
             raise OfframpError(f"--dropout {self.dropout:g}: expected at least 0 and below 1")
         if not self.timeout_s > 0:
             raise OfframpError(f"--timeout {self.timeout_s:g}: expected a positive number of seconds")
+        if not 0 <= self.gap_s < self.timeout_s:
+            raise OfframpError(f"--gap {self.gap_s:g}: expected at least 0 seconds, less than --timeout")
 
     @property
     def processes(self) -> int:

@@ -27,6 +27,8 @@ from offramp.train.settings import TrainSettings
         ({"lr": 0.0}, "--lr 0: expected a positive learning rate"),
         ({"lr": float("nan")}, "--lr nan: expected a positive learning rate"),
         ({"dropout": 1.0}, "--dropout 1: expected at least 0 and below 1"),
+        ({"window": 0}, "--window 0: expected at least 1"),
+        ({"gap_s": -1.0}, "--gap -1: expected at least 0 seconds, less than --timeout"),
         ({"timeout_s": 0.0}, "--timeout 0: expected a positive number of seconds"),
     ],
 )

@@ -40,6 +40,13 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
 
         assert job.exchanges is not None
         with closing(open_io(job.link)) as io:
-            worker = Worker(group.rank, job.exchanges.plans, io, settings.timeout_s)
+            worker = Worker(
+                group.rank,
+                job.exchanges.plans,
+                io,
+                settings.timeout_s,
+                window=settings.window,
+                gap_s=settings.gap_s,
+            )
             worker.start()
             yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +157,18 @@ def test_a_json_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OfframpError, match=r"^--json .*x.json: cannot be written: "):
         train(**{**TINY, "epochs": 1}, propagator="local", json_path=tmp_path / "file" / "x.json")
+
+
+@pytest.mark.p4
+def test_a_switch_that_dies_ends_the_run_with_one_line() -> None:
+    from offramp_sim.p4.embedded import EmbeddedSwitch
+
+    with EmbeddedSwitch(None, [1, 2, 3]) as switch:
+        ports = ",".join(switch.port_specs)
+        killer = threading.Timer(6.0, os.kill, (switch.pid, signal.SIGKILL))
+        killer.start()
+        with pytest.raises(OfframpError) as caught:
+            train(**{**TINY, "epochs": 100_000}, switch=switch.address, ports=ports)
+        killer.join()
+    assert "\n" not in str(caught.value)
+    assert not multiprocessing.active_children()

@@ -188,6 +188,8 @@ def test_action_profiles() -> None:
         ("exhausted", lambda: profile.insert_member(7, ActionData("put", (1,)))),
         ("already_exists", lambda: profile.insert_member(5, ActionData("put", (1,)))),
         ("invalid", lambda: profile.delete_member(5)),
+        ("invalid", lambda: profile.modify_member(5, ActionData("put", (256,)))),
+        ("invalid", lambda: profile.modify_member(5, ActionData("other"))),
         ("not_found", lambda: profile.modify_group(2, [])),
         ("not_found", lambda: profile.modify_group(1, [9])),
         ("invalid", lambda: ActionProfileState("q", 1).insert_group(1, [])),

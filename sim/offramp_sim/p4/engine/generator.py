@@ -106,7 +106,7 @@ class Generator:
         self._lines: list[str] = []
         self._indent = 0
         self._serial = 0
-        self._guard: tuple[str, int, int, int] | None = None
+        self._guard: tuple[list[str], tuple[str, int, int]] | None = None
 
     # --- expressions and statements
 
@@ -192,12 +192,14 @@ class Generator:
 
     def guarded(self, head: str, line: str) -> None:
         """Write ``line`` below ``head``; it joins the lines just before, if they stand below the same head."""
-        if self._guard == (head, id(self._lines), len(self._lines), self._indent):
+        before = self._guard
+        here = (head, len(self._lines), self._indent)
+        if before is not None and before[0] is self._lines and before[1] == here:
             self._lines.append("    " * (self._indent + 1) + line)
         else:
             with self.indented(head):
                 self.line(line)
-        self._guard = (head, id(self._lines), len(self._lines), self._indent)
+        self._guard = (self._lines, (head, len(self._lines), self._indent))
 
     @contextmanager
     def function(self, name: str, params: str = "m", *, returns_code: bool = False) -> Iterator[None]:

@@ -10,6 +10,8 @@ from offramp_sim.p4.state.match import StateError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp_sim.p4.state.table import TableState
+
 
 @dataclass(frozen=True, slots=True)
 class ActionData:
@@ -35,13 +37,17 @@ class Group:
 
 @dataclass(slots=True)
 class ActionProfileState:
-    """Members and, with ``selector``, groups of members (P4Runtime section 9.2)."""
+    """Members and, with ``selector``, groups of members (P4Runtime section 9.2).
+
+    ``tables`` are those that use the profile: a member's action must be one of each.
+    """
 
     name: str
     size: int
     selector: bool = False
     members: dict[int, ActionData] = field(default_factory=dict)
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    tables: list[TableState] = field(default_factory=list)
 
     def insert_member(self, member: int, action: ActionData) -> None:
         """Add a member."""
@@ -49,11 +55,13 @@ class ActionProfileState:
             raise StateError("already_exists", f"action profile {self.name}: member {member} exists")
         if len(self.members) >= self.size:
             raise StateError("exhausted", f"action profile {self.name} holds at most {self.size} members")
+        self._check(action)
         self.members[member] = action
 
     def modify_member(self, member: int, action: ActionData) -> None:
         """Give a member another action."""
         self._known(member)
+        self._check(action)
         self.members[member] = action
 
     def delete_member(self, member: int) -> None:
@@ -98,6 +106,10 @@ class ActionProfileState:
     def _known(self, member: int) -> None:
         if member not in self.members:
             raise StateError("not_found", f"action profile {self.name}: no member {member}")
+
+    def _check(self, action: ActionData) -> None:
+        for table in self.tables:
+            table.check_action(action)
 
     def _set_group(self, group: int, members: Sequence[int]) -> None:
         for member in members:

@@ -69,6 +69,8 @@ class TableState:
         self.size = table.size if table.size is not None else max(DEFAULT_SIZE, len(table.entries))
         self.actions = {a.action.name: a for a in table.actions}
         self._entries: dict[tuple[object, ...], TableEntry] = {}
+        if profile is not None:
+            profile.tables.append(self)
         self.lookup: Lookup
         self._initial = [_source_entry(self, entry, i) for i, entry in enumerate(table.entries)]
         self.reset()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from offramp.cli.app import app
 from offramp.errors import OfframpError
 from offramp_sim.p4.frontend import load_text
 from offramp_sim.p4.stf import parse, run_stf
+from offramp_sim.p4.stf.control import Control
+from offramp_sim.p4.stf.parse import _FORMS, StfError
 from p4_programs import program
 
 TEXT = program(
@@ -27,9 +32,11 @@ TEXT = program(
     """,
 )
 
+PROGRAM = load_text(TEXT)
+
 
 def wrong(stf: str) -> list[str]:
-    return [f"{m.where}: {m.message}" for m in run_stf(load_text(TEXT), stf, "t.stf").mismatches]
+    return [f"{m.where}: {m.message}" for m in run_stf(PROGRAM, stf, "t.stf").mismatches]
 
 
 def test_keys_actions_and_wildcards() -> None:
@@ -67,7 +74,7 @@ def test_what_is_not_as_expected(stf: str, message: str) -> None:
 
 
 def test_packets_on_ports_that_nobody_mentions_do_not_matter() -> None:
-    result = run_stf(load_text(TEXT), "packet 0 01020304", "t.stf")
+    result = run_stf(PROGRAM, "packet 0 01020304", "t.stf")
     assert (result.passed, result.sent, result.ignored) == (True, 1, 1)
 
 
@@ -91,20 +98,28 @@ def test_packets_on_ports_that_nobody_mentions_do_not_matter() -> None:
         ("mc_node_associate 1 0", "t.stf:1: no multicast group 1: mc_mgrp_create comes first"),
         ("mc_mgrp_create 1\nmc_node_associate 1 0", "t.stf:2: no multicast node 0: the first mc_node_create gives 0"),
         ("mirroring_get 4", "t.stf:1: no mirroring session 4"),
-        ("check_counter n(7)", "t.stf:1: counter I.n has no index 7"),
+        ("check_counter n(7)", "t.stf:1: counter I.n: index 7 is outside 0..1"),
         ("check_counter n($x)", "t.stf:1: no entry is called x"),
     ],
 )
 def test_faulty_commands_name_file_and_line(stf: str, message: str) -> None:
     with pytest.raises(OfframpError) as error:
-        run_stf(load_text(TEXT), stf, "t.stf")
+        run_stf(PROGRAM, stf, "t.stf")
     assert str(error.value) == message
 
 
-def test_every_command_has_an_implementation() -> None:
-    from offramp_sim.p4.stf.control import Control
-    from offramp_sim.p4.stf.parse import _FORMS
+WORDS = [*_FORMS, "add", "setdefault", "remove", "all", "check_counter", "packet", "expect", "t", "r", "n", "I.to"]
+WORDS += ["hdr.h.a", "port", "mark", "(", ")", ":", ",", "=", "==", "0", "1", "7", "0x1*", "0b0*", "99", "$", "/", "AB"]
 
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join), max_size=4).map("\n".join))
+def test_any_text_runs_or_is_refused_with_its_line(stf: str) -> None:
+    with contextlib.suppress(StfError):
+        run_stf(PROGRAM, stf, "t.stf")
+
+
+def test_every_command_has_an_implementation() -> None:
     for name in [*_FORMS, "add", "setdefault", "remove", "check_counter"]:
         assert hasattr(Control, f"_do_{name}")
     assert [c.name for c in parse("remove all\nremove_all\nset_default t a()", "f")] == ["remove"] * 2 + ["setdefault"]

@@ -20,6 +20,7 @@ from offramp_sim.p4.state import (
     TableState,
     Ternary,
 )
+from offramp_sim.p4.state.arrays import check_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,9 +87,7 @@ class Control:
             value = getattr(self.labels[c.label], what)
         else:
             counter = find(self.switch.counters, c.table, "counter")
-            if not 0 <= c.numbers[0] < counter.size:
-                raise OfframpError(f"counter {counter.name} has no index {c.numbers[0]}")
-            value = getattr(counter, what)[c.numbers[0]]
+            value = getattr(counter, what)[check_index("counter", counter.name, c.numbers[0], counter.size)]
         if _RELATIONS[relation](value, wanted):
             return None
         return f"counter {c.table} has {value} {what}, expected {relation} {wanted}"
@@ -134,7 +133,7 @@ class Control:
 
     def _do_counter_read(self, c: parse.Command) -> None:
         counter = find(self.switch.counters, c.table, "counter")
-        counter.write(c.numbers[0], counter.packets[c.numbers[0]], counter.bytes[c.numbers[0]])
+        check_index("counter", counter.name, c.numbers[0], counter.size)
 
     def _do_counter_write(self, c: parse.Command) -> None:
         find(self.switch.counters, c.table, "counter").write(*c.numbers)
@@ -165,9 +164,7 @@ class Control:
 
     def _meter_cells(self, c: parse.Command, indices: list[int]) -> list[Any]:
         meter = find(self.switch.meters, c.table, "meter")
-        if any(not 0 <= i < meter.size for i in indices):
-            raise OfframpError(f"meter {meter.name} has no index {indices[0]}")
-        return [meter.cells[i] for i in indices]
+        return [meter.cells[check_index("meter", meter.name, i, meter.size)] for i in indices]
 
     def _set_rates(self, c: parse.Command, indices: list[int]) -> None:
         if len(c.rates) != 2:
@@ -244,18 +241,19 @@ def _match(given: parse.Match, kind: str, width: int) -> Match:
     if kind == "range":
         return Range(value, value)
     if kind == "ternary":
-        if given.length is not None:
-            return Ternary(value, given.length)
-        mask = "".join("0" if c == "*" else "1" * bits for c in text[2:]) if bits else ""
-        digits = [0 if c == "*" else (1 << bits) - 1 for c in text[2:]] if bits else []
-        total = 0
-        for digit in digits:
-            total = total << bits | digit
-        return Ternary(value, (total if mask else (1 << width) - 1) & ((1 << width) - 1))
+        return Ternary(value, (_mask(text[2:], bits) if bits else -1) & ((1 << width) - 1))
     if given.length is not None:
         return Lpm(value, given.length)
     length = (len(text) - 2 - text.count("*")) * bits if bits else width
     return Lpm(value, min(length, width))
+
+
+def _mask(digits: str, bits: int) -> int:
+    """All ones for each digit that is written, zeros for ``*``."""
+    mask = 0
+    for digit in digits:
+        mask = mask << bits | (0 if digit == "*" else (1 << bits) - 1)
+    return mask
 
 
 def _action(table: TableState, call: parse.Call | None) -> ActionData:

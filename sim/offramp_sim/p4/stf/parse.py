@@ -175,7 +175,7 @@ class _Line:
         return int(text, 0) if text[:1] == "0" and text[1:2].isalpha() else int(text)
 
     def _packet(self, command: Command) -> None:
-        port, *data = self.rest.split()
+        port, *data = self.rest.split() or [""]
         if not port.isdigit():
             self.fail(f"expected a port after {self.command_name}, found {port!r}")
         command.numbers = [int(port)]

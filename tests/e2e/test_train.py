@@ -57,7 +57,7 @@ def test_p2p(local: dict, tmp_path: Path) -> None:
     assert len(result["per_worker"]) == 3
     assert result["settings"]["graph"] == GRAPH
     assert result["passes"] == 0
-    assert "Training on" in (tmp_path / "r.html").read_text("utf-8")
+    assert "Training with features sent" in (tmp_path / "r.html").read_text("utf-8")
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"] == result
 
 

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from offramp.train.run import OpenFabric
     from offramp.train.settings import TrainSettings
 
+_WAY = {
+    "local": "in one process",
+    "p2p": "with features sent from worker to worker",
+    "switch": "through a P4 switch",
+    "strawman": "through a best-effort P4 switch",
+}
 _GRAPH = "digits, karate, FILE.npz, an edge list, pyg:CLASS/NAME, or a generator (sbm:n=1000,k=4)."
 
 
@@ -109,12 +115,14 @@ def train(
     from offramp.report.console import runs_table
 
     finished = Run(settings.propagator, result)
-    Console().print(runs_table([finished]))
+    console = Console(highlight=False)
+    console.print(runs_table([finished]))
     if json_path is not None:
         write_json(json_path, result)
     if report is not None:
-        title = f"Training on {result['settings']['graph_name']} through {settings.propagator}"
-        write_report(Report(title, describe(result), [finished], command()), report)
+        title = f"Training {_WAY[settings.propagator]}"
+        page, data = write_report(Report(title, describe(result), [finished], command()), report)
+        console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
 
 
 def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool) -> dict[str, Any] | None:

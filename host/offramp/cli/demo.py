@@ -19,9 +19,8 @@ ACCURACY_POINTS = 0.5
 """How far the switch run's test accuracy may be from the single-process run's."""
 
 _NOTE = (
-    "Payload is what packets carry behind their headers: features, and for the switch the padding of every packet "
-    "to 128 bytes. The wire adds headers, check sequence, preamble and gap: 202 bytes for a packet of 128 through "
-    "the switch, 1106 for one of 1024 under p2p. The sums of the weight gradients and the agreed scales travel "
+    "Payload is features. The wire adds headers, check sequence, preamble and gap, and for the switch the zeros that "
+    "fill each packet: 202 bytes for up to 128 of features through the switch, 1106 for 1024 under p2p. The sums of the weight gradients and the agreed scales travel "
     "between the workers in every run alike, and are not counted. Seconds are those of a software switch that "
     "shares this machine's cores with the workers; they say nothing about hardware."
 )

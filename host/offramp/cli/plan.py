@@ -81,8 +81,8 @@ def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[
 
     volumes = {
         "p2p": asdict(host_volume(boundary, width)),
-        "unlimited": asdict(unlimited_volume(boundary, made.chunks)),
-        "switchgnn": asdict(plan_volume(made)),
+        "unlimited": asdict(unlimited_volume(boundary, width)),
+        "switchgnn": asdict(plan_volume(made, width)),
     }
     sizes = np.array([len(block.vertices) for block in made.blocks])
     loads = np.array([imbalance(block.vertices, boundary.owner, made.workers) for block in made.blocks])

@@ -35,7 +35,7 @@ def predict_epoch(boundary: Boundary, settings: TrainSettings, widths: Sequence[
     exchanges = exchange_widths(widths)
     planned = plan_exchanges(boundary, settings, exchanges)
     p2p = [host_volume(boundary, width) for width in exchanges]
-    switch = [plan_volume(planned.plans[planned.plan_of_width[width]]) for width in exchanges]
+    switch = [plan_volume(planned.plans[planned.plan_of_width[width]], width) for width in exchanges]
     return EpochTraffic(*_both_ways(p2p), *_both_ways(switch))
 
 

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 class Traffic:
     """Totals of one link: bytes and packets from the worker (up) and to it (down).
 
-    Payload bytes are those of the packets that carry features, padding included (a packet for the switch
-    always has 128). Wire bytes add every header, the frame check sequence, preamble and inter-frame gap, and
-    the packets that carry no features.
+    Payload bytes are the features. Wire bytes add the zeros that fill a packet for the switch to 128 bytes,
+    every header, the frame check sequence, preamble and inter-frame gap, and the packets that carry no features.
     """
 
     payload_up: int = 0

@@ -42,7 +42,7 @@ def test_numbers_and_plan_agree(invoke, tmp_path):
     assert numbers["blocks"] == len(made.blocks) > 1
     assert numbers["table_entries"] == {"v2agg": 2 * made.C, "slots": made.uploads, "hosts": 6}
     assert numbers["volumes"]["switchgnn"]["wire_bytes"] == made.uploads * 2 * 202
-    assert numbers["volumes"]["unlimited"]["payload_bytes"] == made.B * 2 * 128
+    assert numbers["volumes"]["unlimited"]["payload_bytes"] == made.B * 160
     assert numbers["volumes"]["p2p"]["payload_bytes"] == made.R * 160
     assert f"{made.uploads:,}".replace(",", "\u202f") in result.stdout
 

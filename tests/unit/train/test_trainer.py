@@ -132,7 +132,11 @@ def test_the_switch_gives_the_bits_of_quantised_p2p(in_group, make_graph, propag
     assert switch.open == 0
     assert switch.peak <= memory // 128
     counters = switch.counters()
-    assert sum(t.payload_up for t in traffic) == 128 * counters["uploads"]
+    planned = plan_run(graph, settings).exchanges
+    widths = exchange_widths(layer_widths(graph, settings))
+    plans = [planned.plans[planned.plan_of_width[width]] for width in widths]
+    assert counters["uploads"] == 4 * sum(plan.uploads * plan.chunks for plan in plans)
+    assert sum(t.payload_up for t in traffic) == 4 * sum(4 * w * p.uploads for w, p in zip(widths, plans, strict=True))
     assert (counters["overflows"] > 0) == (propagator == "strawman" and memory < 100_000)
 
 

@@ -114,12 +114,12 @@ class Endpoint:
             )
         else:
             batch, self._control = self._control, PacketBatch.empty()
-        self.stats.up.count(batch)
+        self.stats.up.count(batch, self._sums.shape[1])
         return batch
 
     def incoming(self, batch: PacketBatch) -> None:
         """Take what arrived; nothing that may be in it is an error."""
-        self.stats.down.count(batch)
+        self.stats.down.count(batch, self._sums.shape[1])
         packets = parse_frames(batch)
         self.stats.foreign += packets.foreign
         self.stats.truncated += packets.truncated

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from offramp.wire.batch import PacketBatch
-from offramp.wire.ethernet import wire_bytes
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, PAYLOAD
+from offramp.wire.ethernet import ETHERNET, IPV4, wire_bytes
+from offramp.wire.switchgnn import DATA_FRAME_BYTES, LANES
+
+_CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 3.1
+_NONE = np.zeros(0, np.uint8)
 
 
 @dataclass(slots=True)
@@ -18,8 +21,8 @@ class Link:
     Attributes:
         packets: all frames.
         data_packets: those with a payload.
-        payload_bytes: 128 for each of these.
-        wire_bytes: link time in bytes: FCS, padding, preamble and inter-frame gap included.
+        payload_bytes: features in these, without the zeros that fill the last packet of a vertex.
+        wire_bytes: link time in bytes: headers, zeros, FCS, padding, preamble and inter-frame gap included.
     """
 
     packets: int = 0
@@ -27,15 +30,15 @@ class Link:
     payload_bytes: int = 0
     wire_bytes: int = 0
 
-    def count(self, batch: PacketBatch) -> None:
-        """Add the frames of ``batch``."""
+    def count(self, batch: PacketBatch, features: int) -> None:
+        """Add the frames of ``batch``, sent while vectors of so many features are exchanged."""
         lengths, numbers = np.unique(batch.lengths, return_counts=True)
         for length, number in zip(lengths.tolist(), numbers.tolist(), strict=True):
             self.packets += number
             self.wire_bytes += number * wire_bytes(length)
-            if length >= DATA_FRAME_BYTES:
-                self.data_packets += number
-                self.payload_bytes += number * PAYLOAD.size
+        chunks = batch.data[batch.lengths >= DATA_FRAME_BYTES, _CHUNK_BYTE] if len(batch) else _NONE
+        self.data_packets += len(chunks)
+        self.payload_bytes += 4 * int(np.clip(features - LANES * chunks.astype(np.int64), 0, LANES).sum())
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from offramp.graph.boundary import Boundary
-from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.plan import Plan, chunks_for
 from offramp.wire.ethernet import wire_bytes
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, PAYLOAD
+from offramp.wire.switchgnn import DATA_FRAME_BYTES
 
 HOST_PAYLOAD_BYTES = 1024
 """Payload of a host-based packet (specification section 10)."""
@@ -25,8 +25,8 @@ class Volume:
     Attributes:
         vectors: feature vectors.
         packets: packets that carry them.
-        payload_bytes: their payload, padding included.
-        wire_bytes: link time in bytes: headers, FCS, preamble and inter-frame gap included.
+        payload_bytes: the features.
+        wire_bytes: link time in bytes: headers, zeros that fill packets, FCS, preamble and inter-frame gap included.
     """
 
     vectors: int
@@ -44,16 +44,16 @@ def host_volume(boundary: Boundary, features: int) -> Volume:
     return Volume(boundary.R, packets, payload, payload + packets * HOST_OVERHEAD_BYTES)
 
 
-def unlimited_volume(boundary: Boundary, chunks: int) -> Volume:
+def unlimited_volume(boundary: Boundary, features: int) -> Volume:
     """Every boundary vertex once to a switch with an aggregator for each."""
-    return _switch_volume(boundary.B, chunks)
+    return _switch_volume(boundary.B, features)
 
 
-def plan_volume(plan: Plan) -> Volume:
+def plan_volume(plan: Plan, features: int) -> Volume:
     """Every vertex once to the switch for each block that holds it; ACK, DONE and GO are not counted."""
-    return _switch_volume(plan.uploads, plan.chunks)
+    return _switch_volume(plan.uploads, features)
 
 
-def _switch_volume(vectors: int, chunks: int) -> Volume:
-    packets = vectors * chunks
-    return Volume(vectors, packets, packets * PAYLOAD.size, packets * wire_bytes(DATA_FRAME_BYTES))
+def _switch_volume(vectors: int, features: int) -> Volume:
+    packets = vectors * chunks_for(features)
+    return Volume(vectors, packets, 4 * features * vectors, packets * wire_bytes(DATA_FRAME_BYTES))

@@ -208,8 +208,8 @@ def test_bytes_are_counted_in_both_directions() -> None:
     sent(endpoint)
     endpoint.incoming(result(3, 5, 2))
     up, down = endpoint.stats.up, endpoint.stats.down
-    assert (up.packets, up.data_packets, up.payload_bytes, up.wire_bytes) == (3, 2, 256, 84 + 2 * 202)
-    assert (down.packets, down.data_packets, down.payload_bytes, down.wire_bytes) == (2, 1, 128, 84 + 202)
+    assert (up.packets, up.data_packets, up.payload_bytes, up.wire_bytes) == (3, 2, 2 * 4, 84 + 2 * 202)
+    assert (down.packets, down.data_packets, down.payload_bytes, down.wire_bytes) == (2, 1, 4, 84 + 202)
 
 
 @pytest.mark.parametrize(

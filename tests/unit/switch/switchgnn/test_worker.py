@@ -71,7 +71,7 @@ def test_exchanges(serve: Serve, window: int) -> None:
         own = sum(int((b.owner == worker.endpoint.index).sum()) for b in job.plans[0].blocks)
         for link in (worker.stats.up, worker.stats.down):
             assert link.data_packets == 3 * own * 2
-            assert link.payload_bytes == 3 * own * 256
+            assert link.payload_bytes == 3 * own * 40 * 4
 
 
 def test_faulty_links_that_lose_nothing(serve: Serve) -> None:

@@ -24,9 +24,11 @@ def plan(
     graph: Annotated[str, typer.Argument(help="digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME")],
     workers: Annotated[int, typer.Option(help="Workers that share the graph.")] = 4,
     memory: Annotated[str, typer.Option(help="Aggregator memory of the switch.")] = "4MB",
-    features: Annotated[int | None, typer.Option(help="Width on the wire; the graph's by default.")] = None,
-    method: Annotated[str, typer.Option(help="auto, metis, metis-volume, kahypar, hash, chunk, random")] = "auto",
-    order: Annotated[str, typer.Option(help="gamr, degree, bfs, random, id")] = "gamr",
+    width: Annotated[int | None, typer.Option(help="Features on the wire; the graph's by default.")] = None,
+    partition: Annotated[
+        str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
+    ] = "auto",
+    order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
     seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
     save: Annotated[str | None, typer.Option(help="Write the plan to this .npz file.")] = None,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
@@ -36,7 +38,7 @@ def plan(
 
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
-    from offramp.graph.partition import partition
+    from offramp.graph.partition import partition as give_owners
     from offramp.switch.switchgnn.plan import chunks_for, make_plan
     from offramp.switch.switchgnn.plan_file import save_plan
 
@@ -44,10 +46,10 @@ def plan(
     memory_bytes = parse_size(memory, "--memory")
     with console.status("loading the graph") as status:
         data = load(graph, seed)
-        width = data.width if features is None else features
-        chunks = chunks_for(width)
+        features = data.width if width is None else width
+        chunks = chunks_for(features)
         status.update("partitioning the graph")
-        boundary = Boundary(data, partition(data, workers, method, seed), workers)
+        boundary = Boundary(data, give_owners(data, workers, partition, seed), workers)
         status.update("cutting the boundary into blocks")
         made = make_plan(boundary, chunks, memory_bytes, order, seed)
     numbers = {
@@ -55,12 +57,12 @@ def plan(
             "graph": graph,
             "workers": workers,
             "memory_bytes": memory_bytes,
-            "features": width,
-            "method": method,
+            "width": features,
+            "partition": partition,
             "order": order,
             "seed": seed,
         },
-        **summarise(data, boundary, made, width),
+        **summarise(data, boundary, made, features),
     }
     _show(console, data, numbers)
     if save is not None:

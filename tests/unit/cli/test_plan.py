@@ -31,7 +31,7 @@ GRAPH = "sbm:n=600,k=4,degree=20,features=40"
 def test_numbers_and_plan_agree(invoke, tmp_path):
     numbers_path, plan_path = tmp_path / "n.json", tmp_path / "p.npz"
     result = invoke(
-        GRAPH, "--workers", 6, "--method", "hash", "--memory", "25600B", "--json", numbers_path, "--save", plan_path
+        GRAPH, "--workers", 6, "--partition", "hash", "--memory", "25600B", "--json", numbers_path, "--save", plan_path
     )
     assert result.exit_code == 0
     numbers, made = json.loads(numbers_path.read_text()), load_plan(plan_path)
@@ -48,11 +48,11 @@ def test_numbers_and_plan_agree(invoke, tmp_path):
 
 
 def test_says_who_wins(invoke):
-    assert "The switch wins: it puts" in invoke(GRAPH, "--workers", 8, "--method", "hash").stdout
+    assert "The switch wins: it puts" in invoke(GRAPH, "--workers", 8, "--partition", "hash").stdout
     assert (
-        "more memory makes fewer blocks" in invoke(GRAPH, "--workers", 8, "--method", "hash", "--memory", "2KB").stdout
+        "more memory makes fewer blocks" in invoke(GRAPH, "--workers", 8, "--partition", "hash", "--memory", "2KB").stdout
     )
-    assert "even unlimited memory would not help" in invoke(GRAPH, "--workers", 2, "--features", 4).stdout
+    assert "even unlimited memory would not help" in invoke(GRAPH, "--workers", 2, "--width", 4).stdout
     assert "No edge is cut" in invoke(GRAPH, "--workers", 1).stdout
 
 
@@ -65,12 +65,12 @@ def test_says_who_wins(invoke):
             "memory 100 B: holds 0 aggregators; an edge needs 2 at each end, expected at least 512 B",
         ),
         (("--workers", "601"), "workers 601: expected 1 to 600, the number of vertices"),
-        (("--features", "9000"), "features 9000: expected 1 to 8160"),
+        (("--width", "9000"), "features 9000: expected 1 to 8160"),
         (("--order", "best"), "order 'best': expected one of gamr, degree, bfs, random, id"),
         (("--json", "/gone/n.json"), "--json /gone/n.json: cannot be written: No such file or directory"),
     ],
 )
 def test_golden_errors(invoke, arguments, message):
     with pytest.raises(OfframpError) as error:
-        invoke(GRAPH, "--method", "chunk", *arguments)
+        invoke(GRAPH, "--partition", "chunk", *arguments)
     assert str(error.value) == message

@@ -1,0 +1,155 @@
+"""Election of the primary (P4Runtime specification, section 5): every rule for MasterArbitrationUpdate.
+
+Oracle: a model in a few lines (the highest id ever seen wins, if its controller is there) under random orders.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offramp.switch.p4rt.schema import v1
+from offramp.switch.p4rt.status import Code, RpcError
+from offramp_sim.p4.runtime.arbitration import Arbitration, Controller
+
+
+class Client:
+    def __init__(self, arbitration):
+        self.arbitration = arbitration
+        self.heard = []
+        self.controller = Controller(self.heard.append)
+
+    def ask(self, number, role=""):
+        update = v1.MasterArbitrationUpdate()
+        if number is not None:
+            update.election_id.high, update.election_id.low = number >> 64, number & (2**64 - 1)
+        update.role.name = role
+        self.arbitration.update(self.controller, update)
+
+    def leave(self):
+        self.arbitration.leave(self.controller)
+
+    def last(self):
+        update = self.heard[-1].arbitration
+        return Code(update.status.code), update.election_id.high << 64 | update.election_id.low
+
+
+@pytest.fixture
+def clients():
+    arbitration = Arbitration(3)
+    return [Client(arbitration) for _ in range(3)]
+
+
+def test_first_becomes_primary(clients):
+    clients[0].ask(5)
+    assert clients[0].last() == (Code.OK, 5)
+    assert clients[0].heard[0].arbitration.device_id == 3
+
+
+def test_higher_takes_over_and_all_hear_it(clients):
+    a, b, c = clients
+    a.ask(5)
+    b.ask(7)
+    assert (a.last(), b.last()) == ((Code.ALREADY_EXISTS, 7), (Code.OK, 7))
+    c.ask(6)
+    assert c.last() == (Code.ALREADY_EXISTS, 7)
+    assert (len(a.heard), len(b.heard)) == (2, 1)
+
+
+def test_without_election_id_nobody_is_primary(clients):
+    clients[0].ask(None)
+    assert clients[0].last() == (Code.NOT_FOUND, 0)
+    assert not clients[0].heard[0].arbitration.HasField("election_id")
+
+
+def test_primary_leaves_and_only_a_higher_or_equal_id_follows(clients):
+    a, b, c = clients
+    a.ask(9)
+    b.ask(4)
+    a.leave()
+    assert b.last() == (Code.NOT_FOUND, 9)
+    b.ask(8)
+    assert b.last() == (Code.NOT_FOUND, 9)
+    c.ask(9)
+    assert (b.last(), c.last()) == ((Code.ALREADY_EXISTS, 9), (Code.OK, 9))
+
+
+def test_primary_can_step_down(clients):
+    a, b, _ = clients
+    a.ask(9)
+    b.ask(4)
+    a.ask(1)
+    assert (a.last(), b.last()) == ((Code.NOT_FOUND, 9), (Code.NOT_FOUND, 9))
+
+
+def test_ids_of_128_bits(clients):
+    clients[0].ask(1 << 100)
+    clients[1].ask((1 << 100) - 1)
+    assert clients[1].last() == (Code.ALREADY_EXISTS, 1 << 100)
+
+
+def test_roles_are_separate(clients):
+    a, b, _ = clients
+    a.ask(5, role="x")
+    b.ask(3)
+    assert (a.last()[0], b.last()[0]) == (Code.OK, Code.OK)
+    a.arbitration.check_primary("x", 5)
+    with pytest.raises(RpcError, match="NOT_FOUND: role 'y' is not known"):
+        a.arbitration.check_primary("y", 5)
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "message"),
+    [
+        (lambda a, b: b.ask(5), Code.INVALID_ARGUMENT, "election id 5 is in use by another controller"),
+        (
+            lambda a, b: a.ask(6, role="x"),
+            Code.FAILED_PRECONDITION,
+            "the stream has role ''; open another one for 'x'",
+        ),
+        (
+            lambda a, b: a.arbitration.check_primary("", 4),
+            Code.PERMISSION_DENIED,
+            "only the primary controller may do this; that has election id 5",
+        ),
+    ],
+)
+def test_golden_refusals(clients, act, code, message):
+    clients[0].ask(5)
+    with pytest.raises(RpcError) as failure:
+        act(clients[0], clients[1])
+    assert (failure.value.code, failure.value.message) == (code, message)
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(1, 6), st.just("leave"))), max_size=30)
+
+
+@given(STEPS)
+@settings(derandomize=True, max_examples=200)
+def test_against_the_model(steps):
+    arbitration = Arbitration(0)
+    clients = [Client(arbitration) for _ in range(4)]
+    live, highest = {}, None
+    for who, what in steps:
+        if what == "leave":
+            clients[who].leave()
+            clients[who] = Client(arbitration)
+            live.pop(who, None)
+        else:
+            clash = what is not None and any(n == what for c, n in live.items() if c != who)
+            try:
+                clients[who].ask(what)
+            except RpcError:
+                assert clash
+            else:
+                assert not clash
+                live[who] = what
+                if what is not None and (highest is None or what >= highest):
+                    highest = what
+        primaries = {c for c, n in live.items() if n is not None and n == highest}
+        assert len(primaries) <= 1
+        for c in live:
+            assert arbitration.is_primary(clients[c].controller) == (c in primaries)
+            expected = Code.OK if c in primaries else Code.ALREADY_EXISTS if primaries else Code.NOT_FOUND
+            assert clients[c].last()[0] == expected

@@ -44,7 +44,7 @@ class Objects:
         self.pre = ReplicationEngine()
         for instance in program.externs:
             self._make(instance)
-        self.tables = {t: TableState(t, self._profile(t)) for t in program.tables}
+        self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
         for table in program.tables:
             self._attach(table)
         self.value_sets = {
@@ -59,11 +59,19 @@ class Objects:
         for value_set in self.value_sets.values():
             value_set.members.clear()
 
-    def _make(self, i: ir.ExternInstance) -> None:
+    def make(self, i: ir.ExternInstance) -> Object | None:
+        """The state of an extern instance; None if it has none."""
         make = _MAKERS.get(i.extern)
-        if make is None:
+        return None if make is None else make(i)
+
+    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+        """The state of a table."""
+        return TableState(table, profile)
+
+    def _make(self, i: ir.ExternInstance) -> None:
+        state = self.make(i)
+        if state is None:
             return
-        state = make(i)
         self.of[i] = state
         if isinstance(state, RegisterState):
             self.registers[i.name] = state

@@ -81,7 +81,8 @@ def test_the_switch_trains_with_the_bits_of_quantised_p2p(local: dict, tmp_path:
     assert result["passes"] > 0
     assert result["recirculations"] > 0
     assert 0 < result["aggregators_peak"] <= settings["memory"] // 128
-    assert result["bytes_up"] == 128 * round(result["bytes_up"] / 128) > 0
+    assert 0 < result["bytes_up"] < result["wire_bytes_up"]
+    assert result["bytes_up"] < host["bytes_up"] or "memory" in options
     if propagator == "switch":
         assert result["bytes_up"] == result["bytes_down"]
         assert result["overflows"] == 0

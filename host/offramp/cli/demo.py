@@ -20,9 +20,10 @@ ACCURACY_POINTS = 0.5
 
 _NOTE = (
     "Payload is features. The wire adds headers, check sequence, preamble and gap, and for the switch the zeros that "
-    "fill each packet: 202 bytes for up to 128 of features through the switch, 1106 for 1024 under p2p. The sums of the weight gradients and the agreed scales travel "
-    "between the workers in every run alike, and are not counted. Seconds are those of a software switch that "
-    "shares this machine's cores with the workers; they say nothing about hardware."
+    "fill a packet: 202 bytes for up to 128 of features through the switch, 1106 for up to 1024 under p2p. The sums "
+    "of the weight gradients and the agreed scales travel between the workers in every run alike, and are not "
+    "counted. Seconds are those of a software switch that shares this machine's cores with the workers; they say "
+    "nothing about hardware."
 )
 
 

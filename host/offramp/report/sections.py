@@ -126,7 +126,7 @@ def traffic(runs: Sequence[Run]) -> str:
             top=top,
         )
 
-    note = "Full colour: payload. Light: all of the wire, with headers, check sequence, preamble and gap."
+    note = "Full colour: features. Light: all of the wire, with headers, padding, check sequence, preamble and gap."
     figures = "".join(card(f"<h3>{title}</h3>{chart(d)}", note) for d, title in _DIRECTIONS.items())
     return f'<h2>Bytes on every link</h2>{legend(talking)}<div class="cards">{figures}</div>'
 

@@ -1,0 +1,89 @@
+"""The context: an array of words through which machine code and Python share everything of one switch.
+
+Each constant is the index of a word. Addresses point into NumPy arrays that Python owns.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+NOW_US: Final = 0
+MAX_PASSES: Final = 1
+DROP_PORT: Final = 2
+LOGGING: Final = 3  # 1 where log_msg is listened to
+GROW: Final = 4  # the C function (buffer, size) that enlarges a buffer
+
+FRAME: Final = 5  # address of the bytes that the current pass parses
+TOP: Final = 6  # address of the first free packet memory
+STRIDE: Final = 7  # bytes of a packet memory
+LIMIT: Final = 8  # address of the first byte behind all packet memories
+
+RANDOM_NEXT: Final = 9  # the C function that draws 32 bits
+RANDOM_STATE: Final = 10  # its argument
+CRC16_TABLE: Final = 11  # 256 words
+CRC32_TABLE: Final = 12  # 256 words
+
+# Counts, in the order of SwitchStats.
+PACKETS_IN: Final = 13
+PACKETS_OUT: Final = 14
+DROPPED: Final = 15
+PARSE_ERRORS: Final = 16
+CHECKSUM_ERRORS: Final = 17
+PASSES: Final = 18
+RECIRCULATIONS: Final = 19
+RESUBMISSIONS: Final = 20
+CLONES: Final = 21
+REPLICAS: Final = 22
+TRUNCATED: Final = 23
+LOOPED: Final = 24
+FAILED_CHECKS: Final = 25
+STATS: Final = (PACKETS_IN, FAILED_CHECKS + 1)
+
+# Buffers that grow: four words each.
+OUT: Final = 26  # frames that leave, one behind the other; START is the beginning of the current one
+INDEX: Final = 30  # port and length of each of them, a word each
+QUEUE: Final = 34  # packets that wait for another pass; START is the next of them
+EVENTS: Final = 38  # log messages and failed checks
+DIGESTS: Final = 42  # START is behind the last digest of a finished ingress
+BUFFERS: Final = (OUT, INDEX, QUEUE, EVENTS, DIGESTS)
+
+DATA: Final = 0  # address
+SIZE: Final = 1  # bytes there are
+USED: Final = 2  # bytes in use
+START: Final = 3
+
+WAITING: Final = 46  # packets in the queue
+CURRENT: Final = 47  # where the current one begins in the queue; far away for a packet from outside
+
+# Tables of the replication engine: by multicast group and by clone session.
+GROUPS: Final = 48
+SESSIONS: Final = 64
+
+OBJECTS: Final = 80  # the objects of the program begin here
+
+# A match table: sixteen words. Entries are counted from 1; 0 is none.
+SLOTS: Final = 0  # address of the hash table
+MASK: Final = 1  # its slots less 1
+ROWS: Final = 2  # address of what each entry does
+DEFAULT: Final = 3  # address of the row of the default action
+HITS: Final = 4
+MISSES: Final = 5
+COUNTS: Final = 6  # packets and bytes of each entry since the last call
+METERS: Final = 7  # a meter for each entry
+TOUCHED: Final = 8  # entries counted since the last call
+TOUCHES: Final = 9  # how many
+ROOT: Final = 10  # lpm: what is known by the first bits of the key
+PATTERNS: Final = 11  # ternary: masks, the one with the highest score first
+PATTERN_COUNT: Final = 12
+NEXT: Final = 13  # ternary: for each entry the next with the same masked key
+SCORES: Final = 14  # ternary: the entry with the highest wins; lpm: length of the prefix
+RANGES: Final = 15  # ternary: lowest and highest value for each range key of each entry
+TABLE_WORDS: Final = 16
+
+# A meter: eight words. Doubles but for the first and the last.
+RATES: Final = 0  # how many buckets
+COMMITTED: Final = 1  # rate, burst
+PEAK: Final = 3  # rate, burst
+LEVELS: Final = 5  # of both
+LAST_US: Final = 7
+METER_WORDS: Final = 8

@@ -1,0 +1,119 @@
+"""The context's memory: its words, the buffers that grow, and addresses of arrays that must outlive it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_sim.p4.native.runtime import context as at
+
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.int64]
+
+_FIRST_SIZE: Final = 1 << 16
+_LEVELS: Final = 96  # copies of copies that may be under way at once
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Of the first byte."""
+    return array.ctypes.data
+
+
+class Context:
+    """One switch's context.
+
+    Attributes:
+        words: the words; constants of :mod:`offramp_sim.p4.native.runtime.context` are indices.
+        pointer: their address.
+    """
+
+    def __init__(self, size: int, memory_size: int, *, seed: int, drop_port: int, max_passes: int) -> None:
+        self.words: Words = np.zeros(size, np.int64)
+        self.pointer = address(self.words)
+        self._held: dict[int, Any] = {}
+        self._buffers: dict[int, Bytes] = {}
+        for buffer in at.BUFFERS:
+            self._allocate(buffer, _FIRST_SIZE)
+        # ctypes drops exceptions of a callback, and machine code would go on without the memory it asked for.
+        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_or_abort(self._enlarge))
+        self._hold_number(at.GROW, ctypes.cast(self._grow, ctypes.c_void_p).value)
+        memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
+        first = (address(memories) + 63) // 64 * 64
+        self.hold(at.TOP, memories)
+        self.words[[at.TOP, at.STRIDE, at.LIMIT]] = first, memory_size, first + _LEVELS * memory_size
+        self.words[[at.MAX_PASSES, at.DROP_PORT]] = max_passes, drop_port
+        self._seed(seed)
+        self.hold(at.CRC16_TABLE, _crc_table(0xA001))
+        self.hold(at.CRC32_TABLE, _crc_table(0xEDB88320))
+
+    def hold(self, word: int, array: npt.NDArray[Any]) -> None:
+        """Set a word to the address of an array, which is kept alive as long as it stands there."""
+        self._held[word] = array
+        self.words[word] = address(array)
+
+    def buffer(self, buffer: int) -> Bytes:
+        """The used part of a buffer."""
+        return self._buffers[buffer][: self.words[buffer + at.USED]]
+
+    def take(self, buffer: int) -> Bytes:
+        """The used part of a buffer, which gets new memory."""
+        used = self.buffer(buffer)
+        self._allocate(buffer, len(self._buffers[buffer]))
+        self.empty(buffer)
+        return used
+
+    def empty(self, buffer: int) -> None:
+        """Forget what is in a buffer."""
+        self.words[[buffer + at.USED, buffer + at.START]] = 0
+
+    def _allocate(self, buffer: int, size: int) -> None:
+        self._buffers[buffer] = np.empty(size, np.uint8)
+        self.words[[buffer + at.DATA, buffer + at.SIZE]] = address(self._buffers[buffer]), size
+
+    def _enlarge(self, buffer: int, size: int) -> None:
+        old = self._buffers[buffer]
+        first = address(old)
+        self._allocate(buffer, max(2 * len(old), size + size // 2))
+        self._buffers[buffer][: len(old)] = old
+        frame = int(self.words[at.FRAME])
+        if buffer == at.QUEUE and first <= frame <= first + len(old):
+            self.words[at.FRAME] = frame - first + address(self._buffers[buffer])
+
+    def _seed(self, seed: int) -> None:
+        _, state, _ = Random(seed).getstate()
+        generator = np.random.MT19937()
+        key = np.array(state[:-1], np.uint32)
+        generator.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": state[-1]}}
+        interface = generator.ctypes
+        self._held[at.RANDOM_STATE] = generator
+        self._hold_number(at.RANDOM_STATE, interface.state_address)
+        self._hold_number(at.RANDOM_NEXT, ctypes.cast(interface.next_uint32, ctypes.c_void_p).value)
+
+    def _hold_number(self, word: int, value: int | None) -> None:
+        assert value
+        self.words[word] = value
+
+
+def _or_abort(enlarge: Any) -> Any:
+    def enlarge_or_abort(buffer: int, size: int) -> None:
+        try:
+            enlarge(buffer, size)
+        except MemoryError:
+            sys.stderr.write(f"no memory for {size} bytes of packets\n")
+            sys.stderr.flush()
+            os.abort()
+
+    return enlarge_or_abort
+
+
+def _crc_table(polynomial: int) -> Words:
+    table = np.arange(256, dtype=np.int64)
+    for _ in range(8):
+        table = np.where(table & 1, table >> 1 ^ polynomial, table >> 1)
+    return table

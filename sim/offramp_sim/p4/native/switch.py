@@ -1,0 +1,185 @@
+"""A P4 switch whose program runs as machine code: the same face as :class:`offramp_sim.p4.switch.Switch`."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.native.llvm import MachineCode
+from offramp_sim.p4.native.runtime import context as at
+from offramp_sim.p4.native.state.context import Context, address
+from offramp_sim.p4.native.state.objects import NativeObjects
+from offramp_sim.p4.native.v1model.diagnostics import CHECK_MARK
+from offramp_sim.p4.native.v1model.module import GATHER, RUN, build
+from offramp_sim.p4.native.v1model.records import read_records
+from offramp_sim.p4.v1model.pipeline import SwitchStats
+from offramp_sim.p4.v1model.requests import Digest
+
+if TYPE_CHECKING:
+    from offramp_sim.p4 import ir
+    from offramp_sim.p4.state import (
+        ActionProfileState,
+        CounterState,
+        MeterState,
+        RegisterState,
+        ReplicationEngine,
+        TableState,
+        ValueSetState,
+    )
+
+# The loggers of the engine, so that both engines are heard in the same place.
+_MESSAGES: Final = logging.getLogger("offramp_sim.p4.v1model.target")
+_FAILURES: Final = logging.getLogger("offramp_sim.p4.v1model.pipeline")
+_STATS: Final = [f.name for f in fields(SwitchStats)]
+
+
+class NativeSwitch:
+    """Executes a v1model program in machine code, packet for packet as :class:`offramp_sim.p4.switch.Switch` does.
+
+    Digests and log messages are delivered when :meth:`process` has run all packets of its batch, and the control
+    plane's changes take effect between batches. Clones of clones nested more than some ninety deep count as
+    looped. The GIL is released while packets run.
+
+    Attributes:
+        tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        pre: multicast groups and clone sessions.
+        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
+        now_us: virtual time in microseconds.
+        on_digest: called with each digest that the program sends.
+        stats: counts since the start or the last reset.
+
+    Raises:
+        Unsupported: the program uses what this engine does not execute.
+        OfframpError: ``max_passes`` is no count.
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int = 0,
+        cpu_port: int | None = None,
+        drop_port: int = 511,
+        max_passes: int = 10_000,
+    ) -> None:
+        if max_passes < 1:
+            raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+        self.program, self.cpu_port, self.now_us = program, cpu_port, 0
+        self.on_digest: Callable[[Digest], None] | None = None
+        self.stats = SwitchStats()
+        objects = self._objects = NativeObjects(program)
+        try:
+            self._module = build(program, objects)
+        except RecursionError:
+            raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
+        self._code = MachineCode(self._module.text)
+        size, memory_size = self._module.plan.size, self._module.memory_size
+        self._context = Context(size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes)
+        objects.attach(self._context, self._module.plan)
+        self._run = self._code.function(RUN, None, *[ctypes.c_int64] * 6)
+        self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
+        self._running = threading.Lock()
+        self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
+        self.registers: dict[str, RegisterState] = objects.registers
+        self.counters: dict[str, CounterState] = objects.counters
+        self.meters: dict[str, MeterState] = objects.meters
+        self.profiles: dict[str, ActionProfileState] = objects.profiles
+        self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.pre: ReplicationEngine = objects.pre
+
+    @property
+    def source(self) -> str:
+        """The LLVM assembly that the program has been translated to."""
+        return self._module.text
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order.
+
+        Raises:
+            OfframpError: a length of ``batch`` is negative or more than its rows have.
+        """
+        if not len(batch):
+            return PacketBatch.empty()
+        data = np.ascontiguousarray(batch.data, np.uint8)
+        lengths = np.ascontiguousarray(batch.lengths, np.int32)
+        ports = np.ascontiguousarray(batch.ports, np.int32)
+        if lengths.min() < 0 or lengths.max() > data.shape[1] or not len(data) == len(lengths) == len(ports):
+            raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+        with self._running:
+            self._objects.sync()
+            words = self._context.words
+            words[at.NOW_US] = self.now_us
+            words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+            self._run(
+                self._context.pointer, address(data), data.shape[1], address(lengths), address(ports), len(lengths)
+            )
+            self._collect()
+            out, digests = self._outputs(), self._digests()
+        if self.on_digest is not None:
+            for digest in digests:
+                self.on_digest(digest)
+        return out
+
+    def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """Run one packet to completion; returns (port, frame) of each packet that leaves."""
+        data = np.frombuffer(bytes(frame), np.uint8).reshape(1, -1)
+        return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
+
+    def reset(self) -> None:
+        """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        self._objects.reset()
+        self.stats = SwitchStats()
+
+    def _outputs(self) -> PacketBatch:
+        """The frames in the output buffer, as a batch."""
+        index = self._context.buffer(at.INDEX).view(np.int64).reshape(-1, 2)
+        count = len(index)
+        if not count:
+            return PacketBatch.empty()
+        ports, lengths = index.astype(np.int32).T.copy()
+        width = int(lengths.max())
+        frames = self._context.buffer(at.OUT)
+        if len(frames) == count * width:
+            data = frames.reshape(count, width).copy()
+        else:
+            data = np.empty((count, width), np.uint8)
+            self._gather(address(data), width, address(frames), address(index), count)
+        self._context.empty(at.OUT)
+        self._context.empty(at.INDEX)
+        return PacketBatch(ports, lengths, data)
+
+    def _digests(self) -> list[Digest]:
+        raw = self._context.buffer(at.DIGESTS)[: self._context.words[at.DIGESTS + at.START]].tobytes()
+        self._context.empty(at.DIGESTS)
+        if not raw or self.on_digest is None:
+            return []
+        return [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
+
+    def _collect(self) -> None:
+        """Counts, log messages and failed checks of what has just run."""
+        words = self._context.words
+        counts = words[slice(*at.STATS)]
+        for name, count in zip(_STATS, counts.tolist(), strict=True):
+            setattr(self.stats, name, getattr(self.stats, name) + count)
+        counts[:] = 0
+        self._objects.collect()
+        raw = self._context.buffer(at.EVENTS).tobytes()
+        if not raw:
+            return
+        self._context.empty(at.EVENTS)
+        for kind, values in read_records(self._module.events, raw):
+            if kind.text.startswith(CHECK_MARK):
+                _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))
+            else:
+                left = iter(values)
+                text = re.sub(r"\{[^}]*\}", lambda hole, left=left: str(next(left, hole.group())), kind.text)
+                _MESSAGES.info("%s", text)

@@ -1,0 +1,1 @@
+"""The v1model architecture in machine code."""

@@ -78,20 +78,21 @@ def serialise(fields: Sequence[Kind], cells: Sequence[int]) -> tuple[int, int]:
 def variable_extract(header: Header, too_short: int, too_long: int, invalid: int) -> Callable[[Memory, int, int], None]:
     """The function ``(m, at, bits)`` that extracts a header whose varbit field takes ``bits`` bits.
 
-    The numbers are those of the errors PacketTooShort, HeaderTooShort and ParserInvalidArgument.
+    The numbers are those of the errors PacketTooShort, HeaderTooShort and ParserInvalidArgument, which are
+    checked in the order of the specification (section 13.8.2) and of bmv2: the last, the first, the second.
     """
     fields = kinds(header)
     limit = max(k.width for k in fields if isinstance(k, Varbit))
 
     def extract(m: Memory, at: int, bits: int) -> None:
-        if bits > limit:
-            raise ParserFault(too_long)
-        total = header.fixed_width + bits
-        if total % 8:
+        if bits % 8:
             raise ParserFault(invalid)
+        total = header.fixed_width + bits
         start, end = m[CURSOR], m[CURSOR] + total // 8
         if end > m[LENGTH]:
             raise ParserFault(too_short)
+        if bits > limit:
+            raise ParserFault(too_long)
         m[at : at + header.slots] = parse(fields, int.from_bytes(m[FRAME][start:end], "big"), total, bits)
         m[CURSOR] = end
 

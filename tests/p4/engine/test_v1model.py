@@ -31,6 +31,18 @@ def switch(body: str, *, max_passes: int = 10_000, seed: int = 0, **parts: str) 
     return Switch(load_text(program(body, **parts)), max_passes=max_passes, seed=seed)
 
 
+def test_timestamps_show_virtual_time() -> None:
+    s = switch("hdr.h.c = (bit<16>)sm.ingress_global_timestamp; sm.egress_spec = 1;")
+    assert s.process_one(0, bytes(4)) == [(1, bytes(4))]
+    s.now_us = 0x1234
+    assert s.process_one(0, bytes(4)) == [(1, b"\0\0\x12\x34")]
+
+
+def test_checksum16_of_the_older_library() -> None:
+    s = switch("hdr.h.c = sum.get({ hdr.h.a, hdr.h.b, 16w0x5678 }); sm.egress_spec = 1;", local="Checksum16() sum;")
+    assert s.process_one(0, b"\x12\x34\0\0") == [(1, b"\x12\x34\x97\x53")]
+
+
 def test_digests_carry_the_values_of_the_call() -> None:
     s = switch(
         "seen_t d = { hdr.h.a, hdr.h.c }; digest<seen_t>(1, d); hdr.h.a = 9; digest(1, { hdr.h.a });",

@@ -210,7 +210,15 @@ class Bmv2(Target):
     """The reference switch, simple_switch_grpc."""
 
     name = "bmv2"
-    lacks = frozenset({"registers", "clone truncation", "our error messages", "P4Runtime 1.3 arbitration"})
+    lacks = frozenset(
+        {
+            "registers",
+            "clone truncation",
+            "exact digest lists",
+            "our error messages",
+            "P4Runtime 1.3 arbitration",
+        }
+    )
     quiet_s = 0.3
     lasting = False  # multicast groups and clone sessions outlive the program
 

@@ -267,6 +267,13 @@ class Session:
         }
         return message.payload, values
 
+    def digest_list(self, timeout_s: float) -> Any | None:
+        """The next DigestList of a digest that has been enabled, acknowledged; None after ``timeout_s``."""
+        found = self.stream.next("digest", timeout_s)
+        if found is not None:
+            self.stream.send(digest_ack=v1.DigestListAck(digest_id=found.digest_id, list_id=found.list_id))
+        return found
+
     # --- inside --------------------------------------------------------------------------------------------
 
     def _require_primary(self, answer: Any) -> None:

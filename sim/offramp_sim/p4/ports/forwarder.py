@@ -17,6 +17,7 @@ from offramp_sim.p4.runtime.device import Device
 
 TICK_S = 1.0
 CONGESTED_WAIT_S = 0.1
+DIGEST_WAIT_S = 0.005
 
 
 class Forwarder:
@@ -78,6 +79,8 @@ class Forwarder:
                     owners[descriptor] = number
         if congested:
             timeout_s = min(timeout_s, CONGESTED_WAIT_S)
+        if self._device.digests_waiting:
+            timeout_s = min(timeout_s, DIGEST_WAIT_S)
         parts: list[PacketBatch] = []
         for descriptor, events in poll.poll(timeout_s * 1000):
             if descriptor == self._wake:
@@ -93,6 +96,8 @@ class Forwarder:
         arrived = PacketBatch.concatenate(parts)
         if len(arrived):
             self._distribute(self._device.process(arrived))
+        else:
+            self._device.send_digests()
 
     def _take_injected(self) -> list[PacketBatch]:
         os.eventfd_read(self._wake)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.wire.batch import PacketBatch
@@ -27,7 +27,8 @@ class Device:
 
     Attributes:
         inject: set by whoever moves packets; takes what the controller sends into the switch.
-        to_controller: set by the P4Runtime service; takes each frame that left by the CPU port.
+        to_controller, digest_list: set by the P4Runtime service; take each frame that left by the CPU port, and
+            each DigestList.
         no_pipeline: frames dropped because no pipeline was loaded.
     """
 
@@ -40,6 +41,7 @@ class Device:
         self.saved: Pipeline | None = None
         self.inject: Callable[[PacketBatch], None] = self.discard
         self.to_controller: Callable[[bytes], None] = lambda _: None
+        self.digest_list: Callable[[Any], None] = lambda _: None
         self.no_pipeline = 0
         self._data = threading.Lock()
         self._control = threading.RLock()
@@ -60,9 +62,12 @@ class Device:
             if self.pipeline is None:
                 self.no_pipeline += len(batch)
                 return PacketBatch.empty()
-            switch = self.pipeline.switch
-            switch.now_us = (time.monotonic_ns() - self._start_ns) // 1000
-            out = switch.process(batch)
+            pipeline = self.pipeline
+            now_ns = self.now_ns
+            pipeline.switch.now_us = now_ns // 1000
+            pipeline.switch.on_digest = lambda digest: pipeline.digests.collect(digest, now_ns)
+            out = pipeline.switch.process(batch)
+        self.send_digests()
         if self.cpu_port is None:
             return out
         for_cpu = out.ports == self.cpu_port
@@ -71,6 +76,24 @@ class Device:
         for frame in out.select(for_cpu).frames():
             self.to_controller(frame)
         return out.select(~for_cpu)
+
+    @property
+    def now_ns(self) -> int:
+        """Time since the device was made, nanoseconds."""
+        return time.monotonic_ns() - self._start_ns
+
+    @property
+    def digests_waiting(self) -> bool:
+        """Whether :meth:`send_digests` should be called again before long."""
+        return self.pipeline is not None and self.pipeline.digests.waiting
+
+    def send_digests(self) -> None:
+        """Hand the digest lists that are due to the controllers."""
+        if self.digests_waiting:
+            with self._data:
+                messages = list(self.pipeline.digests.due(self.now_ns)) if self.pipeline else []
+            for message in messages:
+                self.digest_list(message)
 
     def discard(self, batch: PacketBatch) -> None:
         """Where packets go while nobody moves any."""

@@ -49,7 +49,7 @@ class _Generator:
         reachable = list(walk([program.main]))
         self.tables = [node for node in reachable if isinstance(node, ir.Table)]
         self.actions = visible_actions(reachable)
-        self.digests = digest_types(reachable)
+        self.digests = digest_types(program)
         self.symbols = SymbolTable()
         self._collect()
         self.symbols.assign()
@@ -338,11 +338,11 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
     return value.type.member(int(value.value)) or ""
 
 
-def digest_types(nodes: Iterable[object]) -> dict[str, Type]:
+def digest_types(program: ir.Program) -> dict[str, Type]:
     """The digests that are sent: name (of the type, or numbered) to type."""
     out: dict[str, Type] = {}
     unnamed = 0
-    for call in nodes:
+    for call in walk([program.main]):
         if isinstance(call, ir.ExternCall) and not call.extern and call.method == "digest":
             element = call.type_args[0]
             if isinstance(element, Structure):

@@ -49,7 +49,9 @@ class Pipeline:
         self.switch = make_switch(program)
         self.packet_in = ControllerHeader(self.info, "packet_in")
         self.packet_out = ControllerHeader(self.info, "packet_out")
-        self.digests = DigestHandler(by_id("digest", self.info.digests, str))
+        self.digests = DigestHandler(
+            by_id("digest", self.info.digests, str), p4info.digest_types(program), program.errors
+        )
         self.handlers = self._handlers()
 
     def handler(self, kind: str | None) -> Handler:

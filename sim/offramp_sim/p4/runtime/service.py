@@ -29,6 +29,7 @@ class Service:
     def __init__(self, device: Device) -> None:
         self.device = device
         device.to_controller = self._packet_in
+        device.digest_list = self._digest_list
 
     # --- one request, one response -------------------------------------------------------------------------
 
@@ -48,7 +49,8 @@ class Service:
 
     def capabilities(self, request: Any) -> Any:
         """Capabilities (section 17)."""
-        check_device(self.device, request.device_id)
+        if request.device_id:  # new in P4Runtime 1.5: older clients leave it out
+            check_device(self.device, request.device_id)
         return v1.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def write(self, request: Any) -> Any:
@@ -149,7 +151,13 @@ class Service:
         if unpacked is None:
             return
         metadata, payload = unpacked
-        message = v1.StreamMessageResponse(packet=v1.PacketIn(payload=payload, metadata=metadata))
+        self._to_primaries(packet=v1.PacketIn(payload=payload, metadata=metadata))
+
+    def _digest_list(self, message: Any) -> None:
+        self._to_primaries(digest=message)
+
+    def _to_primaries(self, **update: Any) -> None:
+        message = v1.StreamMessageResponse(**update)
         for controller in self.device.arbitration.primaries():
             controller.send(message)
 

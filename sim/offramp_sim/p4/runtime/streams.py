@@ -31,8 +31,7 @@ class StreamEnd:
             case "packet":
                 self._packet_out(request.packet)
             case "digest_ack":
-                error = RpcError(Code.UNIMPLEMENTED, "digests are not sent, so none can be acknowledged")
-                self._refuse(error, digest_list_ack={"digest_list_ack": request.digest_ack})
+                self._acknowledge(request.digest_ack)
             case kind:
                 self._refuse(invalid(f"stream message of kind {kind or 'none'} is not supported"), other={})
 
@@ -55,6 +54,15 @@ class StreamEnd:
             self._refuse(error, packet_out={"packet_out": packet})
         else:
             self._device.inject(batch)
+
+    def _acknowledge(self, ack: Any) -> None:
+        pipeline = self._device.pipeline
+        try:
+            if pipeline is not None:
+                with self._device.exclusive():
+                    pipeline.digests.acknowledge(ack)
+        except RpcError as error:
+            self._refuse(error, digest_list_ack={"digest_list_ack": ack})
 
     def _frame(self, packet: Any) -> PacketBatch:
         device = self._device

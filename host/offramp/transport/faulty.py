@@ -68,9 +68,7 @@ def apply_faults(batch: PacketBatch, faults: Faults, rng: np.random.Generator) -
         if i:
             order[i - 1], order[i] = order[i], order[i - 1]
     copies = np.where(doubled < faults.duplication, 2, 1) * (lost >= faults.loss)
-    short = np.where(
-        cut < faults.truncation, (cut / max(faults.truncation, 1e-9) * batch.lengths), batch.lengths
-    )
+    short = np.where(cut < faults.truncation, (cut / max(faults.truncation, 1e-9) * batch.lengths), batch.lengths)
     lengths = short.astype(np.int32)
     data = np.where(np.arange(batch.data.shape[1]) < lengths[:, None], batch.data, 0).astype(np.uint8)
     return PacketBatch(batch.ports, lengths, data).select(np.repeat(order, copies[order]))

@@ -83,9 +83,7 @@ class Receiver:
         """What has arrived, at most one array full; empty if nothing has. OSError as from recv(2)."""
         self._headers["controllen"] = _AUXDATA.itemsize
         self._aux["status"] = 0
-        count = _LIBC.recvmmsg(
-            sock.fileno(), self._headers.ctypes.data, len(self._headers), socket.MSG_DONTWAIT, None
-        )
+        count = _LIBC.recvmmsg(sock.fileno(), self._headers.ctypes.data, len(self._headers), socket.MSG_DONTWAIT, None)
         if count < 0:
             return _nothing_or_raise()
         headers = self._headers[:count]
@@ -112,9 +110,7 @@ def send(sock: socket.socket, batch: PacketBatch) -> int:
     done = 0
     while done < len(batch):
         many = min(len(batch) - done, SLOTS)
-        count = _LIBC.sendmmsg(
-            sock.fileno(), headers.ctypes.data + done * _HEADER.itemsize, many, socket.MSG_DONTWAIT
-        )
+        count = _LIBC.sendmmsg(sock.fileno(), headers.ctypes.data + done * _HEADER.itemsize, many, socket.MSG_DONTWAIT)
         if count < 0:
             _nothing_or_raise()
             break
@@ -144,9 +140,7 @@ def _nothing_or_raise() -> PacketBatch:
     return PacketBatch.empty()
 
 
-def _restore_tags(
-    batch: PacketBatch, tagged: npt.NDArray[np.bool_], aux: npt.NDArray[np.void]
-) -> PacketBatch:
+def _restore_tags(batch: PacketBatch, tagged: npt.NDArray[np.bool_], aux: npt.NDArray[np.void]) -> PacketBatch:
     """Put back the 802.1Q tags that the kernel keeps beside a frame."""
     width = batch.data.shape[1] + 4
     data = np.zeros((len(batch), width), np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from offramp_sim.p4 import ir
 from offramp_sim.p4.runtime.annotations import annotate
 from offramp_sim.p4.runtime.ids import SymbolTable, explicit_id, field_ids
 from offramp_sim.p4.runtime.typespec import TypeCatalog, flatten, padded, width_of
-from offramp_sim.p4.types import Enum, Header, Newtype, Structure, Type, strip
+from offramp_sim.p4.types import Annotation, Enum, Header, Newtype, Structure, Type, strip
 
 DEFAULT_TABLE_SIZE = 1024
 _PKG_FIELDS = ("name", "version", "organization", "contact", "url", "arch")
@@ -25,6 +26,7 @@ _EXTERNS = {
     "action_profile": "ACTION_PROFILE",
     "action_selector": "ACTION_PROFILE",
 }
+_PAIR = re.compile(r"(\w+)\s*=\s*(.*)")
 _MATCH_TYPES = ("exact", "lpm", "ternary", "range", "optional")
 # Nodes with a body of their own, which is not part of the body that names them.
 _OWN_BODY = (ir.Action, ir.Table, ir.Function, ir.ControlInstance, ir.ParserInstance)
@@ -98,11 +100,11 @@ class _Generator:
         package, notes = self.info.pkg_info, self.program.annotations
         package.arch = arch
         if "pkginfo" in notes:
-            for key, value in notes["pkginfo"].kv:
+            for key, value in key_values(notes["pkginfo"]):
                 if key in _PKG_FIELDS:
                     setattr(package, key, str(value))
         if "platform_property" in notes:
-            for key, value in notes["platform_property"].kv:
+            for key, value in key_values(notes["platform_property"]):
                 setattr(package.platform_properties, key, int(str(value), 0))
         annotate(package, notes, leave_out={"pkginfo", "platform_property"})
 
@@ -311,6 +313,12 @@ def visible_actions(nodes: Iterable[object]) -> dict[str, tuple[ir.Action, list[
                     called.add(call.action.name)
                     out.setdefault(call.action.name, (call.action, []))
     return {name: (action, [] if name in called else params) for name, (action, params) in out.items()}
+
+
+def key_values(note: Annotation) -> list[tuple[str, object]]:
+    """The pairs of ``@note[key=value]``, or of ``@note(key = value)``, whose arguments are texts."""
+    texts = (_PAIR.fullmatch(str(arg)) for arg in note.args)
+    return [*note.kv, *((pair[1], pair[2].strip('"')) for pair in texts if pair is not None)]
 
 
 def control_name(name: str, annotations: ir.Annotations) -> str:

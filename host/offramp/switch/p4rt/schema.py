@@ -134,7 +134,8 @@ def _message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
     descriptor = pool.FindMessageTypeByName(name)
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(descriptor)
-    return message_factory.MessageFactory(pool).GetPrototype(descriptor)  # protobuf 4.21
+    legacy: Any = message_factory.MessageFactory(pool)  # protobuf 4.21
+    return legacy.GetPrototype(descriptor)
 
 
 POOL, _NAMESPACES = _build()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from offramp_sim.p4 import ir
-from offramp_sim.p4.engine.arithmetic import numeric
 from offramp_sim.p4.native.emitter import BOOL_FALSE, BOOL_TRUE, Emitter, value
 from offramp_sim.p4.native.equality import equal
 from offramp_sim.p4.native.llvm import I1, Value, const, ll
@@ -19,6 +18,14 @@ _PLAIN: Final = {"+": "add", "-": "sub", "*": "mul", "&": "and_", "|": "or_", "^
 _SATURATING: Final = {"|+|": "add", "|-|": "sub"}
 
 
+def numeric(e: ir.Expr) -> Bits:
+    """The bits that a scalar expression computes with."""
+    bits = bits_of(e.type)
+    if bits is None:
+        raise Unsupported(e.pos, f"arithmetic on {e.type}")
+    return bits
+
+
 @value(ir.Const)
 def _const(g: Emitter, e: ir.Const) -> Value:
     del g
@@ -26,8 +33,8 @@ def _const(g: Emitter, e: ir.Const) -> Value:
         raise Unsupported(e.pos, "a string as a value")
     bits = bits_of(e.type)
     assert bits is not None
-    if not -(1 << 63) <= e.value < 1 << 64 and bits.width == 64:
-        raise Unsupported(e.pos, f"the constant {e.value}, of more than 64 bits,")
+    if e.value.bit_length() > bits.width:
+        raise Unsupported(e.pos, f"the constant {e.value}, of more than {bits.width} bits,")
     return const(value_type(e.type), e.value & bits.mask)
 
 
@@ -39,7 +46,7 @@ def _binary(g: Emitter, e: ir.Binary) -> Value:
         return _compare(g, e)
     if e.op in {"<<", ">>"}:
         return _shift(g, e)
-    t = numeric(e.type, e)
+    t = numeric(e)
     left, right = g.value(e.left), g.value(e.right)
     if t.width == 0:
         return left
@@ -77,7 +84,7 @@ def _compare(g: Emitter, e: ir.Binary) -> Value:
 
 
 def _shift(g: Emitter, e: ir.Binary) -> Value:
-    t = numeric(e.type, e)
+    t = numeric(e)
     number = g.value(e.left)
     arithmetic = t.signed and e.op == ">>"
     shift = {"<<": g.b.shl, ">>": g.b.ashr if arithmetic else g.b.lshr}[e.op]
@@ -86,7 +93,7 @@ def _shift(g: Emitter, e: ir.Binary) -> Value:
         if amount >= t.width:
             return g.b.ashr(number, const(number.type, max(t.width - 1, 0))) if arithmetic else g.zero(e.type)
         return shift(number, const(number.type, amount))
-    amount_bits = numeric(e.right.type, e.right)
+    amount_bits = numeric(e.right)
     raw = g.value(e.right)
     if t.width == 0:
         return number
@@ -100,7 +107,7 @@ def _shift(g: Emitter, e: ir.Binary) -> Value:
 
 
 def _concatenate(g: Emitter, e: ir.Binary, left: Value, right: Value) -> Value:
-    low, whole = numeric(e.right.type, e), numeric(e.type, e)
+    low, whole = numeric(e.right), numeric(e)
     if low.width == 0:
         return g.resize(left, whole.width)
     if low.width == whole.width:

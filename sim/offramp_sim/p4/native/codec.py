@@ -103,7 +103,7 @@ def unpack(g: Emitter, fields: Sequence[Leaf], source: Value, into: Value) -> No
 
 def pack(g: Emitter, numbers: Sequence[Value], into: Value) -> int:
     """Write numbers one behind the other from a byte on, the last byte filled with zeros; returns the bytes."""
-    widths = [n.type.width for n in numbers]
+    widths: list[int] = [n.type.width for n in numbers]
     for members, start, size in groups(widths):
         t = ll.IntType(8 * size)
         whole, below = const(t, 0), 8 * size

@@ -6,6 +6,7 @@ from typing import Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.core import argument
+from offramp_sim.p4.engine.places import is_place
 from offramp_sim.p4.native import codec, places
 from offramp_sim.p4.native.emitter import BOOL_TRUE, AggregateBuilder, Builder, Emitter
 from offramp_sim.p4.native.llvm import I1, Value, const, i64
@@ -14,7 +15,7 @@ from offramp_sim.p4.native.runtime.buffers import room
 from offramp_sim.p4.native.runtime.program import CURSOR, LENGTH
 from offramp_sim.p4.native.shape import bits_of, element_offset, offsets, value_type
 from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.types import BOOL, Header, Stack, Structure, Type, Varbit, bit_width, strip
+from offramp_sim.p4.types import BOOL, Header, Stack, Structure, Type, Varbit, strip
 
 
 def field(g: Emitter, name: str) -> Value:
@@ -36,7 +37,7 @@ def _whole_bytes(e: ir.Expr, header: Type) -> Header:
     varbits = sum(isinstance(f.type, Varbit) for f in codec.leaves(header))
     if varbits > 1:
         raise Unsupported(e.pos, f"header {header} with more than one varbit field")
-    if header.fixed_width % 8 and not varbits:
+    if header.fixed_width % 8:
         raise Unsupported(e.pos, f"header {header} of {header.fixed_width} bits, not a multiple of 8")
     return header
 
@@ -92,11 +93,10 @@ def _extract_variable(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Head
     limit = max((f.type.width for f in fields if isinstance(f.type, Varbit)), default=0)
     at, bits = places.place(g, place), g.word_of(argument(e, 1))
     too_long, invalid = (places.error_code(g, name, e) for name in ("HeaderTooShort", "ParserInvalidArgument"))
+    # In the order of the specification (section 13.8.2) and of bmv2.
+    places.fault(g, g.b.icmp_unsigned("!=", g.b.and_(bits, i64(7)), i64(0)), invalid)
+    source, end = _reserve(g, e, g.b.lshr(g.b.add(bits, i64(header.fixed_width)), i64(3)))
     places.fault(g, g.b.icmp_unsigned(">", bits, i64(limit)), too_long)
-    total = g.b.add(bits, i64(header.fixed_width))
-    odd = g.b.icmp_unsigned("!=", g.b.and_(total, i64(7)), i64(0))
-    places.fault(g, odd, invalid)
-    source, end = _reserve(g, e, g.b.lshr(total, i64(3)))
     codec.read_fields(g, fields, source, at.address, bits)
     set_field(g, CURSOR.name, end)
     places.drop_rivals(g, at)
@@ -111,14 +111,18 @@ def _advance_stack(g: Emitter, place: ir.Expr) -> None:
         g.store_number(g.b.add(count, const(count.type, 1)), base, 32)
 
 
-def _looked_at(g: Emitter, e: ir.ExternCall) -> Value:
-    width = bit_width(strip(e.type_args[0]))
-    return _reserve(g, e, i64((width + 7) // 8))[0]
+def _looked_at(g: Emitter, e: ir.ExternCall) -> tuple[Value, list[codec.Leaf], int]:
+    """The address of what is looked at, its fields, and its bits."""
+    fields = list(codec.leaves(e.type_args[0]))
+    if any(isinstance(f.type, Varbit) for f in fields):
+        raise Unsupported(e.pos, f"lookahead of {e.type_args[0]}, which has a varbit")
+    width = codec.max_bits(fields)
+    return _reserve(g, e, i64((width + 7) // 8))[0], fields, width
 
 
 def _lookahead(g: Emitter, e: ir.ExternCall) -> Value:
     t = strip(e.type_args[0])
-    width, source = bit_width(t), _looked_at(g, e)
+    source, _, width = _looked_at(g, e)
     if not width:
         return g.zero(t)
     size = (width + 7) // 8
@@ -127,8 +131,8 @@ def _lookahead(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _lookahead_into(g: Emitter, e: ir.ExternCall, into: Value) -> None:
-    t, source = strip(e.type_args[0]), _looked_at(g, e)
-    codec.unpack(g, list(codec.leaves(t)), source, into)
+    source, fields, _ = _looked_at(g, e)
+    codec.unpack(g, fields, source, into)
 
 
 def _advance(g: Emitter, e: ir.ExternCall) -> Value:
@@ -159,7 +163,7 @@ def _emit(g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     if not data.type.slots:
         return None
-    at = places.locate(g, data)[0] if places.is_place(data) else g.temporary(data)
+    at = places.locate(g, data)[0] if is_place(data) else g.temporary(data)
     _emit_at(g, e, at, data.type)
     return None
 

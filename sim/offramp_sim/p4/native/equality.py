@@ -30,7 +30,7 @@ def equal(g: Emitter, t: Type, left: Value, right: Value) -> Value:
 
 def _all(g: Emitter, t: Type, left: Value, right: Value) -> Value:
     if isinstance(t, Stack):
-        parts = [(t.element, element_offset(t, i)) for i in range(t.size)]
+        parts: list[tuple[Type, int]] = [(t.element, element_offset(t, i)) for i in range(t.size)]
     else:
         assert isinstance(t, Structure | Tuple), t
         parts = list(zip(components(t), offsets(t), strict=True))

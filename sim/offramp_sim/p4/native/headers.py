@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.engine.places import is_place
 from offramp_sim.p4.native import places
 from offramp_sim.p4.native.emitter import Emitter, aggregate, value
 from offramp_sim.p4.native.llvm import I32, Value, const, i64
@@ -66,7 +67,7 @@ def _convert(g: Emitter, e: ir.Expr, source: Value, old: Type, into: Value, new:
 @value(ir.IsValid)
 def _is_valid(g: Emitter, e: ir.IsValid) -> Value:
     t = strip(e.base.type)
-    base = places.locate(g, e.base)[0] if places.is_place(e.base) else g.temporary(e.base)
+    base = places.locate(g, e.base)[0] if is_place(e.base) else g.temporary(e.base)
     if isinstance(t, Union):
         return reduce(g.b.or_, [places.is_valid(g, g.at(base, at)) for at in offsets(t)])
     return places.is_valid(g, base)

@@ -1,4 +1,4 @@
-"""The one door to llvmlite: its IR layer as ``ll``, its binding, the host's target machine, optimisation and linking."""
+"""The one door to llvmlite: its IR layer as ``ll``, the host's target machine, optimisation, linking."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from llvmlite import __version__ as llvmlite_version  # type: ignore[import-untyped]
 from llvmlite import binding
-from llvmlite import ir as ll
+from llvmlite import ir as _ir
 
 from offramp_sim.p4.native.cache import ObjectCache
 
+ll: Any = _ir
 Value = Any
 """An SSA value."""
 

@@ -116,7 +116,7 @@ class _Body:
 
     def __init__(self, library: Library, python: Callable[..., object], node: ast.FunctionDef, made: Value) -> None:
         self.library, self.node, self.made = library, node, made
-        self.globals: dict[str, Any] = python.__globals__  # type: ignore[attr-defined]
+        self.globals: dict[str, Any] = python.__globals__
         self.entry = made.append_basic_block("entry")
         start = made.append_basic_block("start")
         self.allocate = ll.IRBuilder(self.entry)
@@ -346,6 +346,10 @@ class _Body:
             return (self.b.inttoptr(value, PTR) if kind == "int" else value), name
         if name in _SCALARS:
             return self._convert(name, args[0])
+        if name == "min":
+            (left, kind), (right, _) = args
+            compare = self.b.fcmp_ordered if kind == "float" else self.b.icmp_signed
+            return self.b.select(compare("<", right, left), right, left), kind
         function = self.globals[name]
         if function.__module__ == subset.__name__:
             return getattr(self, f"_call_{name}")(*[a[0] for a in args])  # type: ignore[no-any-return]

@@ -102,7 +102,7 @@ def nothing(g: Emitter, t: Type) -> Value:
 
 
 def count_of(g: Emitter, stack: Value) -> Value:
-    """nextIndex of the stack at an address."""
+    """The nextIndex of the stack at an address."""
     return g.load_number(stack, 32)
 
 

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from offramp_sim.p4.native.llvm import ll
 from offramp_sim.p4.types import BOOL, ERROR, INT, Bits, Enum, Header, Stack, Structure, Tuple, Type, Varbit, strip
+
+_INT_WIDTH: Final = 512  # of `int`, which is unbounded but seldom more than a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def bits_of(t: Type) -> Bits | None:
         return Bits(1)
     if t == ERROR:
         return Bits(32)
-    return Bits(64, signed=True) if t == INT else None
+    return Bits(_INT_WIDTH, signed=True) if t == INT else None
 
 
 def is_scalar(t: Type) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 from offramp_sim.p4 import ir
@@ -94,7 +94,7 @@ def _switch_value(g: Emitter, s: ir.SwitchValue) -> None:
     _cases(g, tests, [body for _, body in s.cases])
 
 
-def _cases(g: Emitter, tests: list[list[Callable[[], Value]] | None], bodies: list[ir.Stmt]) -> None:
+def _cases(g: Emitter, tests: Sequence[Sequence[Callable[[], Value]] | None], bodies: list[ir.Stmt]) -> None:
     """The first case that has a true test; else the one without tests."""
     end, default = g.block("end"), None
     for test, body in zip(tests, bodies, strict=True):

@@ -6,7 +6,7 @@ import ctypes
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
@@ -147,13 +147,12 @@ class NativeSwitch:
             return PacketBatch.empty()
         ports, lengths = index.astype(np.int32).T.copy()
         width = int(lengths.max())
-        frames = self._context.buffer(at.OUT)
-        if len(frames) == count * width:
-            data = frames.reshape(count, width).copy()
+        if self._context.words[at.OUT + at.USED] == count * width:
+            data = self._context.take(at.OUT).reshape(count, width)
         else:
             data = np.empty((count, width), np.uint8)
-            self._gather(address(data), width, address(frames), address(index), count)
-        self._context.empty(at.OUT)
+            self._gather(address(data), width, address(self._context.buffer(at.OUT)), address(index), count)
+            self._context.empty(at.OUT)
         self._context.empty(at.INDEX)
         return PacketBatch(ports, lengths, data)
 
@@ -180,6 +179,10 @@ class NativeSwitch:
             if kind.text.startswith(CHECK_MARK):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))
             else:
-                left = iter(values)
-                text = re.sub(r"\{[^}]*\}", lambda hole, left=left: str(next(left, hole.group())), kind.text)
-                _MESSAGES.info("%s", text)
+                _MESSAGES.info("%s", _filled(kind.text, values))
+
+
+def _filled(message: str, values: Iterable[int]) -> str:
+    """Each ``{}`` of a message replaced by the next value."""
+    left = iter(values)
+    return re.sub(r"\{[^}]*\}", lambda hole: str(next(left, hole.group())), message)

@@ -28,7 +28,7 @@ def crc16(ctx: Words, data: Bytes, size: int) -> int:
 
 
 @native
-def csum16(ctx: Words, data: Bytes, size: int) -> int:
+def csum16(_ctx: Words, data: Bytes, size: int) -> int:
     """The Internet checksum (RFC 1071)."""
     total = 0
     for i in range(size // 2):
@@ -41,7 +41,7 @@ def csum16(ctx: Words, data: Bytes, size: int) -> int:
 
 
 @native
-def xor16(ctx: Words, data: Bytes, size: int) -> int:
+def xor16(_ctx: Words, data: Bytes, size: int) -> int:
     """Exclusive or of the 16-bit words."""
     result = 0
     for i in range(size // 2):
@@ -52,15 +52,15 @@ def xor16(ctx: Words, data: Bytes, size: int) -> int:
 
 
 @native
-def identity(ctx: Words, data: Bytes, size: int) -> int:
+def identity(_ctx: Words, data: Bytes, size: int) -> int:
     """The first eight bytes as a number."""
     result = 0
-    for i in range(8 if size > 8 else size):
+    for i in range(min(size, 8)):
         result = (result << 8) | data[i]
     return result
 
 
 @native
-def random(ctx: Words, data: Bytes, size: int) -> int:
+def random(ctx: Words, _data: Bytes, _size: int) -> int:
     """32 random bits, whatever the data."""
     return draw_word(ctx)

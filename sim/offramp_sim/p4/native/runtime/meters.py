@@ -16,7 +16,7 @@ def execute_meter(ctx: Words, meter: Words, amount: int) -> int:
     for i in range(buckets):
         level = numbers[LEVELS + i] + numbers[COMMITTED + 2 * i] * elapsed
         burst = numbers[COMMITTED + 2 * i + 1]
-        numbers[LEVELS + i] = level if level < burst else burst
+        numbers[LEVELS + i] = min(burst, level)
     while buckets > 0:
         buckets -= 1
         if numbers[LEVELS + buckets] < float(amount):

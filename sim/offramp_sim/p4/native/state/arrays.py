@@ -58,7 +58,7 @@ class NativeMeterCell(MeterCell):
         self._words, self._numbers = words, words.view(np.float64)
 
     @property
-    def rates(self) -> tuple[tuple[float, int], ...]:  # type: ignore[override]
+    def rates(self) -> tuple[tuple[float, int], ...]:
         """(units a second, burst) of each bucket."""
         pairs = self._numbers[at.COMMITTED : at.LEVELS].reshape(2, 2)[: self._words[at.RATES]]
         return tuple((rate, int(burst)) for rate, burst in pairs.tolist())
@@ -71,7 +71,7 @@ class NativeMeterCell(MeterCell):
             self._numbers[at.COMMITTED + 2 * i : at.COMMITTED + 2 * i + 2] = pair
 
     @property
-    def levels(self) -> list[float]:  # type: ignore[override]
+    def levels(self) -> list[float]:
         """What is in each bucket; an array that may be written to."""
         return cast("list[float]", self._numbers[at.LEVELS : at.LEVELS + self._words[at.RATES]])
 
@@ -81,7 +81,7 @@ class NativeMeterCell(MeterCell):
             self._numbers[at.LEVELS + i] = level
 
     @property
-    def last_us(self) -> int:  # type: ignore[override]
+    def last_us(self) -> int:
         """When the levels were last brought up to date."""
         return int(self._words[at.LAST_US])
 
@@ -127,6 +127,7 @@ class _MeterCells(MutableSequence[MeterCell]):
 
     def insert(self, index: int, value: MeterCell) -> None:
         """Not possible."""
+        del index, value
         raise TypeError("an array of meters keeps its length")
 
 

@@ -17,6 +17,7 @@ Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.int64]
 
 _FIRST_SIZE: Final = 1 << 16
+_POOL: Final = 4  # buffers that have been taken and may come back
 _LEVELS: Final = 96  # copies of copies that may be under way at once
 
 
@@ -38,8 +39,9 @@ class Context:
         self.pointer = address(self.words)
         self._held: dict[int, Any] = {}
         self._buffers: dict[int, Bytes] = {}
+        self._taken: dict[int, list[Bytes]] = {}
         for buffer in at.BUFFERS:
-            self._allocate(buffer, _FIRST_SIZE)
+            self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
         # ctypes drops exceptions of a callback, and machine code would go on without the memory it asked for.
         self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_or_abort(self._enlarge))
         self._hold_number(at.GROW, ctypes.cast(self._grow, ctypes.c_void_p).value)
@@ -62,9 +64,17 @@ class Context:
         return self._buffers[buffer][: self.words[buffer + at.USED]]
 
     def take(self, buffer: int) -> Bytes:
-        """The used part of a buffer, which gets new memory."""
+        """The used part of a buffer, which goes on with other memory.
+
+        Memory that was taken and is no longer referred to is used again: its pages are there already.
+        """
         used = self.buffer(buffer)
-        self._allocate(buffer, len(self._buffers[buffer]))
+        whole = self._buffers[buffer]
+        size = len(whole)
+        taken = self._taken.setdefault(buffer, [])
+        free = next((i for i in range(len(taken)) if len(taken[i]) == size and sys.getrefcount(taken[i]) == 2), None)
+        self._set(buffer, np.empty(size, np.uint8) if free is None else taken.pop(free))
+        self._taken[buffer] = [*taken[1 - _POOL :], whole]
         self.empty(buffer)
         return used
 
@@ -72,14 +82,14 @@ class Context:
         """Forget what is in a buffer."""
         self.words[[buffer + at.USED, buffer + at.START]] = 0
 
-    def _allocate(self, buffer: int, size: int) -> None:
-        self._buffers[buffer] = np.empty(size, np.uint8)
-        self.words[[buffer + at.DATA, buffer + at.SIZE]] = address(self._buffers[buffer]), size
+    def _set(self, buffer: int, memory: Bytes) -> None:
+        self._buffers[buffer] = memory
+        self.words[[buffer + at.DATA, buffer + at.SIZE]] = address(memory), len(memory)
 
     def _enlarge(self, buffer: int, size: int) -> None:
         old = self._buffers[buffer]
         first = address(old)
-        self._allocate(buffer, max(2 * len(old), size + size // 2))
+        self._set(buffer, np.empty(max(2 * len(old), size + size // 2), np.uint8))
         self._buffers[buffer][: len(old)] = old
         frame = int(self.words[at.FRAME])
         if buffer == at.QUEUE and first <= frame <= first + len(old):

@@ -66,6 +66,7 @@ class Numbers(MutableSequence[int]):
 
     def insert(self, index: int, value: int) -> None:
         """Not possible."""
+        del index, value
         raise TypeError("an array of cells keeps its length")
 
     def fill(self) -> None:

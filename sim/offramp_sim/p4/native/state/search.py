@@ -47,9 +47,9 @@ def make_search(context: Context, words: int, key: KeyFormat) -> Search | None:
     """The search of a table whose words begin at ``words``; None for a table without keys."""
     if key.search == "none":
         return None
-    kind = {"exact": ExactSearch, "prefix": PrefixSearch, "patterns": PatternSearch}[key.search]
-    made: Search = kind(context, words, key)
-    return made
+    if key.search == "exact":
+        return ExactSearch(context, words, key)
+    return PrefixSearch(context, words, key) if key.search == "prefix" else PatternSearch(context, words, key)
 
 
 def enlarged(array: Words, rows: int) -> Words:
@@ -66,10 +66,12 @@ class ExactSearch:
         self._key, self._hash = key, HashTable(context, words, key.words)
 
     def clear(self, capacity: int) -> None:
+        """No entries."""
         del capacity
         self._hash.clear()
 
     def grow(self, capacity: int) -> None:
+        """Room for more numbers."""
         del capacity
 
     def _keys(self, entries: Sequence[Entry]) -> Words:
@@ -78,9 +80,11 @@ class ExactSearch:
         return as_words(numbers, self._key.words)
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+        """Find these entries, too."""
         self._hash.insert(self._keys(entries), numbers)
 
     def remove(self, entry: Entry, number: int) -> None:
+        """No longer find an entry."""
         del number
         self._hash.remove(self._keys([entry]))
 
@@ -96,6 +100,7 @@ class PrefixSearch:
         self.clear(0)
 
     def clear(self, capacity: int) -> None:
+        """No entries."""
         self._hash.clear()
         self._roots: dict[int, int] = {}
         self._root = np.zeros((1 << self._key.root_bits, self._key.row_words), np.int64)
@@ -104,10 +109,12 @@ class PrefixSearch:
         self._context.hold(self._base + at.SCORES, self._lengths)
 
     def grow(self, capacity: int) -> None:
+        """Room for more numbers."""
         self._lengths = enlarged(self._lengths, capacity)
         self._context.hold(self._base + at.SCORES, self._lengths)
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+        """Find these entries, too."""
         keys = as_words([self._number(e) | self._length(e) << self._key.extra_at for e in entries], self._key.words)
         lengths = np.array([self._length(e) for e in entries], np.int64)
         self._lengths[numbers - 1] = lengths
@@ -118,6 +125,7 @@ class PrefixSearch:
             )
 
     def remove(self, entry: Entry, number: int) -> None:
+        """No longer find an entry."""
         length, plain = self._length(entry), self._number(entry)
         (key,) = as_words([plain | length << self._key.extra_at], self._key.words)
         self._hash.remove(key)
@@ -183,6 +191,7 @@ class PatternSearch:
         self.clear(0)
 
     def clear(self, capacity: int) -> None:
+        """No entries."""
         self._hash.clear()
         self._patterns: dict[int, _Pattern] = {}
         self._sequence = (1 << _SEQUENCE_BITS) - 1
@@ -192,12 +201,14 @@ class PatternSearch:
         self._write_patterns()
 
     def grow(self, capacity: int) -> None:
+        """Room for more numbers."""
         self._scores, self._next = enlarged(self._scores, capacity), enlarged(self._next, capacity)
         self._ranges = enlarged(self._ranges, capacity)
         for word, array in ((at.SCORES, self._scores), (at.NEXT, self._next), (at.RANGES, self._ranges)):
             self._context.hold(self._base + word, array)
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
+        """Find these entries, too."""
         keys, changed = [], False
         for entry, number in zip(entries, numbers.tolist(), strict=True):
             value, mask = self._value_mask(entry)
@@ -226,6 +237,7 @@ class PatternSearch:
             self._write_patterns()
 
     def remove(self, entry: Entry, number: int) -> None:
+        """No longer find an entry."""
         value, mask = self._value_mask(entry)
         rows = as_words([value | self._patterns[mask].number << self._key.extra_at], self._key.words)
         self._calls.drop_from_pattern(self._table, address(rows), self._key.words, number)

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from offramp.errors import OfframpError
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.bits import scalar_bits
+from offramp_sim.p4.engine.places import is_place
 from offramp_sim.p4.native import codec, places
 from offramp_sim.p4.native.emitter import Emitter
 from offramp_sim.p4.native.layout import Layout, Span
@@ -78,7 +80,7 @@ def _append(g: Emitter, writer: codec.BitWriter, part: ir.Expr) -> None:
     if is_scalar(part.type):
         writer.numbers(_numbers(g, [part]))
     else:
-        at = places.locate(g, part)[0] if places.is_place(part) else g.temporary(part)
+        at = places.locate(g, part)[0] if is_place(part) else g.temporary(part)
         writer.fields(list(codec.leaves(part.type)), at)
 
 
@@ -91,7 +93,7 @@ def _guard(g: Emitter, part: ir.Expr) -> ir.Expr | None:
         header = part.base
         while isinstance(header, ir.Member) and not isinstance(strip(header.type), Header):
             header = header.base
-    if not isinstance(strip(header.type), Header) or not places.is_place(header):
+    if not isinstance(strip(header.type), Header) or not is_place(header):
         return None
     static = g.layout.static(header)
     if static is None:
@@ -110,7 +112,9 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
         at = base + offset
         marks = f.annotations.get("field_list")
         for number in marks.args if marks else ():
-            lists.setdefault(int(str(number), 0), []).append((at, at + shape(f.type).size))
+            if not isinstance(number, int):
+                raise OfframpError(f"{t}.{f.name}: @field_list({number}) is not a number")
+            lists.setdefault(number, []).append((at, at + shape(f.type).size))
         for number, spans in field_lists(f.type, at).items():
             lists.setdefault(number, []).extend(spans)
     return lists

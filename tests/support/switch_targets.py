@@ -70,9 +70,7 @@ class Target:
         """Forget the test before: sessions end, links are emptied, the next session loads ``program``."""
         self._sessions.close()
         self.program, self._pushed = program, False
-        for io in self._ios.values():
-            while len(io.receive(0)):
-                pass
+        self._drain()
 
     def _start(self) -> None:
         raise NotImplementedError
@@ -95,7 +93,13 @@ class Target:
         if not self._pushed:
             session.push(*self._device_config())
             self._pushed = True
+            self._drain()  # of what was still inside the switch
         return session
+
+    def _drain(self) -> None:
+        for io in self._ios.values():
+            while len(io.receive(0)):
+                pass
 
     def address(self) -> str:
         """The gRPC address; skips where there is none."""

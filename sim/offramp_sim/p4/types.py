@@ -40,6 +40,7 @@ class Bits(Type):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return 1
 
     @property
@@ -66,6 +67,7 @@ class Varbit(Type):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return 2
 
     def __str__(self) -> str:
@@ -79,6 +81,7 @@ class _Simple(Type):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return self.cells
 
     def __str__(self) -> str:
@@ -125,6 +128,7 @@ class Enum(Nominal):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return 1
 
     def member(self, value: int) -> str | None:
@@ -154,6 +158,7 @@ class Structure(Nominal):
 
     @cached_property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return self.first + sum(f.type.slots for f in self.fields)
 
     @property
@@ -180,6 +185,7 @@ class Header(Structure):
 
     @property
     def first(self) -> int:
+        """Cells before the first field."""
         return 1
 
     @cached_property
@@ -206,6 +212,7 @@ class Stack(Type):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return 1 + self.size * self.element.slots
 
     def __str__(self) -> str:
@@ -220,6 +227,7 @@ class Tuple(Type):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return sum(t.slots for t in self.types)
 
     @property
@@ -263,6 +271,7 @@ class Newtype(Nominal):
 
     @property
     def slots(self) -> int:
+        """Cells in flat memory."""
         return self.base.slots
 
 

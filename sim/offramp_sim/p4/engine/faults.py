@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 NO_ERROR: Final = 0
 
 
-class ParserFault(Exception):  # noqa: N818  # a P4 program's own error, not one of ours
+class ParserFault(Exception):  # a P4 program's own error, not one of ours
     """A parser error: ``code`` is the index into ``Program.errors``."""
 
     def __init__(self, code: int) -> None:
@@ -16,11 +16,11 @@ class ParserFault(Exception):  # noqa: N818  # a P4 program's own error, not one
         super().__init__(code)
 
 
-class ExitSignal(Exception):  # noqa: N818
+class ExitSignal(Exception):
     """``exit`` in an action of a table that was applied within an expression."""
 
 
-class CheckFailed(Exception):  # noqa: N818
+class CheckFailed(Exception):
     """``assert`` or ``assume`` was false; the message names the place."""
 
 

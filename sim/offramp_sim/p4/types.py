@@ -112,11 +112,12 @@ class Nominal(Type):
 
 @dataclass(frozen=True)
 class Annotation:
-    """``@name(args)`` (``args``: literal or token texts) or ``@name[k=v]`` (``kv``)."""
+    """``@name(args)``, args being literals or token texts; or structured: ``@name[args]``, ``@name[k=v]`` (kv)."""
 
     name: str
     args: tuple[object, ...] = ()
     kv: tuple[tuple[str, object], ...] = ()
+    structured: bool = False
 
 
 @dataclass(eq=False)

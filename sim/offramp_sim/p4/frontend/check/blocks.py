@@ -64,8 +64,7 @@ class Blocks(Tables):
             return self._package(template, decl, type_args, node, name, notes)
         if not isinstance(decl, ast.ParserDecl | ast.ControlDecl):
             raise P4Error(node.pos, f"'{decl.name}' has no instances")
-        given = notes or self.annotations(decl.annotations)
-        return self.block_instance(template, decl, type_args, node, self.qualified(name, given), notes)
+        return self.block_instance(template, decl, type_args, node, self.qualified(name, notes), notes)
 
     # --- parsers and controls ------------------------------------------------------------------------------
 

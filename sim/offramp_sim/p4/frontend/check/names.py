@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error
 
+Alias = Callable[[ast.Dot], "str | None"]
 
-def key_name(node: ast.Expr) -> str:
-    """Name of a key expression.
+
+def key_name(node: ast.Expr, alias: Alias) -> str:
+    """Name of a key expression; ``alias`` gives the ``@name`` of a field, if it has one.
 
     Raises:
         P4Error: the expression has no name of its own; it needs ``@name``.
@@ -16,22 +20,23 @@ def key_name(node: ast.Expr) -> str:
         case ast.Path():
             return node.name
         case ast.Dot():
-            return f"{key_name(node.base)}.{node.name}"
+            name = alias(node) or node.name
+            return name[1:] if name.startswith(".") else f"{key_name(node.base, alias)}.{name}"
         case ast.Index():
-            return f"{key_name(node.base)}[{key_name(node.index)}]"
+            return f"{key_name(node.base, alias)}[{key_name(node.index, alias)}]"
         case ast.SliceOp() if not node.plus:
-            return f"{key_name(node.base)}[{key_name(node.high)}:{key_name(node.low)}]"
+            return f"{key_name(node.base, alias)}[{key_name(node.high, alias)}:{key_name(node.low, alias)}]"
         case ast.IntLit():
-            return str(node.value)
+            return {16: hex, 8: oct, 2: bin}.get(node.base, str)(node.value)
         case ast.BoolLit():
             return str(node.value).lower()
         case ast.Call(callee=ast.Dot(name="isValid")):
             assert isinstance(node.callee, ast.Dot)
-            return f"{key_name(node.callee.base)}.$valid$"
+            return f"{key_name(node.callee.base, alias)}.$valid$"
         case ast.BinaryOp(op="&"):
-            return f"{key_name(node.left)} & {key_name(node.right)}"
+            return f"{key_name(node.left, alias)} & {key_name(node.right, alias)}"
         case ast.CastOp():
-            return key_name(node.operand)
+            return key_name(node.operand, alias)
         case ast.Call(callee=ast.Dot(name="lookahead")):
             return "lookahead"
     raise P4Error(node.pos, 'this key needs a name: add @name("...") behind its match kind')

@@ -96,8 +96,15 @@ class Tables(Statements):
             raise P4Error(node.pos, f"'{node.match_kind}' needs a bit string, not {t}")
         notes = self.annotations(node.annotations)
         given = notes.get("name")
-        name = str(given.args[0]) if given is not None and given.args else key_name(node.expr)
+        name = str(given.args[0]) if given is not None and given.args else key_name(node.expr, self._field_name)
         return ir.TableKey(expr, node.match_kind, name, notes, self._declared(expr))
+
+    def _field_name(self, node: ast.Dot) -> str | None:
+        """The ``@name`` of the field that ``node`` selects."""
+        t = self.expr(node.base).type
+        field = t.fields[t.index[node.name]] if isinstance(t, Structure) and node.name in t.index else None
+        given = field.annotations.get("name") if field is not None else None
+        return str(given.args[0]) if given is not None and given.args else None
 
     def _declared(self, e: ir.Expr) -> Type:
         """The type of a key before newtypes are stripped."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.syntax import ast
+from offramp_sim.p4.frontend.syntax.expressions import ExpressionParser
 from offramp_sim.p4.frontend.syntax.lexer import Token, parse_int, parse_string
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
@@ -112,10 +113,21 @@ class TypeResolver:
         for a in nodes:
             parts = _split(a.tokens)
             if a.structured and parts and all(len(p) > 1 and p[1].text == "=" for p in parts):
-                out[a.name] = Annotation(a.name, kv=tuple((p[0].text, self._annotation_value(p[2:])) for p in parts))
+                kv = tuple((p[0].text, self._structured_value(p[2:])) for p in parts)
+                out[a.name] = Annotation(a.name, kv=kv, structured=True)
+            elif a.structured:
+                out[a.name] = Annotation(a.name, tuple(map(self._structured_value, parts)), structured=True)
             else:
-                out[a.name] = Annotation(a.name, tuple(self._annotation_value(p) for p in parts))
+                out[a.name] = Annotation(a.name, tuple(map(self._annotation_value, parts)))
         return out
+
+    def _structured_value(self, tokens: list[Token]) -> object:
+        """A compile-time expression: number, boolean or string (section 20.1)."""
+        end = Token("eof", "", tokens[-1].pos)
+        value = self.constant(ExpressionParser([*tokens, end]).expression())
+        if not isinstance(value, ir.Const):
+            raise P4Error(tokens[0].pos, "a structured annotation holds numbers, booleans and strings")
+        return bool(value.value) if value.type == BOOL else value.value
 
     def _annotation_value(self, tokens: list[Token]) -> object:
         if tokens and all(t.kind == "str" for t in tokens):

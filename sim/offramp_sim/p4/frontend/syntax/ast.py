@@ -80,6 +80,7 @@ class IntLit(Node):
     value: int
     width: int | None
     signed: bool
+    base: int = 10
 
 
 @dataclass(eq=False, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.frontend.syntax.cursor import KEYWORDS, SOFT, Cursor
-from offramp_sim.p4.frontend.syntax.lexer import parse_int, parse_string
+from offramp_sim.p4.frontend.syntax.lexer import base_of, parse_int, parse_string
 from offramp_sim.p4.frontend.syntax.preprocess import touches
 from offramp_sim.p4.source import P4Error, Pos
 
@@ -165,7 +165,7 @@ class ExpressionParser(Cursor):
         t = self.token
         if t.kind == "int":
             self.next()
-            return ast.IntLit(t.pos, *parse_int(t))
+            return ast.IntLit(t.pos, *parse_int(t), base_of(t))
         if t.kind == "str":
             self.next()
             text = parse_string(t)

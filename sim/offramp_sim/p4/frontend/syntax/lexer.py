@@ -99,12 +99,17 @@ def parse_int(token: Token) -> tuple[int, int | None, bool]:
         width, signed = int(m.group(1).replace("_", "")), m.group(2) == "s"
         text = text[m.end() :]
     text = text.replace("_", "")
-    base = {"x": 16, "b": 2, "o": 8, "d": 10}.get(text[1:2].lower())
     try:
-        value = int(text[2:], base) if base else int(text, 10)
+        value = int(text[2:], base_of(token)) if text[1:2].isalpha() else int(text, 10)
     except ValueError:
         raise P4Error(token.pos, f"'{token.text}' is not an integer literal") from None
     return value, width, signed
+
+
+def base_of(token: Token) -> int:
+    """Base in which an integer literal is written."""
+    digits = re.sub(r"^[0-9][0-9_]*[ws]", "", token.text)
+    return {"x": 16, "b": 2, "o": 8}.get(digits[1:2].lower(), 10)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}

@@ -58,6 +58,7 @@ class Endpoint:
         self._lanes = np.zeros((0, 0, LANES), np.int32)
         self._sums = np.zeros((0, 0), np.int64)
         self._reception: Reception | None = None
+        self._ahead: list[PacketBatch] = []
         self._early: list[Parsed] = []  # packets of this round that came before its block began here
         self._control = PacketBatch.empty()
         self._uploads = PacketBatch.empty()
@@ -90,6 +91,9 @@ class Endpoint:
         padded[:, : values.shape[1]] = values
         self._lanes = padded.reshape(n, chunks, LANES)
         self._sums = np.zeros((n, values.shape[1]), np.int64)
+        for batch in self._ahead:
+            self.stats.down.count_payload(batch, values.shape[1])
+        self._ahead = []
         self._plan = plan_index
         self._todo = list(range(len(self._blocks[plan_index])))
         if not self.waiting:
@@ -114,12 +118,17 @@ class Endpoint:
             )
         else:
             batch, self._control = self._control, PacketBatch.empty()
-        self.stats.up.count(batch, self._sums.shape[1])
+        self.stats.up.count(batch)
+        self.stats.up.count_payload(batch, self._sums.shape[1])
         return batch
 
     def incoming(self, batch: PacketBatch) -> None:
         """Take what arrived; nothing that may be in it is an error."""
-        self.stats.down.count(batch, self._sums.shape[1])
+        self.stats.down.count(batch)
+        if self.finished:
+            self._ahead.append(batch)  # of the next exchange, if of any: how wide it is, begin() will say
+        else:
+            self.stats.down.count_payload(batch, self._sums.shape[1])
         packets = parse_frames(batch)
         self.stats.foreign += packets.foreign
         self.stats.truncated += packets.truncated

@@ -11,7 +11,6 @@ from offramp.wire.ethernet import ETHERNET, IPV4, wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES, LANES
 
 _CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 3.1
-_NONE = np.zeros(0, np.uint8)
 
 
 @dataclass(slots=True)
@@ -30,15 +29,20 @@ class Link:
     payload_bytes: int = 0
     wire_bytes: int = 0
 
-    def count(self, batch: PacketBatch, features: int) -> None:
-        """Add the frames of ``batch``, sent while vectors of so many features are exchanged."""
+    def count(self, batch: PacketBatch) -> None:
+        """Add the frames of ``batch``, all but their payload."""
         lengths, numbers = np.unique(batch.lengths, return_counts=True)
         for length, number in zip(lengths.tolist(), numbers.tolist(), strict=True):
             self.packets += number
             self.wire_bytes += number * wire_bytes(length)
-        chunks = batch.data[batch.lengths >= DATA_FRAME_BYTES, _CHUNK_BYTE] if len(batch) else _NONE
-        self.data_packets += len(chunks)
-        self.payload_bytes += 4 * int(np.clip(features - LANES * chunks.astype(np.int64), 0, LANES).sum())
+        self.data_packets += int((batch.lengths >= DATA_FRAME_BYTES).sum())
+
+    def count_payload(self, batch: PacketBatch, features: int) -> None:
+        """Add the features in ``batch``, which belongs to an exchange of vectors of so many features."""
+        data = batch.lengths >= DATA_FRAME_BYTES
+        if data.any():
+            chunks = batch.data[data, _CHUNK_BYTE].astype(np.int64)
+            self.payload_bytes += 4 * int(np.clip(features - LANES * chunks, 0, LANES).sum())
 
 
 @dataclass(slots=True)

@@ -232,3 +232,16 @@ def test_one_exchange_at_a_time() -> None:
     endpoint = joined()
     with pytest.raises(OfframpError, match="worker 1: an exchange is still running"):
         endpoint.begin(0, X[2:4])
+
+
+def test_a_sum_that_comes_before_its_exchange_is_counted_with_it() -> None:
+    endpoint = joined()
+    sent(endpoint)
+    endpoint.incoming(result(2, -5, 3))
+    endpoint.incoming(result(3, 5, 2))
+    assert endpoint.finished
+    before = endpoint.stats.down.payload_bytes
+    endpoint.incoming(result(2, 7, 3, round=2))
+    assert endpoint.stats.down.payload_bytes == before
+    endpoint.begin(0, np.zeros((2, 9), np.int32))
+    assert endpoint.stats.down.payload_bytes == before + 9 * 4

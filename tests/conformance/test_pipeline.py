@@ -100,5 +100,5 @@ def test_version_is_told(target, session):
 
 
 def test_no_answer_is_one_clear_line():
-    with pytest.raises(OfframpError, match=r"^UNAVAILABLE: switch 127.0.0.1:1 does not answer: connection refused$"):
+    with pytest.raises(OfframpError, match=r"^switch 127.0.0.1:1 does not answer: connection refused$"):
         Session("127.0.0.1:1", timeout_s=2).__enter__()

@@ -132,7 +132,10 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"workers": 151}, "--workers 151: the graph has 150 vertices, expected at most one worker for each"),
-        ({"memory": "100"}, "memory 100 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B"),
+        (
+            {"memory": "100"},
+            "--memory 100 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B",
+        ),
         ({"memory": "lots"}, "--memory lots: expected a size such as 4MB, 512KiB or 4096"),
         ({"switch": "127.0.0.1:1"}, "--ports: expected 3 links, one for each worker, got 0"),
         ({"ports": "a,b,c"}, "--ports: goes with --switch ADDRESS only"),

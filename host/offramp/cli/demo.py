@@ -59,6 +59,7 @@ def demo(
     )
     console = Console(highlight=False)
     loaded = load_graph(base)
+    replayed = occupancies(loaded, base)  # first: it plans every run, so settings that cannot work end here
     runs = run_all(loaded, base, console.print)
     claims = checks(runs)
     report = Report(
@@ -67,7 +68,7 @@ def demo(
         runs=runs,
         command=command(),
         checks=claims,
-        occupancy=occupancies(loaded, base),
+        occupancy=replayed,
         tables=[predictions(loaded, base)],
         notes=[Note("What is counted", _NOTE)],
     )

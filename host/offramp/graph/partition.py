@@ -30,7 +30,7 @@ def partition(graph: Adjacency, workers: int, method: str = "auto", seed: int = 
     """
     n = len(graph.indptr) - 1
     if method not in METHODS:
-        raise OfframpError(f"method {method!r}: expected one of {', '.join(METHODS)}")
+        raise OfframpError(f"partition {method!r}: expected one of {', '.join(METHODS)}")
     if not 1 <= workers <= n:
         raise OfframpError(f"workers {workers}: expected 1 to {n}, the number of vertices")
     if method == "auto":

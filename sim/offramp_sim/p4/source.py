@@ -11,14 +11,14 @@ from offramp.errors import OfframpError
 
 @dataclass(frozen=True, slots=True)
 class Pos:
-    """A place in a source file; line and column count from 1."""
+    """A place in a source file; line and column count from 1, and line 0 stands for the whole file."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
 NOWHERE = Pos("<built-in>", 0, 0)

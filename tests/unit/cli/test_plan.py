@@ -61,7 +61,7 @@ def test_says_who_wins(invoke):
         (("--memory", "4XB"), "--memory 4XB: expected a size such as 4MB, 512KiB or 4096"),
         (
             ("--memory", "100"),
-            "memory 100 B: holds 0 aggregators; an edge needs 2 at each end, expected at least 512 B",
+            "--memory 100 B: holds 0 aggregators; an edge needs 2 at each end, expected at least 512 B",
         ),
         (("--workers", "601"), "workers 601: expected 1 to 600, the number of vertices"),
         (("--width", "9000"), "features 9000: expected 1 to 8160"),

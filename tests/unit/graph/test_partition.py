@@ -88,7 +88,7 @@ def test_auto_falls_back_to_metis_volume(graph, monkeypatch):
     [
         (7, "auto", "workers 7: expected 1 to 6, the number of vertices"),
         (0, "hash", "workers 0: expected 1 to 6, the number of vertices"),
-        (2, "best", "method 'best': expected one of auto, metis, metis-volume, kahypar, hash, chunk, random"),
+        (2, "best", "partition 'best': expected one of auto, metis, metis-volume, kahypar, hash, chunk, random"),
     ],
 )
 def test_golden_errors(g6, workers, method, message):

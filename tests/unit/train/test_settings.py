@@ -51,7 +51,7 @@ def test_more_workers_than_vertices(graph) -> None:
 
 
 def test_memory_below_one_aggregator(graph) -> None:
-    with pytest.raises(OfframpError, match=r"^memory 100 B: holds 0 aggregators; .* expected at least 256 B$"):
+    with pytest.raises(OfframpError, match=r"^--memory 100 B: holds 0 aggregators; .* expected at least 256 B$"):
         plan_run(graph, TrainSettings("g", workers=2, partition="hash", memory=100))
 
 

@@ -44,7 +44,7 @@ class RpcError(OfframpError):
         self.code = code
         self.message = message
         self.errors = list(errors)
-        super().__init__(f"{code.name}: {message}")
+        super().__init__(message if code is Code.UNAVAILABLE else f"{code.name}: {message}")
 
 
 def code_of(number: int) -> Code:

@@ -155,7 +155,7 @@ def make_plan(
     if limit < 2:
         least = 2 * chunks * AGGREGATOR_BYTES
         raise OfframpError(
-            f"memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs "
+            f"--memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs "
             f"{chunks} at each end, expected at least {least} B"
         )
     if boundary.B and int(boundary.vertices[-1]) >= 0xFFFFFFFF:

@@ -1,12 +1,13 @@
 """Values to and from packets: strings of bits, the first field highest, without padding.
 
-Fields that begin and end at bytes in common are moved together as one big-endian integer.
+Whole bytes are moved as big-endian integers, also where they hold parts of several fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from offramp_sim.p4.engine.bits import scalar_bits
 from offramp_sim.p4.native.emitter import Emitter
@@ -14,6 +15,9 @@ from offramp_sim.p4.native.llvm import I8, Value, const, i64, ll
 from offramp_sim.p4.native.runtime.bits import clear_tail, copy_bits
 from offramp_sim.p4.native.shape import components, element_offset, is_scalar, offsets, shape
 from offramp_sim.p4.types import Bits, Header, Stack, Structure, Tuple, Type, Varbit, strip
+
+
+_PIECE: Final = 8  # bytes that are written at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +49,6 @@ def leaves(t: Type, at: int = 0) -> Iterator[Leaf]:
             yield from leaves(part, at + offset)
 
 
-def groups(widths: Sequence[int], first: int = 0) -> Iterator[tuple[list[int], int, int]]:
-    """Fields that belong together: their numbers, the byte where they begin, how many bytes they cover.
-
-    The first field begins at bit ``first``; only the last group may end within a byte.
-    """
-    members: list[int] = []
-    start = at = first
-    for i, width in enumerate(widths):
-        if not width:
-            continue
-        members.append(i)
-        at += width
-        if at % 8 == 0:
-            yield members, start // 8, at // 8 - start // 8
-            members, start = [], at
-    if members:
-        yield members, start // 8, (at + 7) // 8 - start // 8
-
-
 def _swapped(g: Emitter, number: Value, size: int) -> Value:
     """The bytes of a number of ``size`` bytes in reverse order."""
     if size == 1:
@@ -88,31 +73,59 @@ def store_bytes(g: Emitter, number: Value, address: Value, size: int) -> None:
 
 def unpack(g: Emitter, fields: Sequence[Leaf], source: Value, into: Value) -> None:
     """Read fields of fixed width, which begin at a byte, and write them to their places behind ``into``."""
-    widths = [f.width for f in fields]
-    for members, start, size in groups(widths):
-        whole = load_bytes(g, g.at(source, start), size)
-        below = 8 * size
-        for i in members:
-            below -= widths[i]
-            number = g.b.lshr(whole, const(whole.type, below)) if below else whole
-            g.store(g.resize(number, widths[i]), g.at(into, fields[i].offset), fields[i].type)
+    bit = 0
     for f in fields:
+        at = g.at(into, f.offset)
         if f.header:
-            g.store(const(I8, 1), g.at(into, f.offset), f.type)
+            g.store(const(I8, 1), at, f.type)
+        elif f.width:
+            end = bit + f.width
+            start, size = bit // 8, (end + 7) // 8 - bit // 8
+            whole = load_bytes(g, g.at(source, start), size)
+            below = 8 * (start + size) - end
+            number = g.b.lshr(whole, const(whole.type, below)) if below else whole
+            g.store(g.resize(number, f.width), at, f.type)
+            bit = end
 
 
 def pack(g: Emitter, numbers: Sequence[Value], into: Value) -> int:
     """Write numbers one behind the other from a byte on, the last byte filled with zeros; returns the bytes."""
-    widths: list[int] = [n.type.width for n in numbers]
-    for members, start, size in groups(widths):
-        t = ll.IntType(8 * size)
-        whole, below = const(t, 0), 8 * size
-        for i in members:
-            below -= widths[i]
-            part = g.resize(numbers[i], 8 * size)
-            whole = g.b.or_(whole, g.b.shl(part, const(t, below)) if below else part)
-        store_bytes(g, whole, g.at(into, start), size)
-    return (sum(widths) + 7) // 8
+    group: list[Value] = []
+    start = bits = 0
+    for number in numbers:
+        group.append(number)
+        bits += number.type.width
+        if bits % 8 == 0:
+            _pack_group(g, group, g.at(into, start))
+            group, start = [], bits // 8
+    if group:
+        _pack_group(g, group, g.at(into, start))
+    return (bits + 7) // 8
+
+
+def _pack_group(g: Emitter, numbers: list[Value], into: Value) -> None:
+    """Write numbers, none but the last of which ends at a byte: one of them whole, more of them in pieces."""
+    bits: int = sum(n.type.width for n in numbers)
+    size = (bits + 7) // 8
+    step = size if len(numbers) == 1 else _PIECE
+    for start in range(0, size, step):
+        length = min(step, size - start)
+        t = ll.IntType(8 * length)
+        piece, end = const(t, 0), 0
+        for number in numbers:
+            first, end = end, end + number.type.width
+            shift = 8 * (start + length) - end
+            if end > 8 * start and first < 8 * (start + length):
+                piece = g.b.or_(piece, _shifted(g, number, shift, t))
+        store_bytes(g, piece, g.at(into, start), length)
+
+
+def _shifted(g: Emitter, number: Value, shift: int, t: Any) -> Value:
+    """The bits of ``number``, moved up by ``shift`` (down if negative), that fall into ``t``."""
+    if shift < 0:
+        return g.resize(g.b.lshr(number, const(number.type, -shift)), t.width)
+    number = g.resize(number, t.width)
+    return g.b.shl(number, const(t, shift)) if shift else number
 
 
 def numbers_at(g: Emitter, fields: Sequence[Leaf], source: Value) -> list[Value]:

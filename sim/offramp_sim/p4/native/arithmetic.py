@@ -9,6 +9,7 @@ from offramp_sim.p4 import ir
 from offramp_sim.p4.native.emitter import BOOL_FALSE, BOOL_TRUE, Emitter, value
 from offramp_sim.p4.native.equality import equal
 from offramp_sim.p4.native.llvm import I1, Value, const, ll
+from offramp_sim.p4.native.runtime.division import divide as divide_words
 from offramp_sim.p4.native.shape import bits_of, is_scalar, value_type
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.types import Bits
@@ -121,26 +122,35 @@ def _divide(g: Emitter, t: Bits, op: str, left: Value, right: Value) -> Value:
     zero = const(left.type, 0)
     by_zero = g.b.icmp_unsigned("==", right, zero)
     divisor = g.b.select(by_zero, const(left.type, 1), right)
-    if not t.signed:
-        result = g.b.udiv(left, divisor) if op == "/" else g.b.urem(left, divisor)
-    else:
-        result = _floor_divide(g, op, left, divisor)
-    return g.b.select(by_zero, zero if op == "/" else left, result)
+    quotient, remainder = (_floor_divide if t.signed else divide)(g, left, divisor)
+    return g.b.select(by_zero, *((zero, quotient) if op == "/" else (left, remainder)))
 
 
-def _floor_divide(g: Emitter, op: str, left: Value, divisor: Value) -> Value:
-    """Division of signed numbers rounds towards minus infinity, as in the engine."""
-    wide = left.type.width + 1  # the quotient of the least number and -1 needs one bit more
-    a, b = g.resize(left, wide, signed=True), g.resize(divisor, wide, signed=True)
-    quotient, remainder = g.b.sdiv(a, b), g.b.srem(a, b)
-    nothing = const(a.type, 0)
-    opposite = g.b.icmp_signed("<", g.b.xor(remainder, b), nothing)
-    adjust = g.b.and_(opposite, g.b.icmp_signed("!=", remainder, nothing))
-    if op == "/":
-        result = g.b.select(adjust, g.b.sub(quotient, const(a.type, 1)), quotient)
-    else:
-        result = g.b.select(adjust, g.b.add(remainder, b), remainder)
-    return g.b.trunc(result, left.type)
+def divide(g: Emitter, number: Value, divisor: Value) -> tuple[Value, Value]:
+    """Quotient and remainder of unsigned numbers; the divisor is not 0."""
+    if number.type.width <= 64:
+        return g.b.udiv(number, divisor), g.b.urem(number, divisor)
+    words = (number.type.width + 63) // 64
+    whole = ll.IntType(64 * words)
+    slots = [g.allocate(whole, 8) for _ in range(3)]
+    for slot, initial in zip(slots, (number, divisor, const(whole, 0)), strict=True):
+        g.tags.mark(g.b.store(g.resize(initial, whole.width), slot, align=8), "Words")
+    g.call(divide_words, *slots, words)
+    loaded = (g.tags.mark(g.b.load(slot, typ=whole, align=8), "Words") for slot in (slots[0], slots[2]))
+    quotient, remainder = (g.resize(n, number.type.width) for n in loaded)
+    return quotient, remainder
+
+
+def _floor_divide(g: Emitter, left: Value, divisor: Value) -> tuple[Value, Value]:
+    """Of signed numbers, rounding towards minus infinity, as the engine does."""
+    zero = const(left.type, 0)
+    negative = [g.b.icmp_signed("<", n, zero) for n in (left, divisor)]
+    sizes = [g.b.select(sign, g.b.neg(n), n) for sign, n in zip(negative, (left, divisor), strict=True)]
+    quotient, remainder = divide(g, *sizes)
+    up = g.resize(g.b.icmp_unsigned("!=", remainder, zero), left.type.width)
+    opposite = g.b.xor(*negative)
+    quotient = g.b.select(opposite, g.b.neg(g.b.add(quotient, up)), quotient)
+    return quotient, g.b.sub(left, g.b.mul(quotient, divisor))
 
 
 @value(ir.Unary)

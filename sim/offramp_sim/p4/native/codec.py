@@ -16,7 +16,6 @@ from offramp_sim.p4.native.runtime.bits import clear_tail, copy_bits
 from offramp_sim.p4.native.shape import components, element_offset, is_scalar, offsets, shape
 from offramp_sim.p4.types import Bits, Header, Stack, Structure, Tuple, Type, Varbit, strip
 
-
 _PIECE: Final = 8  # bytes that are written at once
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.core import argument
 from offramp_sim.p4.native import places
+from offramp_sim.p4.native.arithmetic import divide
 from offramp_sim.p4.native.core import field, set_field
 from offramp_sim.p4.native.emitter import Builder, Emitter
 from offramp_sim.p4.native.llvm import I1, Value, const, i64
@@ -89,7 +90,7 @@ def _hash(g: Emitter, e: ir.ExternCall) -> Value:
     modulus = g.resize(g.value(top), wide)
     none = g.b.icmp_unsigned("==", modulus, const(modulus.type, 0))
     modulus = g.b.select(none, const(modulus.type, 1), modulus)
-    remainder = g.b.urem(g.resize(number, wide), modulus)
+    _, remainder = divide(g, g.resize(number, wide), modulus)
     places.write(g, into, g.b.add(start, g.resize(remainder, width.width)))
     return None
 

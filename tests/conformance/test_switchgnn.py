@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,9 +27,8 @@ Start = Callable[..., tuple[Target, SwitchGnnControl]]
 
 
 @pytest.fixture
-def start(make_target: Callable[..., Target], tmp_path: Path) -> Iterator[Start]:
+def start(make_target: Callable[..., Target], tmp_path: Path) -> Start:
     """``start(job, capacity=None)``: a switch with the job loaded, and its control."""
-    controls = []
 
     def run(job: Job, capacity: int | None = None) -> tuple[Target, SwitchGnnControl]:
         program = tmp_path / "switchgnn.p4"
@@ -39,12 +38,9 @@ def start(make_target: Callable[..., Target], tmp_path: Path) -> Iterator[Start]
         target.open_all()
         control = SwitchGnnControl(target.session())
         control.load(job.plans, job.ports, capacity=capacity)
-        controls.append(control)
         return target, control
 
-    yield run
-    for control in controls:
-        control.unload()
+    return run
 
 
 def job_of(seed: int, limit: int) -> Job:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -87,11 +87,6 @@ class SwitchFabric:
         capacity = aggregators if self._propagator == "strawman" else None
         self._push(plans, capacity)
         self._control.load(plans, [port for port, _ in self.endpoint.ports], capacity=capacity)
-        self._stack.callback(self._unload)
-
-    def _unload(self) -> None:
-        with suppress(OfframpError):  # a switch that is gone keeps nothing
-            self._control.unload()
 
     def totals(self) -> SwitchTotals:
         """What the switch counted since :meth:`load`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
@@ -120,8 +121,22 @@ class Session:
             request.config.p4info.CopyFrom(message)
             request.config.p4_device_config = device_config
             request.config.cookie.cookie = cookie
+        if action.endswith("COMMIT"):
+            self._clear_replication()
         self._call("SetForwardingPipelineConfig", request, timeout_s=max(self.timeout_s, 60.0))
         self._factory = None
+
+    def _clear_replication(self) -> None:
+        """Delete multicast groups and clone sessions before another pipeline comes.
+
+        bmv2's server forgets them with the old pipeline while the switch keeps them, so that the next pipeline's
+        replicas would be added to theirs.
+        """
+        group = v1.PacketReplicationEngineEntry(multicast_group_entry=v1.MulticastGroupEntry())
+        clone = v1.PacketReplicationEngineEntry(clone_session_entry=v1.CloneSessionEntry())
+        for entry in (group, clone):
+            with contextlib.suppress(RpcError):  # no pipeline yet, or a target without replication
+                self.delete(list(self.read([v1.Entity(packet_replication_engine_entry=entry)])))
 
     def pipeline(self) -> Any:
         """P4Info of the running pipeline."""

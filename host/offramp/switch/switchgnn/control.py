@@ -106,22 +106,6 @@ class SwitchGnnControl:
         session.multicast_group(barrier.GROUP, barrier.group_replicas(ports))
         session.clone_session(NEXT_PASS_SESSION, [RECIRCULATION_PORT])
 
-    def unload(self) -> None:
-        """Remove the workers' group and the clone session; the next pipeline takes the rest with it.
-
-        bmv2 keeps replicas across pipelines but forgets them, so that those of the next job would add to them.
-
-        Raises:
-            OfframpError: nothing is loaded, or the switch does not answer.
-        """
-        make = self._session.make
-        self._session.delete(
-            [
-                make.multicast_group(barrier.GROUP, []),
-                make.clone_session(NEXT_PASS_SESSION, [(RECIRCULATION_PORT, 0)]),
-            ]
-        )
-
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
         cells = self._session.read_counter(telemetry.OUTCOMES)

@@ -14,7 +14,7 @@ import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.native.llvm import MachineCode
+from offramp_sim.p4.native.compiler import MachineCode
 from offramp_sim.p4.native.runtime import context as at
 from offramp_sim.p4.native.state.context import Context, address
 from offramp_sim.p4.native.state.objects import NativeObjects

@@ -6,7 +6,8 @@ import ctypes
 from functools import cache
 from typing import Any, Final
 
-from offramp_sim.p4.native.llvm import AliasTags, MachineCode, ll
+from offramp_sim.p4.native.compiler import MachineCode
+from offramp_sim.p4.native.llvm import AliasTags, ll
 from offramp_sim.p4.native.lowering import Library
 from offramp_sim.p4.native.runtime import hashtable, patterns, prefixes
 

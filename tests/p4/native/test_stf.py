@@ -1,0 +1,70 @@
+"""The STF programs on both engines: their own packets, then thousands of damaged ones.
+
+The engine is the oracle; it has its own, bmv2. Blind to what both engines get wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from offramp_sim.p4.frontend import load
+from offramp_sim.p4.stf.control import Control
+from offramp_sim.p4.stf.parse import parse
+from twins import Twins
+
+FOLDER = Path(__file__).parents[1] / "stf"
+TESTS = sorted(path.stem for path in FOLDER.glob("*.stf"))
+
+pytestmark = pytest.mark.p4
+
+
+@cache
+def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
+    """Both engines after the test, and the packets that it sent."""
+    twins = Twins(load(FOLDER / f"{name}.p4"))
+    controls = [Control(switch) for switch in twins.both]
+    sent = []
+    for command in parse((FOLDER / f"{name}.stf").read_text(), f"{name}.stf"):
+        if command.name == "packet":
+            sent.append((command.numbers[0], bytes.fromhex(command.data)))
+            twins.send(sent[-1:])
+        elif command.name != "expect":
+            assert len({control.execute(command) for control in controls}) == 1
+    return twins, sent
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_packets_of_the_test(name: str) -> None:
+    twins, sent = run(name)
+    assert sent
+    twins.check()
+
+
+def damaged(rng: random.Random, frame: bytes) -> bytes:
+    made = bytearray(frame)
+    for _ in range(rng.choice([0, 1, 1, 2, 8])):
+        if made:
+            made[rng.randrange(len(made))] = rng.choice([0, 1, 0xFF, rng.randrange(256)])
+    if rng.random() < 0.3:
+        del made[rng.randrange(len(made) + 1) :]
+    if rng.random() < 0.1:
+        made += rng.randbytes(rng.randrange(40))
+    return bytes(made)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_damaged_packets(name: str) -> None:
+    twins, sent = run(name)
+    rng = random.Random(name)
+    for now_us in range(0, 400_000, 40_000):
+        twins.at(now_us)
+        twins.send(
+            [
+                (rng.choice([port, rng.randrange(512)]), damaged(rng, rng.choice(sent)[1]))
+                for port, _ in (rng.choice(sent) for _ in range(30))
+            ]
+        )

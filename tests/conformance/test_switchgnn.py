@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -74,8 +75,14 @@ def uploads(job: Job, block: int, round_: int) -> list[tuple[int, bytes]]:
     return frames
 
 
-def compare(target: Target, oracle: ReferenceSwitch, frames: list[tuple[int, bytes]]) -> None:
-    """Send one frame after another; what leaves must be what leaves the reference."""
+def compare(
+    target: Target, control: SwitchGnnControl, oracle: ReferenceSwitch, frames: list[tuple[int, bytes]]
+) -> None:
+    """Send one frame after another; what leaves must be what leaves the reference.
+
+    The next frame waits until the switch has counted the last pass of this one: ports are read independently, so a
+    frame that causes no reply might otherwise be overtaken by one on another port.
+    """
     for port, frame in frames:
         expected: dict[int, list[bytes]] = defaultdict(list)
         for out_port, out in oracle.process_one(frame):
@@ -83,6 +90,9 @@ def compare(target: Target, oracle: ReferenceSwitch, frames: list[tuple[int, byt
         target.exchange(port, frame)
         for out_port, outs in expected.items():
             assert sorted(target.receive(out_port, len(outs))) == sorted(outs)
+        deadline = time.monotonic() + 5.0
+        while control.counters() != oracle.counters() and time.monotonic() < deadline:
+            time.sleep(0.001)
     for port in target.ports:
         assert target.silent(port)
 
@@ -127,7 +137,7 @@ def test_switchgnn_is_the_reference_packet_for_packet(start: Start) -> None:
     for round_, block in ((1, 0), (2, 1)):
         data = uploads(job, block, round_)
         frames += [*data, data[0], data[-1], *((job.ports[h], done(h, round_)) for h in (0, 0, 1, 2, 3, 1))]
-    compare(target, oracle, frames)
+    compare(target, control, oracle, frames)
     assert control.counters() == oracle.counters()
 
 
@@ -137,7 +147,7 @@ def test_strawman_is_the_reference_packet_for_packet(start: Start) -> None:
     oracle = ReferenceStrawman(job.plans, job.ports, 6)
     frames = [(job.ports[h], done(h, 0)) for h in range(4)]
     frames += uploads(job, 0, 1)
-    compare(target, oracle, frames)
+    compare(target, control, oracle, frames)
     assert control.counters() == oracle.counters()
     assert control.counters()["raw"] > 0
 
@@ -148,6 +158,7 @@ def test_golden_barrier(start: Start) -> None:
     target, control = start(job)
     compare(
         target,
+        control,
         ReferenceSwitch(job.plans, job.ports),
         [(1, done(host, round_)) for host, round_ in [(0, 0), (0, 0), (2, 0), (1, 0), (2, 0), (1, 1)]],
     )
@@ -170,7 +181,7 @@ def test_truncated_and_foreign_packets_are_counted_and_change_nothing(start: Sta
         first[:49] + b"\x02" + first[50:],
     ]
     frames = [(port, done(host, 0)) for host, port in enumerate(job.ports)]
-    compare(target, oracle, [*frames, *((1, frame) for frame in garbage), (1, first), (3, second)])
+    compare(target, control, oracle, [*frames, *((1, frame) for frame in garbage), (1, first), (3, second)])
     counts = control.counters()
     assert counts == oracle.counters()
     assert (counts["malformed"], counts["foreign"], counts["unknown"], counts["stale"]) == (6, 2, 1, 1)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from offramp.p4src import p4_root
 from offramp_sim.p4.frontend import load
 from offramp_sim.p4.stf.control import Control
 from offramp_sim.p4.stf.parse import parse
 from twins import Twins
 
-FOLDER = Path(__file__).parents[1] / "stf"
-TESTS = sorted(path.stem for path in FOLDER.glob("*.stf"))
+FOLDERS = [Path(__file__).parents[1] / "stf", p4_root() / "examples"]
+TESTS = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.stf"))}
 
 pytestmark = pytest.mark.p4
 
@@ -25,10 +26,10 @@ pytestmark = pytest.mark.p4
 @cache
 def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
     """Both engines after the test, and the packets that it sent."""
-    twins = Twins(load(FOLDER / f"{name}.p4"))
+    twins = Twins(load(TESTS[name].with_suffix(".p4")))
     controls = [Control(switch) for switch in twins.both]
     sent = []
-    for command in parse((FOLDER / f"{name}.stf").read_text(), f"{name}.stf"):
+    for command in parse(TESTS[name].read_text(), f"{name}.stf"):
         if command.name == "packet":
             sent.append((command.numbers[0], bytes.fromhex(command.data)))
             twins.send(sent[-1:])

@@ -6,8 +6,11 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
+from typing import Final
 
-_DIGEST = 32
+_DIGEST: Final = 32
+MOST_FILES: Final = 256
+"""Files that the folder keeps; the oldest go first."""
 
 
 def cache_folder() -> Path:
@@ -49,12 +52,21 @@ class ObjectCache:
             with os.fdopen(handle, "wb") as file:
                 file.write(_digest(key, payload) + payload)
             aside.replace(path)
+            _prune(path.parent)
         except OSError:
             aside.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         folder = self._folder or cache_folder()
         return folder / f"{hashlib.sha256(key.encode()).hexdigest()}.o"
+
+
+def _prune(folder: Path) -> None:
+    files = list(folder.glob("*.o"))
+    if len(files) > MOST_FILES:
+        files.sort(key=lambda file: file.stat().st_mtime_ns)
+        for file in files[: len(files) - MOST_FILES]:
+            file.unlink(missing_ok=True)
 
 
 def _digest(key: str, payload: bytes) -> bytes:

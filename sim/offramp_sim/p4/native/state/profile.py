@@ -14,7 +14,8 @@ from offramp_sim.p4.state import ActionData, ActionProfileState, Group, Member
 class NativeProfile(ActionProfileState):
     """An action profile or selector. Members and groups keep their places, also while they do not exist."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, name: str, size: int, selector: bool = False) -> None:
+        super().__init__(name, size, selector)
         self._stale = True
         self._members: dict[int, int] = {}  # 0 is the place of the member that never exists
         self._groups: dict[int, int] = {}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
+    from offramp_sim.p4.v1model.stages import Deliver, Stages
 
 __all__ = ["Digest", "Switch", "SwitchStats"]
 
@@ -102,6 +103,15 @@ class Switch:
         out: list[tuple[int, bytes]] = []
         self._pipeline.run(port, bytes(frame), out.append)
         return out
+
+    @property
+    def next_us(self) -> int | None:
+        """When :meth:`process` should be called even without packets; None: never, nothing is kept here."""
+        return None
+
+    def split(self, hold: Deliver) -> Stages:
+        """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
+        return self._pipeline.split(hold)
 
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""

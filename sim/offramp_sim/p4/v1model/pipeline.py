@@ -19,6 +19,7 @@ from offramp_sim.p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, 
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.v1model import metadata as md
 from offramp_sim.p4.v1model.fields import Span
+from offramp_sim.p4.v1model.stages import Deliver, Emit, Stages
 from offramp_sim.p4.v1model.target import V1Target
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from offramp_sim.p4.v1model.requests import Digest
 
 _LOG: Final = logging.getLogger(__name__)
-Emit = Callable[[tuple[int, bytes]], object]
 Preserved = list[tuple[Span, list[Any]]]
 
 
@@ -98,6 +98,7 @@ class V1Pipeline:
         self._drop_port, self._max_passes = drop_port, max_passes
         self._fields = {f: cells.field(f) for f in _FIELDS}
         self._arrivals: deque[_Arrival] = deque()
+        self._deliver: Deliver = self._leave
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port."""
@@ -111,6 +112,21 @@ class V1Pipeline:
                 self._arrivals.clear()
                 return
             self._pass(self._arrivals.popleft(), emit)
+
+    def split(self, hold: Deliver) -> Stages:
+        """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once.
+
+        Returns the halves of the pipeline, by which the caller runs them from now on.
+        """
+        self._deliver = hold
+        return Stages(
+            arrival=lambda port, frame: _Arrival(frame, port, md.NORMAL, []),
+            ingress=self._pass,
+            egress=self._leave,
+            again=self._arrivals,
+            max_passes=self._max_passes,
+            cells=self.cells,
+        )
 
     def _pass(self, arrival: _Arrival, emit: Emit) -> None:
         """One way through parser and ingress, and the egress of every copy that comes of it."""
@@ -142,7 +158,7 @@ class V1Pipeline:
             self.stats.dropped += 1
             return
         m[fields["instance_type"]] = md.NORMAL
-        self._leave(m, port, emit)
+        self._deliver(m, port, emit)
 
     def _parsed(self, arrival: _Arrival, preserved: Preserved) -> Memory:
         """Fresh memory after the parser and the verification of checksums."""
@@ -207,7 +223,7 @@ class V1Pipeline:
         for replica in replicas:
             copy = m.copy()
             copy[self._fields["egress_rid"]] = replica.instance
-            self._leave(copy, replica.port, emit)
+            self._deliver(copy, replica.port, emit)
 
     def _clone_ingress(self, m: Memory, arrival: _Arrival, emit: Emit) -> None:
         """A clone of the packet as it came in, parsed again; of the metadata only the field list is kept."""

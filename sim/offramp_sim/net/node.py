@@ -1,0 +1,34 @@
+"""What the network asks of whatever stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from offramp_sim.p4.tm.manager import TrafficManager
+from offramp_sim.p4.tm.queued import Departure
+
+
+class Node(Protocol):
+    """A switch or a host; times never go back.
+
+    Attributes:
+        name: unique in the network.
+        tm: its output queues.
+    """
+
+    name: str
+
+    @property
+    def tm(self) -> TrafficManager[Any]:
+        """Output queues."""
+
+    @property
+    def next_ps(self) -> int | None:
+        """When :meth:`advance` has something to do without a further arrival; None: never."""
+
+    def receive(self, now_ps: int, port: int, frame: bytes) -> None:
+        """A frame has arrived."""
+
+    def advance(self, until_ps: int) -> Sequence[Departure]:
+        """Let time pass; what has begun to leave."""

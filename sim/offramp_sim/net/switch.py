@@ -1,0 +1,19 @@
+"""A switch in the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp_sim.p4.tm.config import TmConfig
+from offramp_sim.p4.tm.queued import QueuedSwitch
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.switch import Switch
+
+
+class SwitchNode(QueuedSwitch):
+    """A :class:`~offramp_sim.p4.tm.QueuedSwitch` with a name."""
+
+    def __init__(self, name: str, switch: Switch, config: TmConfig) -> None:
+        super().__init__(switch, config)
+        self.name = name

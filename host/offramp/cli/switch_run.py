@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from offramp.cli import traffic
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -29,8 +30,19 @@ def run(
     include: Annotated[list[Path] | None, typer.Option("-I", help="Folder for #include.")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", help="Macro, NAME or NAME=VALUE.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the program's random().")] = 0,
+    priority_queues: traffic.PriorityQueues = None,
+    port_rate: traffic.PortRate = None,
+    queue_weight: traffic.QueueWeight = None,
+    buffer: traffic.Buffer = None,
+    queue_buffer: traffic.QueueBuffer = None,
+    queue_packets: traffic.QueuePackets = None,
+    ecn_threshold: traffic.EcnThreshold = None,
+    recirculation_rate: traffic.RecirculationRate = None,
 ) -> None:
-    """Run a P4 program as a switch that serves P4Runtime."""
+    """Run a P4 program as a switch that serves P4Runtime.
+
+    Any of the options from --priority-queues on puts a traffic manager between ingress and egress.
+    """
     from offramp_sim.p4.serve import Settings, check_port_number, parse_port
     from offramp_sim.p4.serve import run as serve
 
@@ -56,6 +68,16 @@ def run(
         seed=seed,
         include=tuple(str(folder) for folder in include or []),
         defines=dict(_macro(text) for text in define or []),
+        tm=traffic.config(
+            priority_queues=priority_queues,
+            port_rate=port_rate,
+            queue_weight=queue_weight,
+            buffer=buffer,
+            queue_buffer=queue_buffer,
+            queue_packets=queue_packets,
+            ecn_threshold=ecn_threshold,
+            recirculation_rate=recirculation_rate,
+        ),
     )
     _summary(serve(settings, _announce))
 
@@ -89,4 +111,8 @@ def _summary(running: Running) -> None:
         stats = port.stats
         counts = (stats.received, stats.sent, stats.dropped, stats.malformed)
         table.add_row(str(number), port.name, *map(str, counts))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    queues = traffic.table(running)
+    if queues is not None:
+        console.print(queues)

@@ -16,6 +16,7 @@ from offramp.transport.unix import check_path
 
 if TYPE_CHECKING:
     from offramp_sim.p4.serve import Settings
+    from offramp_sim.p4.tm import TmConfig
 
 START_S = 60.0
 STOP_S = 5.0
@@ -30,7 +31,7 @@ class EmbeddedSwitch:
         program: P4 source file.
         ports: how many ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
-        cpu_port, device_id, seed, include, defines: as in :class:`offramp_sim.p4.serve.Settings`.
+        cpu_port, device_id, seed, include, defines, tm: as in :class:`offramp_sim.p4.serve.Settings`.
         interfaces: network interfaces to use as ports instead of Unix sockets.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
@@ -52,6 +53,7 @@ class EmbeddedSwitch:
         seed: int = 0,
         include: Sequence[str | Path] = (),
         defines: Mapping[str, str] | None = None,
+        tm: TmConfig | None = None,
         interfaces: Sequence[str] = (),
         launcher: Sequence[str] = (),
     ) -> None:
@@ -65,6 +67,7 @@ class EmbeddedSwitch:
             "seed": seed,
             "include": tuple(str(folder) for folder in include),
             "defines": dict(defines or {}),
+            "tm": tm,
         }
         self._launcher = list(launcher)
         self.port_specs = list(interfaces) or [

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from offramp_sim.p4.ports.forwarder import Forwarder
     from offramp_sim.p4.runtime.device import Device
     from offramp_sim.p4.switch import Switch
+    from offramp_sim.p4.tm import TmConfig
 
 __all__ = ["EmbeddedSwitch", "Running", "Settings", "build", "parse_port", "run"]
 
@@ -37,6 +38,7 @@ class Settings:
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
         cpu_port: packets that leave by it become packet-ins.
         include, defines: for the program's preprocessor.
+        tm: traffic manager; None: what the program sends leaves at once.
     """
 
     program: str | None
@@ -47,6 +49,7 @@ class Settings:
     seed: int = 0
     include: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
+    tm: TmConfig | None = None
 
     def to_json(self) -> str:
         """For :func:`main` of a child process."""
@@ -57,7 +60,12 @@ class Settings:
         """The settings that :meth:`to_json` wrote."""
         raw: dict[str, Any] = json.loads(text)
         ports = {int(number): spec for number, spec in raw.pop("ports").items()}
-        return cls(ports=ports, include=tuple(raw.pop("include")), **raw)
+        tm = raw.pop("tm")
+        if tm is not None:
+            from offramp_sim.p4.tm import TmConfig
+
+            tm = TmConfig.from_plain(tm)
+        return cls(ports=ports, include=tuple(raw.pop("include")), tm=tm, **raw)
 
 
 def parse_port(text: str) -> tuple[int, str]:
@@ -137,6 +145,10 @@ def build(settings: Settings) -> Running:
     from offramp_sim.p4.runtime.service import Service
 
     def make_switch(program: Program) -> Switch:
+        if settings.tm is not None:
+            from offramp_sim.p4.tm import PacedSwitch
+
+            return PacedSwitch(program, settings.tm, seed=settings.seed, cpu_port=settings.cpu_port)
         from offramp_sim.p4.switch import Switch
 
         return Switch(program, seed=settings.seed, cpu_port=settings.cpu_port)

@@ -104,11 +104,6 @@ class Switch:
         self._pipeline.run(port, bytes(frame), out.append)
         return out
 
-    @property
-    def next_us(self) -> int | None:
-        """When :meth:`process` should be called even without packets; None: never, nothing is kept here."""
-        return None
-
     def split(self, hold: Deliver) -> Stages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
         return self._pipeline.split(hold)

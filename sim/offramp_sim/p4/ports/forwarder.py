@@ -81,6 +81,9 @@ class Forwarder:
             timeout_s = min(timeout_s, CONGESTED_WAIT_S)
         if self._device.digests_waiting:
             timeout_s = min(timeout_s, DIGEST_WAIT_S)
+        due_s = self._device.due_s
+        if due_s is not None:
+            timeout_s = min(timeout_s, due_s)
         parts: list[PacketBatch] = []
         for descriptor, events in poll.poll(timeout_s * 1000):
             if descriptor == self._wake:
@@ -94,7 +97,7 @@ class Forwarder:
                 batch.ports[:] = number
                 parts.append(batch)
         arrived = PacketBatch.concatenate(parts)
-        if len(arrived):
+        if len(arrived) or self._device.due_s == 0.0:
             self._distribute(self._device.process(arrived))
         else:
             self._device.send_digests()

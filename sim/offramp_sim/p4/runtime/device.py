@@ -83,6 +83,13 @@ class Device:
         return time.monotonic_ns() - self._start_ns
 
     @property
+    def due_s(self) -> float | None:
+        """Seconds until :meth:`process` should be called even without frames; None: the switch keeps none."""
+        switch = None if self.pipeline is None else self.pipeline.switch
+        next_us: int | None = getattr(switch, "next_us", None)  # only a switch with a traffic manager has it
+        return None if next_us is None else max(0, next_us - self.now_ns // 1000) * 1e-6
+
+    @property
     def digests_waiting(self) -> bool:
         """Whether :meth:`send_digests` should be called again before long."""
         return self.pipeline is not None and self.pipeline.digests.waiting

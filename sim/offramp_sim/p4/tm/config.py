@@ -12,6 +12,16 @@ QUEUES = 8
 """Queues of a port unless said otherwise: what v1model's three bits of priority can name."""
 
 
+def check(what: str, value: float | None, *, least: int = 1) -> None:
+    """Whether a number is None or at least ``least``.
+
+    Raises:
+        OfframpError: it is not; names ``what``.
+    """
+    if value is not None and value < least:
+        raise OfframpError(f"{what} is {value}: expected {least} up")
+
+
 @dataclass(frozen=True, slots=True)
 class QueueConfig:
     """One queue; None means without limit, without marks, strict priority.
@@ -134,16 +144,6 @@ class TmConfig:
             buffer_bytes=raw["buffer_bytes"],
             recirculation=_port(raw["recirculation"]),
         )
-
-
-def check(what: str, value: float | None, *, least: int = 1) -> None:
-    """Whether a number is None or at least ``least``.
-
-    Raises:
-        OfframpError: it is not; names ``what``.
-    """
-    if value is not None and value < least:
-        raise OfframpError(f"{what} is {value}: expected {least} up")
 
 
 def _port(raw: Mapping[str, Any]) -> PortConfig:

@@ -101,8 +101,10 @@ def test_recirculation_waits_for_a_line_of_its_own() -> None:
 def test_recirculation_without_rate_takes_no_time_and_passes_are_bounded() -> None:
     node = queued(TmConfig(), max_passes=5)
     node.receive(9, 1, order(5, op=4, passes=4))
-    node.receive(9, 1, order(6, op=4, passes=5))
-    assert [(each.ps, each.port) for each in node.advance(9)] == [(9, 5)]
+    node.receive(9, 1, order(6, op=4, passes=4))
+    node.receive(9, 1, order(7, op=4, passes=5))
+    # Each packet has five passes of its own.
+    assert [(each.ps, each.port) for each in node.advance(9)] == [(9, 5), (9, 6)]
     assert node.switch.stats.looped == 1
 
 

@@ -142,6 +142,20 @@ def test_handlers_answer_and_ports_without_links_are_counted() -> None:
     assert network.unconnected["a"] == 1
 
 
+def test_a_port_that_becomes_busy_does_not_disturb_another() -> None:
+    network, sink = Network(), Sink()
+    a = network.add_host("a")
+    network.add_host("b", sink)
+    for port in (0, 1):
+        network.connect("a", port, "b", port, GBIT, 0)
+    for _ in range(3):
+        a.send(bytes(100))
+    network.at(5000, lambda: a.send(bytes(60), port=1))
+    network.run()
+    slot, short = wire_bytes(100) * 8000, wire_bytes(60) * 8000
+    assert [at for at, _ in sink.got] == [5000 + short, slot, 2 * slot, 3 * slot]
+
+
 def test_the_slower_of_link_and_port_counts() -> None:
     network, a, _, sink = star(config=TmConfig.uniform(rates={2: GBIT // 10}))
     for _ in range(2):

@@ -11,6 +11,7 @@ from offramp.cli.demo import demo
 from offramp.cli.plan import plan
 from offramp.cli.switch_run import run
 from offramp.cli.switch_stf import stf
+from offramp.cli.switch_trace import trace
 from offramp.cli.train import train
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -30,6 +31,7 @@ app.command()(plan)
 app.add_typer(switch, name="switch")
 switch.command()(run)
 switch.command()(stf)
+switch.command()(trace)
 
 
 def _version(wanted: bool) -> None:

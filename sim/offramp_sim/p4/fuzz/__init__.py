@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from offramp_sim.p4.fuzz.campaign import Campaign, Counts, Finding
+from offramp_sim.p4.fuzz.campaign import Campaign
+from offramp_sim.p4.fuzz.findings import Counts, Finding
 from offramp_sim.p4.fuzz.programs import random_program
 
 __all__ = ["Campaign", "Counts", "Finding", "random_program"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from offramp.errors import OfframpError
+from offramp_sim.p4.frontend import load_text
 from offramp_sim.p4.fuzz.packets import Packet, populate
 from offramp_sim.p4.switch import Switch
 
@@ -46,6 +49,32 @@ def traced_engine(program: ir.Program) -> Switch:
 
 
 ENGINES: Final[dict[str, Make]] = {"native": native_engine, "traced": traced_engine}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a program: ``kind`` is same, unsupported, refused, crash, difference (or death, of a process)."""
+
+    kind: str
+    message: str = ""
+
+
+def compare(engine: Make, text: str, case: Case) -> Outcome:
+    """Run a program and packets on the Python engine and on another."""
+    try:
+        program = load_text(text, "random.p4")
+        oracle = python_engine(program)
+    except OfframpError as error:
+        return Outcome("refused", str(error))
+    except Exception:  # noqa: BLE001  that is what we are looking for
+        return Outcome("crash", traceback.format_exc(limit=-4))
+    try:
+        found = difference(oracle, engine(program), case)
+    except OfframpError as error:
+        return Outcome("unsupported", str(error))
+    except Exception:  # noqa: BLE001
+        return Outcome("crash", traceback.format_exc(limit=-4))
+    return Outcome("same") if found is None else Outcome("difference", found)
 
 
 def difference(oracle: Any, tested: Any, case: Case) -> str | None:

@@ -30,7 +30,3 @@ def minimise(items: Sequence[_T], fails: Callable[[list[_T]], bool], deadline: f
             size //= 2
     return kept
 
-
-def units(text: str) -> list[str]:
-    """The lines of a program, each block that braces enclose also whole: what may be left out."""
-    return text.splitlines()

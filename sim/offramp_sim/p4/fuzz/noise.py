@@ -1,12 +1,15 @@
-"""Sources that are not P4, or nearly."""
+"""Bytes that mean nothing, or nearly something: sources that are not P4, P4Runtime messages."""
 
 from __future__ import annotations
 
+import traceback
 from random import Random
 from typing import Final
 
 from offramp.errors import OfframpError
 from offramp_sim.p4.frontend import load_text
+from offramp_sim.p4.fuzz.findings import Finding, Tally
+from offramp_sim.p4.switch import Switch
 
 _TOKENS: Final = (
     "header", "struct", "parser", "control", "state", "start", "transition", "select", "accept", "table", "key",
@@ -36,11 +39,37 @@ def random_source(rng: Random, model: str) -> str:
 
 def try_source(text: str) -> str:
     """Load a source and compile it; ``"accepted"`` or ``"refused"``. Anything but an OfframpError gets out."""
-    from offramp_sim.p4.switch import Switch
-
     try:
         switch = Switch(load_text(text, "noise.p4"), max_passes=10)
     except OfframpError:
         return "refused"
     switch.process_one(1, bytes(64))
     return "accepted"
+
+
+def noise(seed: int, model: str, sources: int = 4, messages: int = 20) -> Tally:
+    """Sources nearly like ``model``, and messages to a switch that runs it."""
+    rng, tally = Random(seed), Tally()
+    for _ in range(sources):
+        source = random_source(rng, model)
+        tally.counts.sources += 1
+        try:
+            tally.counts.sources_accepted += try_source(source) == "accepted"
+        except Exception:  # noqa: BLE001  that is what we are looking for
+            tally.findings.append(Finding("source", seed, traceback.format_exc(limit=-4), source))
+    try:
+        _messages(rng, model, messages, tally)
+    except OfframpError:
+        pass  # a program that does not load, or that P4Info cannot describe; the comparison tells
+    except Exception:  # noqa: BLE001
+        tally.findings.append(Finding("message", seed, traceback.format_exc(limit=-6), model))
+    return tally
+
+
+def _messages(rng: Random, model: str, count: int, tally: Tally) -> None:
+    from offramp_sim.p4.fuzz.messages import RandomController
+
+    controller = RandomController(load_text(model, "random.p4"), rng)
+    for _ in range(count):
+        tally.counts.messages_accepted += controller.step() == "accepted"
+        tally.counts.messages += 1

@@ -9,6 +9,10 @@ import typer
 import offramp
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
+from offramp.cli.switch_doctor import doctor
+from offramp.cli.switch_fuzz import fuzz
+from offramp.cli.switch_lint import lint
+from offramp.cli.switch_p4info import p4info
 from offramp.cli.switch_run import run
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
@@ -32,6 +36,10 @@ app.add_typer(switch, name="switch")
 switch.command()(run)
 switch.command()(stf)
 switch.command()(trace)
+switch.command()(doctor)
+switch.command()(fuzz)
+switch.command()(lint)
+switch.command()(p4info)
 
 
 def _version(wanted: bool) -> None:

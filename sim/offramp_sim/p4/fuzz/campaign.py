@@ -80,7 +80,9 @@ class Campaign:
         if fault.kind == "refused":  # the message names the line
             return Finding(fault.kind, case.seed, fault.message, text)
         packets = minimise(
-            case.packets, lambda some: self._outcome(text, replace(case, packets=tuple(some))).kind == fault.kind, deadline
+            case.packets,
+            lambda some: self._outcome(text, replace(case, packets=tuple(some))).kind == fault.kind,
+            deadline,
         )
         smaller = replace(case, packets=tuple(packets))
         lines = minimise(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp.errors import OfframpError
 from offramp_sim.p4.frontend import load_text
 from offramp_sim.p4.fuzz.packets import Packet, populate
+from offramp_sim.p4.fuzz.programs import random_program
 from offramp_sim.p4.switch import Switch
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def traced_engine(program: ir.Program) -> Switch:
 ENGINES: Final[dict[str, Make]] = {"native": native_engine, "traced": traced_engine}
 
 
+def check_engine(name: str) -> None:
+    """Raise OfframpError, saying what to install, if an engine of :data:`ENGINES` cannot run here."""
+    ENGINES[name](load_text(random_program(0).text, "random.p4"))
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a program: ``kind`` is same, unsupported, refused, crash, difference (or death, of a process)."""
@@ -66,13 +72,13 @@ def compare(engine: Make, text: str, case: Case) -> Outcome:
         oracle = python_engine(program)
     except OfframpError as error:
         return Outcome("refused", str(error))
-    except Exception:  # noqa: BLE001  that is what we are looking for
+    except Exception:
         return Outcome("crash", traceback.format_exc(limit=-4))
     try:
         found = difference(oracle, engine(program), case)
     except OfframpError as error:
         return Outcome("unsupported", str(error))
-    except Exception:  # noqa: BLE001
+    except Exception:
         return Outcome("crash", traceback.format_exc(limit=-4))
     return Outcome("same") if found is None else Outcome("difference", found)
 

@@ -29,4 +29,3 @@ def minimise(items: Sequence[_T], fails: Callable[[list[_T]], bool], deadline: f
         if not smaller or size > 1:
             size //= 2
     return kept
-

@@ -32,7 +32,9 @@ def random_source(rng: Random, model: str) -> str:
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(text) + 1)
         end = min(len(text), at + rng.choice((1, 1, 3, 20, 200)))
-        piece = rng.choice(("", text[at:end] * 2, rng.choice(_TOKENS), rng.choice(_TOKENS), text[-20:], chr(rng.randrange(1, 256))))
+        piece = rng.choice(
+            ("", text[at:end] * 2, rng.choice(_TOKENS), rng.choice(_TOKENS), text[-20:], chr(rng.randrange(1, 256)))
+        )
         text = text[:at] + piece + text[end:]
     return text
 
@@ -55,13 +57,13 @@ def noise(seed: int, model: str, sources: int = 4, messages: int = 20) -> Tally:
         tally.counts.sources += 1
         try:
             tally.counts.sources_accepted += try_source(source) == "accepted"
-        except Exception:  # noqa: BLE001  that is what we are looking for
+        except Exception:
             tally.findings.append(Finding("source", seed, traceback.format_exc(limit=-4), source))
     try:
         _messages(rng, model, messages, tally)
     except OfframpError:
         pass  # a program that does not load, or that P4Info cannot describe; the comparison tells
-    except Exception:  # noqa: BLE001
+    except Exception:
         tally.findings.append(Finding("message", seed, traceback.format_exc(limit=-6), model))
     return tally
 

@@ -74,10 +74,11 @@ def _match(rng: Random, kind: str, width: int) -> Match:
     value, other = (rng.choice((rng.randrange(1 << width), rng.randrange(1 << min(width, 2)))) for _ in range(2))
     if kind != "exact" and rng.random() < 0.2:
         return ANY
-    return {
+    made: dict[str, Match] = {
         "exact": Exact(value),
         "lpm": Lpm(value, rng.randint(1, width)),
         "ternary": Ternary(value, other),
         "range": Range(min(value, other), max(value, other)),
         "optional": Optional(value),
-    }[kind]
+    }
+    return made[kind]

@@ -10,7 +10,36 @@ from typing import Final, TypeVar
 from offramp_sim.p4.types import BOOL, Bits, Type
 
 _T = TypeVar("_T")
-WIDTHS: Final = (1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 16, 17, 24, 31, 32, 32, 33, 47, 48, 63, 64, 65, 96, 127, 128, 129, 256)
+WIDTHS: Final = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    9,
+    12,
+    13,
+    16,
+    16,
+    17,
+    24,
+    31,
+    32,
+    32,
+    33,
+    47,
+    48,
+    63,
+    64,
+    65,
+    96,
+    127,
+    128,
+    129,
+    256,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ import typer
 import offramp
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
+from offramp.cli.switch_doctor import doctor
+from offramp.cli.switch_fuzz import fuzz
+from offramp.cli.switch_lint import lint
+from offramp.cli.switch_p4info import p4info
 from offramp.cli.switch_run import run
 from offramp.cli.switch_stf import stf
+from offramp.cli.switch_trace import trace
 from offramp.cli.train import train
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -30,6 +35,11 @@ app.command()(plan)
 app.add_typer(switch, name="switch")
 switch.command()(run)
 switch.command()(stf)
+switch.command()(trace)
+switch.command()(doctor)
+switch.command()(fuzz)
+switch.command()(lint)
+switch.command()(p4info)
 
 
 def _version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from offramp.cli import traffic
+from offramp.cli.p4_program import macro
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def run(
         cpu_port=cpu_port,
         seed=seed,
         include=tuple(str(folder) for folder in include or []),
-        defines=dict(_macro(text) for text in define or []),
+        defines=dict(macro(text) for text in define or []),
         tm=traffic.config(
             priority_queues=priority_queues,
             port_rate=port_rate,
@@ -80,13 +81,6 @@ def run(
         ),
     )
     _summary(serve(settings, _announce))
-
-
-def _macro(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name.isidentifier():
-        raise OfframpError(f"-D {text}: expected NAME or NAME=VALUE")
-    return name, value if equals else "1"
 
 
 def _announce(running: Running) -> None:

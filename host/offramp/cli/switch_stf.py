@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from offramp.errors import OfframpError
+from offramp.cli.p4_program import Define, Include, Program, load_program, read_text, write_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,32 +17,23 @@ if TYPE_CHECKING:
 
 
 def stf(
-    program: Annotated[Path, typer.Argument(help="P4-16 source for v1model.")],
+    program: Program,
     test: Annotated[Path, typer.Argument(help="STF file: packet, expect, add, setdefault, …")],
-    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="Folder for #include.")] = None,
-    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="Macro, as NAME or NAME=VALUE.")] = None,
+    include: Include = None,
+    define: Define = None,
     seed: Annotated[int, typer.Option(help="Moves everything random in the switch.")] = 0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the outcome to this file.")] = None,
 ) -> None:
     """Run an STF test; exit code 1 and the differing bytes if a packet is not as expected."""
     from rich.console import Console
 
-    from offramp_sim.p4.frontend import load
     from offramp_sim.p4.stf import run_stf
 
-    macros = dict(_macro(text) for text in define or [])
-    try:
-        text = test.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file in UTF-8"
-        raise OfframpError(f"{test}: cannot be read: {reason}") from None
-    result = run_stf(load(program, include=include or (), defines=macros), text, str(test), seed=seed)
+    text = read_text(test)
+    result = run_stf(load_program(program, include, define), text, str(test), seed=seed)
     _show(Console(highlight=False, soft_wrap=True), program, result)
     if json_path is not None:
-        try:
-            json_path.write_text(json.dumps(summarise(result), indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+        write_json("--json", json_path, summarise(result))
     if not result.passed:
         raise typer.Exit(1)
 
@@ -51,13 +41,6 @@ def stf(
 def summarise(result: StfResult) -> dict[str, Any]:
     """The outcome, ready for JSON."""
     return {"passed": result.passed, **asdict(result)}
-
-
-def _macro(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if not name.isidentifier():
-        raise OfframpError(f"--define {text}: expected NAME or NAME=VALUE")
-    return name, value or "1"
 
 
 def _show(console: Any, program: Path, result: StfResult) -> None:

@@ -34,7 +34,7 @@ class P4Error(OfframpError):
     def __init__(self, pos: Pos, message: str) -> None:
         self.pos = pos
         self.message = message
-        super().__init__(_render(pos, message))
+        super().__init__(render(pos, message))
 
 
 class Unsupported(P4Error):
@@ -64,8 +64,9 @@ def _lines(file: str) -> list[str]:
         return []
 
 
-def _render(pos: Pos, message: str) -> str:
-    head = f"{pos}: error: {message}"
+def render(pos: Pos, message: str, severity: str = "error") -> str:
+    """``file:line:column: severity: message`` and, when the file can be read, the line with a caret."""
+    head = f"{pos}: {severity}: {message}"
     lines = _lines(pos.file)
     if not 1 <= pos.line <= len(lines):
         return head

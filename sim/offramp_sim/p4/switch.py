@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
+    from offramp_sim.p4.trace.model import PacketTrace
     from offramp_sim.p4.v1model.stages import Deliver, Stages
 
 __all__ = ["Digest", "Switch", "SwitchStats"]
@@ -32,6 +34,9 @@ class Switch:
 
     A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
     fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
+
+    With ``trace``, which gets the trace of each packet when all its copies have left, other code is generated: a
+    switch without it does nothing for the sake of traces.
 
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
@@ -51,11 +56,12 @@ class Switch:
         cpu_port: int | None = None,
         drop_port: int = 511,
         max_passes: int = 10_000,
+        trace: Callable[[PacketTrace], object] | None = None,
     ) -> None:
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
-        self._pipeline = V1Pipeline(
+        self._pipeline = _pipeline(trace)(
             program, seed=seed, drop_port=drop_port, max_passes=max_passes, clock=lambda: self.now_us
         )
         objects = self._objects = self._pipeline.target.objects
@@ -112,3 +118,11 @@ class Switch:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
         self._objects.reset()
         self._pipeline.stats = SwitchStats()
+
+
+def _pipeline(trace: Callable[[PacketTrace], object] | None) -> Callable[..., V1Pipeline]:
+    if trace is None:
+        return V1Pipeline
+    from offramp_sim.p4.trace.pipeline import TracedPipeline
+
+    return partial(TracedPipeline, sink=trace)

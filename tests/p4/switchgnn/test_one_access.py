@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from offramp_sim.p4.frontend import load_text
-from offramp_sim.switchgnn.one_access import violations
+from offramp_sim.p4.lint.one_access import violations
 
 pytestmark = pytest.mark.p4
 

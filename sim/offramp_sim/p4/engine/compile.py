@@ -30,7 +30,13 @@ class Compiled:
     source: str
 
 
-def compile_blocks(program: ir.Program, layout: Layout, target: Target, blocks: Sequence[walk.Block]) -> Compiled:
+def compile_blocks(
+    program: ir.Program,
+    layout: Layout,
+    target: Target,
+    blocks: Sequence[walk.Block],
+    generator: type[Generator] = Generator,
+) -> Compiled:
     """Compile ``blocks`` and all that they use; their parameters must have been placed.
 
     Raises:
@@ -38,7 +44,7 @@ def compile_blocks(program: ir.Program, layout: Layout, target: Target, blocks: 
         Unsupported: the program uses something that the engine or the target does not execute.
     """
     try:
-        g = Generator(program, layout, target)
+        g = generator(program, layout, target)
         names = [calls.block(g, b) for b in blocks]
         module = g.load()
     except RecursionError:

@@ -11,7 +11,7 @@ expression: an integer for scalars, a list or tuple of cells for all else. The r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -172,6 +172,9 @@ class Generator:
         with self.function(name):
             self.line(f"return {text}")
         return f"{name}(m)"
+
+    def reached(self, node: ir.State | ir.SelectCase, values: Sequence[str] = ()) -> None:
+        """Where a packet reaches ``node``; ``values`` are the names of a select's. A generator that traces notes it."""
 
     # --- writing
 

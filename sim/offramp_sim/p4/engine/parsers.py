@@ -56,18 +56,23 @@ class _States:
         return self.names[state]
 
     def _body(self, state: ir.State) -> None:
+        self.g.reached(state)
         for stmt in state.body:
             self.g.statement(stmt)
         if not state.select:
+            self.g.reached(state.cases[0])
             self._go(state.cases[0].target)
             return
         values = [(self.g.temporary(self.g.value(e), "key"), e) for e in state.select]
         for case in state.cases:
             test = self._test(values, case)
+            names = [name for name, _ in values]
             if test is None:
+                self.g.reached(case, names)
                 self._go(case.target)
                 return
             with self.g.indented(f"if {test}:"):
+                self.g.reached(case, names)
                 self._go(case.target)
         self.g.line(f"raise ParserFault({_code(self.g, 'NoMatch')})")
 

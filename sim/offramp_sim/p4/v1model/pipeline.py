@@ -10,11 +10,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.compile import compile_blocks
 from offramp_sim.p4.engine.faults import CheckFailed, ParserFault
+from offramp_sim.p4.engine.generator import Generator
 from offramp_sim.p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.v1model import metadata as md
@@ -74,6 +75,8 @@ class V1Pipeline:
         source: the generated Python text.
     """
 
+    generator: ClassVar[type[Generator]] = Generator
+
     def __init__(
         self, program: ir.Program, *, seed: int, drop_port: int, max_passes: int, clock: Callable[[], int]
     ) -> None:
@@ -81,14 +84,14 @@ class V1Pipeline:
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
         layout = Layout(program)
-        self.target = V1Target(program, layout, parser, seed=seed, drop_port=drop_port, clock=clock)
+        self.target = self.make_target(program, layout, parser, seed=seed, drop_port=drop_port, clock=clock)
         cells = self.cells = self.target.cells
         bases = {"h": cells.headers, "m": cells.user, "s": cells.standard, "p": None}
         for block, signature in zip(blocks, ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
             if len(block.params) != len(signature):
                 raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
             layout.place_block(block, [bases[kind] for kind in signature])
-        compiled = compile_blocks(program, layout, self.target, blocks)
+        compiled = compile_blocks(program, layout, self.target, blocks, self.generator)
         self.source = compiled.source
         self._parse, self._verify, self._ingress, self._egress, self._compute, self._deparse = compiled.functions
         self._template = compiled.template
@@ -99,6 +102,10 @@ class V1Pipeline:
         self._fields = {f: cells.field(f) for f in _FIELDS}
         self._arrivals: deque[_Arrival] = deque()
         self._deliver: Deliver = self._leave
+
+    def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
+        """What the generated code refers to."""
+        return V1Target(program, layout, parser, **options)
 
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port."""

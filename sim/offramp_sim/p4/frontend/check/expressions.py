@@ -419,13 +419,18 @@ class Expressions(TypeResolver):
 
     def _ternary(self, node: ast.Ternary, expected: Type | None) -> ir.Expr:
         condition = self.condition(node.condition)
-        then, otherwise = self.expr(node.then, expected), self.expr(node.otherwise, expected)
+        then, otherwise = self._side(node.then, expected), self._side(node.otherwise, expected)
         then, otherwise = self._match(then, otherwise, "?:", node.pos)
         if isinstance(condition, ir.Const):
             return then if condition.value else otherwise
         if then.type == INT:
             raise P4Error(node.pos, "the two values of '?:' need a width")
         return ir.Mux(condition, then, otherwise, type=then.type, pos=node.pos)
+
+    def _side(self, node: ast.Expr, expected: Type | None) -> ir.Expr:
+        """A value of ``?:``. What has a width keeps it: below a cast, ``expected`` is what the whole is cast to."""
+        made = self._expr(node, expected)
+        return made if expected is None or isinstance(made.type, Bits) else self.coerce(made, expected, node.pos)
 
     # --- lists and structs ---------------------------------------------------------------------------------
 

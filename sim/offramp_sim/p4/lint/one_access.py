@@ -6,10 +6,12 @@ compared as expressions: the check does not see a variable that changes between 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.walk import nodes
+from offramp_sim.p4.lint.diagnostic import Diagnostic
 from offramp_sim.p4.source import Pos
 from offramp_sim.p4.types import Type
 
@@ -27,17 +29,29 @@ Paths = dict[ir.ExternInstance, set[tuple[Access, ...]]]
 """For each register the sequences of accesses that some path makes."""
 
 
+def rule(program: ir.Program) -> Iterator[Diagnostic]:
+    """Warnings ``register-access``: the rule's place is the second access."""
+    for register, accesses in repeated(program).items():
+        places = ", ".join(f"{a.method} at line {a.pos.line}" for a in accesses)
+        message = f"register {register.name}: more than one access in a pass: {places}"
+        yield Diagnostic(accesses[1].pos, "register-access", message)
+
+
 def violations(program: ir.Program) -> list[str]:
     """A line for each register that some pass may access more than once."""
+    return sorted(warning.message for warning in rule(program))
+
+
+def repeated(program: ir.Program) -> dict[ir.ExternInstance, tuple[Access, ...]]:
+    """The shortest sequence of accesses in one pass, for each register that may be accessed more than once."""
     found = {}
     for block in program.main.args.values():
         if isinstance(block, ir.ControlInstance):
             for register, sequences in _control(block, {}).items():
                 bad = [s for s in sequences if not _is_one_access(s)]
                 if bad:
-                    places = ", ".join(f"{a.method} at line {a.pos.line}" for a in min(bad, key=len))
-                    found[register.name] = f"register {register.name}: more than one access in a pass: {places}"
-    return [found[name] for name in sorted(found)]
+                    found[register] = min(bad, key=lambda s: (len(s), [a.pos.line for a in s]))
+    return found
 
 
 def _is_one_access(sequence: tuple[Access, ...]) -> bool:

@@ -1,0 +1,92 @@
+"""A run of the fuzzer: kinds of trials in turn, counts, findings with their reproducers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Final
+
+from offramp_sim.p4.fuzz.compare import Case, Make, Outcome, compare
+from offramp_sim.p4.fuzz.findings import Counts, Finding
+from offramp_sim.p4.fuzz.isolate import isolated
+from offramp_sim.p4.fuzz.minimise import minimise
+from offramp_sim.p4.fuzz.noise import noise
+from offramp_sim.p4.fuzz.packets import random_packets
+from offramp_sim.p4.fuzz.programs import random_program
+
+PACKETS: Final = 24
+TRIAL_S: Final = 60.0
+"""How long a comparison may take: far more than any does."""
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Trials from consecutive seeds.
+
+    Args:
+        engine: makes the switch that is compared with the Python engine.
+        seed: of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
+        shrink_s: time to spend on each finding's reproducer.
+    """
+
+    engine: Make
+    seed: int = 0
+    shrink_s: float = 30.0
+    counts: Counts = field(default_factory=Counts)
+    findings: list[Finding] = field(default_factory=list)
+
+    def run(
+        self, seconds: float = float("inf"), trials: float = float("inf"), told: Callable[[Finding], Any] | None = None
+    ) -> None:
+        """Go on until the time or the number of trials is used up."""
+        end, done = time.monotonic() + seconds, 0
+        while time.monotonic() < end and done < trials:
+            before = len(self.findings)
+            self.trial(self.seed + done)
+            done += 1
+            for finding in self.findings[before:]:
+                if told is not None:
+                    told(finding)
+
+    def trial(self, seed: int) -> None:
+        """One random program with packets, some sources nearly like it, some P4Runtime messages."""
+        made = random_program(seed)
+        case = Case(tuple(random_packets(Random(seed), PACKETS, made.hints)), seed)
+        fault = self._outcome(made.text, case)
+        if fault.kind == "unsupported":
+            self.counts.unsupported += 1
+        elif fault.kind == "same":
+            self.counts.programs += 1
+            self.counts.packets += len(case.packets)
+        else:
+            self.findings.append(self._smallest(made.text, case, fault))
+        ended = isolated(lambda: noise(seed, made.text), TRIAL_S)
+        if ended.value is None:
+            self.findings.append(Finding("death", seed, f"noise: {ended.death}", made.text))
+        else:
+            self.counts.add(ended.value.counts)
+            self.findings += ended.value.findings
+
+    def _outcome(self, text: str, case: Case) -> Outcome:
+        """What comes of a program on both engines."""
+        ended = isolated(lambda: compare(self.engine, text, case), TRIAL_S)
+        return Outcome("death", ended.death) if ended.value is None else ended.value
+
+    def _smallest(self, text: str, case: Case, fault: Outcome) -> Finding:
+        """A finding with as few packets and lines as the time allows."""
+        deadline = time.monotonic() + self.shrink_s
+        if fault.kind == "refused":  # the message names the line
+            return Finding(fault.kind, case.seed, fault.message, text)
+        packets = minimise(
+            case.packets,
+            lambda some: self._outcome(text, replace(case, packets=tuple(some))).kind == fault.kind,
+            deadline,
+        )
+        smaller = replace(case, packets=tuple(packets))
+        lines = minimise(
+            text.splitlines(), lambda some: self._outcome("\n".join(some), smaller).kind == fault.kind, deadline
+        )
+        shortest = "\n".join(lines) + "\n"
+        return Finding(fault.kind, case.seed, self._outcome(shortest, smaller).message, shortest, smaller.packets)

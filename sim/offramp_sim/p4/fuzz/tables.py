@@ -1,0 +1,89 @@
+"""Random tables: keys of all match kinds, actions with data, entries in the source."""
+
+from __future__ import annotations
+
+from offramp_sim.p4.fuzz.expressions import expression, literal
+from offramp_sim.p4.fuzz.scope import Place, Scope
+from offramp_sim.p4.fuzz.statements import Lines, Statements
+from offramp_sim.p4.types import Bits, Type
+
+Action = tuple[str, list[Type]]
+
+
+def write_table(statements: Statements, scope: Scope) -> Lines:
+    """Actions and a table of them; the table is added to what the scope may apply."""
+    rng, name = scope.rng, statements.name("t")
+    lines, actions = _actions(statements, scope)
+    keys = _keys(scope)
+    direct = statements.name("dc") if rng.random() < 0.3 else ""
+    if direct:
+        lines.append(f"direct_counter(CounterType.packets_and_bytes) {direct};")
+    lines += [f"table {name} {{", "key = {"]
+    lines += [f'{text} : {kind} @name("k{i}");' for i, (text, _, kind) in enumerate(keys)]
+    lines += ["}", "actions = {", *(f"{action};" for action, _ in actions), "NoAction;", "}"]
+    chosen, types = rng.choice(actions)
+    lines.append(f"default_action = {chosen}({', '.join(literal(scope, t) for t in types)});")
+    if keys and rng.random() < 0.5:
+        lines += _entries(scope, keys, actions)
+    lines.append(f"size = {rng.choice((8, 64))};")
+    if direct:
+        lines.append(f"counters = {direct};")
+    scope.tables.append((name, [action for action, _ in actions]))
+    return [*lines, "}"]
+
+
+def _actions(statements: Statements, scope: Scope) -> tuple[Lines, list[Action]]:
+    lines: Lines = []
+    actions: list[Action] = []
+    for _ in range(scope.rng.randint(1, 3)):
+        name, inner = statements.name("ta"), scope.inner()
+        types = [scope.bits() for _ in range(scope.rng.randint(0, 3))]
+        inner.places += [Place(f"d{i}", t) for i, t in enumerate(types)]
+        inner.in_action, inner.actions = True, []
+        lines += [f"action {name}({', '.join(f'{t} d{i}' for i, t in enumerate(types))}) {{"]
+        lines += [*statements.block(inner, 3, 1), "}"]
+        actions.append((name, list(types)))
+    return lines, actions
+
+
+def _keys(scope: Scope) -> list[tuple[str, Bits, str]]:
+    kinds = scope.pick((["exact"], ["lpm"], ["exact", "lpm"], ["ternary"], ["ternary", "exact", "range"], ["range"],
+                        ["optional", "ternary"], ["exact", "exact"], []))  # fmt: skip
+    keys = []
+    for kind in kinds:
+        places = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64)
+        if scope.chance(0.6) or not places:
+            small = Bits(scope.pick((2, 3, 8)))
+            keys.append((expression(scope, small, 1), small, kind))
+        else:
+            place = scope.pick(places)
+            assert isinstance(place.type, Bits)
+            keys.append((place.text, place.type, kind))
+    return keys
+
+
+def _entries(scope: Scope, keys: list[tuple[str, Bits, str]], actions: list[Action]) -> Lines:
+    lines, seen = ["const entries = {"], set()
+    for _ in range(scope.rng.randint(1, 4)):
+        key = ", ".join(_match(scope, t, kind) for _, t, kind in keys)
+        if key in seen:
+            continue
+        seen.add(key)
+        action, types = scope.pick(actions)
+        lines.append(f"({key}) : {action}({', '.join(literal(scope, t) for t in types)});")
+    return [*lines, "}"]
+
+
+def _match(scope: Scope, t: Bits, kind: str) -> str:
+    value, other = (scope.rng.randint(0, t.mask) for _ in range(2))
+    if kind == "exact":
+        return f"{t.width}w{value}"
+    if kind == "lpm":
+        length = scope.rng.randint(1, t.width)
+        mask = ((1 << length) - 1) << (t.width - length)
+        return f"{t.width}w{value & mask} &&& {t.width}w{mask}"
+    if kind == "range":
+        return f"{t.width}w{min(value, other)} .. {t.width}w{max(value, other)}"
+    if kind == "optional":
+        return scope.pick(("_", f"{t.width}w{value}"))
+    return f"{t.width}w{value & other} &&& {t.width}w{other}"

@@ -1,0 +1,129 @@
+"""A short run of the fuzzer, and that it finds what is there to find.
+
+Blind spot: both engines share the front end, so a fault there shows only as a refusal or a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend import load_text
+from offramp_sim.p4.fuzz import Campaign, random_program
+from offramp_sim.p4.fuzz.compare import Case, compare, python_engine, traced_engine
+from offramp_sim.p4.fuzz.isolate import isolated
+from offramp_sim.p4.fuzz.minimise import minimise
+from offramp_sim.p4.fuzz.packets import random_packets
+
+pytestmark = pytest.mark.p4
+
+
+def native(program: ir.Program) -> Any:
+    pytest.importorskip("llvmlite")
+    from offramp_sim.p4.fuzz.compare import native_engine
+
+    return native_engine(program)
+
+
+def run(engine: Callable[[ir.Program], Any], **limits: float) -> Campaign:
+    campaign = Campaign(engine, seed=0)
+    campaign.run(**limits)
+    return campaign
+
+
+@pytest.mark.parametrize("engine", [native, traced_engine], ids=["native", "traced"])
+def test_engines_agree(engine: Callable[[ir.Program], Any]) -> None:
+    engine(load_text(random_program(0).text))  # skips where it cannot run
+    campaign = run(engine, trials=8)
+    assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
+    assert campaign.counts.programs + campaign.counts.unsupported == 8
+    assert campaign.counts.unsupported == 0
+    assert campaign.counts.messages_accepted > 20
+
+
+@pytest.mark.slow
+def test_engines_agree_for_minutes() -> None:
+    campaign = Campaign(native, seed=int(time.time()))
+    campaign.run(seconds=240)
+    assert [f"{f.kind} {f.seed}: {f.message}" for f in campaign.findings] == []
+    assert campaign.counts.programs > 50
+
+
+def test_programs_and_packets_follow_from_the_seed() -> None:
+    assert random_program(7) == random_program(7)
+    assert random_program(7) != random_program(8)
+    assert random_packets(Random(3), 5) == random_packets(Random(3), 5)
+
+
+def test_programs_exercise_the_language() -> None:
+    text = "".join(random_program(seed).text for seed in range(30))
+    words = ("varbit", "header_union", "push_front", "lookahead", "select", "verify", "advance", "++", "|+|", "|-|",
+             "<<", "lpm", "ternary", "range", "optional", "register", "counter", "meter", "hash(", "clone_preserving",
+             "resubmit_preserving", "recirculate_preserving", "mcast_grp", "digest", "for (", "switch (", "exit;",
+             "direct_counter", "const entries", "update_checksum", "isValid", ".hit", "int<")  # fmt: skip
+    assert [word for word in words if word not in text] == []
+
+
+class Wrong:
+    """A switch that forgets the last byte of every frame sent to port 1."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self._switch = python_engine(program)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._switch, name)
+
+    def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        out = self._switch.process_one(port, frame)
+        return [(p, f[:-1] if p == 1 else f) for p, f in out]
+
+
+def test_a_difference_is_found_and_made_small(tmp_path) -> None:
+    campaign = Campaign(Wrong, shrink_s=2)
+    for seed in range(20):
+        campaign.trial(seed)
+        if campaign.findings:
+            break
+    (finding,) = campaign.findings
+    assert finding.kind == "difference"
+    assert len(finding.packets) == 1
+    assert len(finding.source) < len(random_program(finding.seed).text)
+    assert compare(Wrong, finding.source, Case(finding.packets, finding.seed)).kind == "difference"
+    program, stf = finding.write(tmp_path)
+    assert program.read_text() == finding.source
+    assert f"packet {finding.packets[0][0]} {finding.packets[0][1].hex()}" in stf.read_text()
+
+
+def test_crashes_and_endless_loops_end_only_the_child() -> None:
+    assert isolated(lambda: 5, 10).value == 5
+    assert isolated(lambda: os.kill(os.getpid(), signal.SIGKILL), 10).death == "SIGKILL"
+    assert isolated(lambda: time.sleep(30), 0.2).death == "no end in 0.2 s"
+
+
+def test_an_engine_that_dies_is_a_finding() -> None:
+    def dies(_: ir.Program) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    campaign = Campaign(dies, shrink_s=0)
+    campaign.run(trials=1)
+    assert [f.kind for f in campaign.findings] == ["death"]
+
+
+def test_what_an_engine_does_not_execute_is_counted() -> None:
+    def refuses(_: ir.Program) -> Any:
+        raise OfframpError("no")
+
+    assert run(refuses, trials=1).counts.unsupported == 1
+
+
+def test_minimise_keeps_what_matters() -> None:
+    kept = minimise(list(range(100)), lambda some: {13, 57} <= set(some), time.monotonic() + 5)
+    assert kept == [13, 57]

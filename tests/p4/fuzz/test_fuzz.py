@@ -87,7 +87,7 @@ class Wrong:
 
 
 def test_a_difference_is_found_and_made_small(tmp_path) -> None:
-    campaign = Campaign(Wrong, shrink_s=2)
+    campaign = Campaign(Wrong, shrink_s=20)
     for seed in range(20):
         campaign.trial(seed)
         if campaign.findings:

@@ -359,11 +359,13 @@ class Blocks(Tables):
             scope.put(v.name, v)
         bindings: Bindings = dict(zip(variables, type_args, strict=False))
         made = ir.PackageInstance(decl.name, name, {}, [], notes, node.pos)
+        inside = name if _has_note(decl, "namespace") else self.prefix
         for p, a in self.bind(decl.ctor, node, f"package '{decl.name}'"):
             if a is None:
                 made.args[p.name] = None
                 continue
-            value = self.object(a)
+            with self._inside(self.scope, inside):
+                value = self.object(a)
             made.args[p.name] = self._package_value(p, a, scope) if value is None else value
             if value is not None:
                 self._check_package_argument(p, value, scope, bindings, a)
@@ -422,5 +424,5 @@ class Blocks(Tables):
                 raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
 
 
-def _has_note(node: ast.Param | ast.FunctionDecl, name: str) -> bool:
+def _has_note(node: ast.Param | ast.FunctionDecl | ast.PackageDecl, name: str) -> bool:
     return any(a.name == name for a in node.annotations)

@@ -105,8 +105,9 @@ def _function(target: TnaTarget, g: Generator, action: ir.ExternInstance) -> str
 def _word(target: TnaTarget, g: Generator, register: ir.ExternInstance) -> str:
     """Write the check that word ``i`` is there; returns the text of the word as a place."""
     state: TofinoRegister = target.objects.of[register]
-    if register.extern == "DirectRegister":
-        g.line(f"entry = m[{target.cell(_table(target, register))}]")
+    table = target.objects.table_of.get(register)
+    if table is not None:
+        g.line(f"entry = m[{target.cell(table)}]")
         with g.indented("if not entry:"):
             g.line("return 0")
         with g.indented("if entry.register is None:"):
@@ -115,13 +116,6 @@ def _word(target: TnaTarget, g: Generator, register: ir.ExternInstance) -> str:
     with g.indented(f"if i >= {state.size}:"):  # no word, no access, no result
         g.line("return 0")
     return f"{g.bind(state.values, 'register')}[i]"
-
-
-def _table(target: TnaTarget, register: ir.ExternInstance) -> ir.Table:
-    table = target.objects.table_of.get(register)
-    if table is None:
-        raise Unsupported(register.pos, f"direct register {register.name} that no table names in its 'registers'")
-    return table
 
 
 def _load(target: TnaTarget, g: Generator, register: ir.ExternInstance, word: str, base: int) -> str:
@@ -170,7 +164,7 @@ def _checked(target: TnaTarget, g: Generator, register: ir.ExternInstance, e: ir
     if e.type.slots == 1:
         return _word(target, g, register)
     state: TofinoRegister = target.objects.of[register]
-    if register.extern == "DirectRegister":
+    if register in target.objects.table_of:
         raise Unsupported(e.pos, "a direct register of pairs read without a register action")
     with g.indented(f"if i >= {state.size}:"):
         g.line("return [0, 0]")

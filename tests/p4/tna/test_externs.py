@@ -287,7 +287,7 @@ def test_direct_counters_count_where_the_action_says_so() -> None:
     )
     table = s.tables["pipe.I.t"]
     for a, action in ((1, "yes"), (2, "no")):
-        table.insert(TableEntry((Exact(a),), ActionData(f"pipe.I.{action}")))
+        table.insert(TableEntry((Exact(a),), ActionData(f"I.{action}")))
     for a in (1, 1, 2, 3):
         one(s, a=a)
     assert [(e.packets, e.bytes) for e in table.entries] == [(2, 16), (0, 0)]
@@ -310,7 +310,7 @@ def test_direct_meters() -> None:
         local="DirectMeter(MeterType_t.BYTES) m; action yes() { hdr.h.b = m.execute(); }"
         "table t { key = { hdr.h.a: exact; } actions = { yes; } meters = m; }",
     )
-    entry = TableEntry((Exact(1),), ActionData("pipe.I.yes"))
+    entry = TableEntry((Exact(1),), ActionData("I.yes"))
     s.tables["pipe.I.t"].insert(entry)
     entry.meter = MeterCell()
     entry.meter.configure(((0, 8), (0, 16)))
@@ -344,7 +344,7 @@ def test_a_selector_picks_by_its_hash() -> None:
     s = switch("t.apply();", local=SELECT)
     profile = s.profiles["pipe.I.selector"]
     for i in range(3):
-        s.profiles["pipe.I.profile"].insert_member(i, ActionData("pipe.I.set", (10 + i,)))
+        s.profiles["pipe.I.profile"].insert_member(i, ActionData("I.set", (10 + i,)))
     profile.insert_group(1, [0, 1, 2])
     s.tables["pipe.I.t"].insert(TableEntry((Exact(1),), Group(1)))
     crc16 = hashing.make("CRC16", 32, 16, random.Random(0))

@@ -159,7 +159,7 @@ DIRECT = """
 def test_a_direct_register_is_its_entry_s() -> None:
     s = switch("t.apply();", DIRECT)
     for a in (1, 2):
-        s.tables["pipe.I.t"].insert(TableEntry((Exact(a),), ActionData("pipe.I.hit")))
+        s.tables["pipe.I.t"].insert(TableEntry((Exact(a),), ActionData("I.hit")))
     assert [one(s, a=a)[-1] for a in (1, 1, 2, 1)] == [11, 12, 11, 13]
     assert one(s, a=9, w=5)[-1] == 0  # no entry, no register
 

@@ -102,12 +102,13 @@ class Objects:
             self.of[i] = self.profiles[i.name] = self._selector(i)
 
     def _selector(self, i: ir.ExternInstance) -> ActionProfileState:
-        """Groups are the selector's; members are those of its action profile, if it has one."""
+        """A selector of an action profile is the profile, with groups."""
         profile = argument(i, "action_profile") if "action_profile" in i.params else None
         if not isinstance(profile, ir.ExternInstance):
             return ActionProfileState(i.name, number(i, "size"), selector=True)
-        shared: ActionProfileState = self.of[profile]
-        return ActionProfileState(i.name, shared.size, True, shared.members, {}, shared.tables)
+        state: ActionProfileState = self.of[profile]
+        state.selector = True
+        return state
 
     def _profile(self, table: ir.Table) -> ActionProfileState | None:
         instance = table.properties.get("implementation")

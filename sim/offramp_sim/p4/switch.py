@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.v1model.pipeline import SwitchStats, V1Pipeline
-from offramp_sim.p4.v1model.requests import Digest
+from offramp_sim.p4.records import Digest, SwitchStats
+from offramp_sim.p4.source import Unsupported
+from offramp_sim.p4.tna.blocks import PACKAGES as TNA_PACKAGES
+from offramp_sim.p4.tna.pipeline import TnaPipeline
+from offramp_sim.p4.v1model.pipeline import V1Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from offramp_sim.p4 import ir
     from offramp_sim.p4.state import (
@@ -30,7 +33,7 @@ __all__ = ["Digest", "Switch", "SwitchStats"]
 
 
 class Switch:
-    """Executes a v1model program as bmv2's simple_switch does, one packet after the other.
+    """Executes a v1model program as bmv2's simple_switch does, or a TNA program as a Tofino, packet by packet.
 
     A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
     fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
@@ -57,14 +60,28 @@ class Switch:
         drop_port: int = 511,
         max_passes: int = 10_000,
         trace: Callable[[PacketTrace], object] | None = None,
+        recirculation_ports: Iterable[int] = (),
     ) -> None:
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
-        self._pipeline = _pipeline(trace)(
-            program, seed=seed, drop_port=drop_port, max_passes=max_passes, clock=lambda: self.now_us
-        )
-        objects = self._objects = self._pipeline.target.objects
+        self._pipeline: V1Pipeline | TnaPipeline
+        if program.main.type_name in TNA_PACKAGES:
+            if trace is not None:
+                raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
+            self._pipeline = TnaPipeline(
+                program,
+                seed=seed,
+                max_passes=max_passes,
+                clock=lambda: self.now_us,
+                cpu_port=cpu_port,
+                recirculation_ports=recirculation_ports,
+            )
+        else:
+            self._pipeline = _pipeline(trace)(
+                program, seed=seed, drop_port=drop_port, max_passes=max_passes, clock=lambda: self.now_us
+            )
+        objects = self._objects = self._pipeline.objects
         self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
         self.counters: dict[str, CounterState] = objects.counters
@@ -112,6 +129,8 @@ class Switch:
 
     def split(self, hold: Deliver) -> Stages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
+        if not isinstance(self._pipeline, V1Pipeline):
+            raise Unsupported(self.program.main.pos, f"a traffic manager for {self.program.main.type_name} programs")
         return self._pipeline.split(hold)
 
     def reset(self) -> None:

@@ -48,7 +48,8 @@ class FixedCodec:
 
     def __init__(self, header: Header) -> None:
         bits = [scalar_bits(t) for t in scalars(header)[1:]]
-        self.size = sum(b.width for b in bits) // 8
+        pad = -sum(b.width for b in bits) % 8
+        self.size = (sum(b.width for b in bits) + pad) // 8
         self.fields: list[_Field] = []
         self.items: list[_Item] = []
         group: list[Bits] = []
@@ -57,9 +58,14 @@ class FixedCodec:
             if sum(x.width for x in group) % 8 == 0:
                 self._close(group)
                 group = []
+        if pad:  # a @flexible header: zeros fill the last byte
+            self._close([*group, Bits(pad)])
+            self.fields.pop()
         self.format = struct.Struct(">" + "".join(i.code for i in self.items))
-        self.plain = len(self.items) == len(self.fields) and all(
-            f.items[0].code.lower() in "bhiq" and f.bits.width == f.items[0].size * 8 for f in self.fields
+        self.plain = (
+            not pad
+            and len(self.items) == len(self.fields)
+            and all(f.items[0].code.lower() in "bhiq" and f.bits.width == f.items[0].size * 8 for f in self.fields)
         )
 
     def _close(self, group: list[Bits]) -> None:

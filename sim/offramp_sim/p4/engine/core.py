@@ -28,7 +28,7 @@ def _whole_bytes(e: ir.Expr, header: Type) -> Header:
     varbits = sum(isinstance(k, Varbit) for k in bits.kinds(header))
     if varbits > 1:
         raise Unsupported(e.pos, f"header {header} with more than one varbit field")
-    if header.fixed_width % 8:
+    if header.fixed_width % 8 and "flexible" not in header.annotations:
         raise Unsupported(e.pos, f"header {header} of {header.fixed_width} bits, not a multiple of 8")
     return header
 
@@ -46,7 +46,7 @@ def _extract(g: Generator, e: ir.ExternCall) -> str:
     place = e.args[0].expr
     if place is None:
         header = _whole_bytes(e, e.type_args[0])
-        _, end = _reserve(g, e, str(header.fixed_width // 8))
+        _, end = _reserve(g, e, str((header.fixed_width + 7) // 8))
         g.line(f"m[{CURSOR}] = {end}")
         return "None"
     header = _whole_bytes(e, place.type)

@@ -21,8 +21,7 @@ from offramp_sim.p4.native.state.objects import NativeObjects
 from offramp_sim.p4.native.v1model.diagnostics import CHECK_MARK
 from offramp_sim.p4.native.v1model.module import GATHER, RUN, build
 from offramp_sim.p4.native.v1model.records import read_records
-from offramp_sim.p4.v1model.pipeline import SwitchStats
-from offramp_sim.p4.v1model.requests import Digest
+from offramp_sim.p4.records import Digest, SwitchStats
 
 if TYPE_CHECKING:
     from offramp_sim.p4 import ir

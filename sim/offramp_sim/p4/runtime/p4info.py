@@ -11,6 +11,7 @@ from offramp.switch.p4rt.schema import config
 from offramp_sim.p4 import ir
 from offramp_sim.p4.runtime.annotations import annotate
 from offramp_sim.p4.runtime.ids import SymbolTable, explicit_id, field_ids
+from offramp_sim.p4.runtime.tna_externs import standard_externs
 from offramp_sim.p4.runtime.typespec import TypeCatalog, flatten, padded, width_of
 from offramp_sim.p4.types import Annotation, Enum, Header, Newtype, Structure, Type, strip
 
@@ -33,17 +34,17 @@ _OWN_BODY = (ir.Action, ir.Table, ir.Function, ir.ControlInstance, ir.ParserInst
 _UNITS = {"packets": "PACKETS", "bytes": "BYTES", "packets_and_bytes": "BOTH"}
 
 
-def generate(program: ir.Program, arch: str = "v1model") -> Any:
+def generate(program: ir.Program) -> Any:
     """The P4Info message of a program.
 
     Raises:
         OfframpError: ids clash, or the control plane cannot represent a type.
     """
-    return _Generator(program, arch).info
+    return _Generator(program).info
 
 
 class _Generator:
-    def __init__(self, program: ir.Program, arch: str) -> None:
+    def __init__(self, program: ir.Program) -> None:
         self.program = program
         self.info = config.P4Info()
         self.types = TypeCatalog(program.errors, self.info.type_info)
@@ -52,17 +53,18 @@ class _Generator:
         self.tables = [node for node in reachable if isinstance(node, ir.Table)]
         self.actions = visible_actions(reachable)
         self.digests = digest_types(program)
+        self.externs = standard_externs(program)
         self.symbols = SymbolTable()
         self._collect()
         self.symbols.assign()
-        self._package(arch)
+        self._package()
         for table in self.tables:
             if "hidden" not in table.annotations:
                 self._table(table)
         for action, params in self.actions.values():
             if "hidden" not in action.annotations:
                 self._action(action, params)
-        for extern in program.externs:
+        for extern in dict.fromkeys(self.externs.values()):
             self._extern(extern)
         for header in program.controller_headers:
             if "hidden" not in header.annotations:
@@ -80,7 +82,7 @@ class _Generator:
             add("TABLE", table.name, table.annotations)
         for name, (action, _) in self.actions.items():
             add("ACTION", name, action.annotations)
-        for extern in self.program.externs:
+        for extern in self.externs.values():
             if extern.extern in _EXTERNS:
                 add(_EXTERNS[extern.extern], extern.name, extern.annotations)
         for value_set in self.program.value_sets:
@@ -96,9 +98,9 @@ class _Generator:
         preamble.alias = self.symbols.alias(name)
         annotate(preamble, notes, **options)
 
-    def _package(self, arch: str) -> None:
+    def _package(self) -> None:
         package, notes = self.info.pkg_info, self.program.annotations
-        package.arch = arch
+        package.arch = architecture(self.program)
         if "pkginfo" in notes:
             for key, value in key_values(notes["pkginfo"]):
                 if key in _PKG_FIELDS:
@@ -130,11 +132,13 @@ class _Generator:
             made.idle_timeout_behavior = config.Table.NOTIFY_CONTROL
         implementation = table.properties.get("implementation")
         if isinstance(implementation, ir.ExternInstance):
-            made.implementation_id = self.symbols.id("ACTION_PROFILE", implementation.name)
+            name = self.externs[implementation].name
+            if ("ACTION_PROFILE", name) in self.symbols:
+                made.implementation_id = self.symbols.id("ACTION_PROFILE", name)
         for key in ("counters", "meters"):
             resource = table.properties.get(key)
             if isinstance(resource, ir.ExternInstance):
-                self._direct(made, resource)
+                self._direct(made, self.externs[resource])
 
     def _match_fields(self, made: Any, table: ir.Table) -> None:
         self.info.type_info.SetInParent()
@@ -235,7 +239,8 @@ class _Generator:
         made.size = argument(extern, "size", 0 if extern.extern == "action_profile" else 1)
         self._preamble(made, "ACTION_PROFILE", extern.name, extern.annotations, leave_out=special)
         for table in sorted(self.tables, key=lambda t: t.name):
-            if table.properties.get("implementation") is extern:
+            implementation = table.properties.get("implementation")
+            if isinstance(implementation, ir.ExternInstance) and self.externs[implementation] is extern:
                 made.table_ids.append(self.symbols.id("TABLE", table.name))
         notes = extern.annotations
         if made.with_selector and "max_group_size" in notes:
@@ -346,12 +351,23 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
     return value.type.member(int(value.value)) or ""
 
 
+def architecture(program: ir.Program) -> str:
+    """The name that p4c gives the architecture of a program."""
+    if program.main.type_name == "V1Switch":
+        return "v1model"
+    return "t2na" if "ghost_intrinsic_metadata_t" in program.types else "tna"
+
+
 def digest_types(program: ir.Program) -> dict[str, Type]:
-    """The digests that are sent: name (of the type, or numbered) to type."""
+    """The digests that are sent: name (of the type, or numbered; of TNA's object) to type."""
     out: dict[str, Type] = {}
     unnamed = 0
     for call in walk([program.main]):
-        if isinstance(call, ir.ExternCall) and not call.extern and call.method == "digest":
+        if not isinstance(call, ir.ExternCall):
+            continue
+        if call.extern == "Digest" and isinstance(call.target, ir.ExternInstance):
+            out[call.target.name] = call.target.type_args[0]
+        elif not call.extern and call.method == "digest":
             element = call.type_args[0]
             if isinstance(element, Structure):
                 out[element.name] = element

@@ -33,7 +33,7 @@ DEFAULT_SIZE: Final = 1024  # what p4c gives a table without the property ``size
 
 @dataclass(slots=True)
 class TableEntry:
-    """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter`` its direct meter."""
+    """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter`` and ``register`` its direct others."""
 
     keys: tuple[Match, ...]
     action: ActionData | Member | Group
@@ -43,6 +43,7 @@ class TableEntry:
     packets: int = 0
     bytes: int = 0
     meter: MeterCell | None = None
+    register: int | None = None
 
 
 class TableState:

@@ -8,10 +8,10 @@ from offramp_sim.p4 import ir
 from offramp_sim.p4.engine import places
 from offramp_sim.p4.engine.core import argument
 from offramp_sim.p4.engine.layout import CURSOR, FRAME
+from offramp_sim.p4.engine.packing import packed
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.types import Bits, Enum, Header, strip
 from offramp_sim.p4.v1model import hashing
-from offramp_sim.p4.v1model.fields import packed
 from offramp_sim.p4.v1model.objects import enum_member
 
 if TYPE_CHECKING:

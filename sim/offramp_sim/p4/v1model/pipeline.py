@@ -17,6 +17,7 @@ from offramp_sim.p4.engine.compile import compile_blocks
 from offramp_sim.p4.engine.faults import CheckFailed, ParserFault
 from offramp_sim.p4.engine.generator import Generator
 from offramp_sim.p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
+from offramp_sim.p4.records import Digest, SwitchStats
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.v1model import metadata as md
 from offramp_sim.p4.v1model.fields import Span
@@ -25,36 +26,9 @@ from offramp_sim.p4.v1model.target import V1Target
 
 if TYPE_CHECKING:
     from offramp_sim.p4.state import Replica
-    from offramp_sim.p4.v1model.requests import Digest
 
 _LOG: Final = logging.getLogger(__name__)
 Preserved = list[tuple[Span, list[Any]]]
-
-
-@dataclass(slots=True)
-class SwitchStats:
-    """Counts since the start; packets unless said otherwise.
-
-    Attributes:
-        dropped: copies that a drop, an unknown group or a failed check has ended.
-        passes: times that ingress has run, ``recirculations`` and ``resubmissions`` included.
-        looped: copies dropped because their packet had used up its passes.
-        failed_checks: calls of ``assert`` or ``assume`` that were false.
-    """
-
-    packets_in: int = 0
-    packets_out: int = 0
-    dropped: int = 0
-    parse_errors: int = 0
-    checksum_errors: int = 0
-    passes: int = 0
-    recirculations: int = 0
-    resubmissions: int = 0
-    clones: int = 0
-    replicas: int = 0
-    truncated: int = 0
-    looped: int = 0
-    failed_checks: int = 0
 
 
 @dataclass(slots=True)
@@ -85,6 +59,7 @@ class V1Pipeline:
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
         layout = Layout(program)
         self.target = self.make_target(program, layout, parser, seed=seed, drop_port=drop_port, clock=clock)
+        self.objects = self.target.objects
         cells = self.cells = self.target.cells
         bases = {"h": cells.headers, "m": cells.user, "s": cells.standard, "p": None}
         for block, signature in zip(blocks, ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine import places
 from offramp_sim.p4.engine.core import argument
 from offramp_sim.p4.engine.generator import Builder, Generator, is_scalar
+from offramp_sim.p4.records import Digest
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.types import Enum, Structure, strip
 from offramp_sim.p4.v1model.fields import spans
 
 if TYPE_CHECKING:
     from offramp_sim.p4.v1model.target import V1Target
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """A message to the control plane: the name of its type, and its scalars as they were at the call."""
-
-    name: str
-    values: tuple[int, ...]
 
 
 def builders(target: V1Target) -> dict[tuple[str, str], Builder]:

@@ -239,7 +239,7 @@ class Blocks(Tables):
         elif isinstance(element, Tuple):
             kinds = ["exact"] * len(element.types)
         size = self.number(d.size, "the size of a value set")
-        made = ir.ValueSet(self.qualified(d.name, notes), element, size, kinds, notes, d.pos)
+        made = ir.ValueSet(self.object_name(d.name, notes), element, size, kinds, notes, d.pos)
         self.out.value_sets.append(made)
         return made
 
@@ -275,7 +275,7 @@ class Blocks(Tables):
             args.append(self._extern_argument(p, a, self.substitute(t, bindings, node.pos), t, bindings))
         declared = list(type_args) or [bindings.get(v, VOID) for v in variables]
         made = ir.ExternInstance(
-            decl.name, self.qualified(name, notes), [deep_strip(t) for t in declared], args,
+            decl.name, self.object_name(name, notes), [deep_strip(t) for t in declared], args,
             [p.name for p, _ in bound], {}, notes, declared, node.pos,
         )  # fmt: skip
         self.out.externs.append(made)
@@ -359,6 +359,8 @@ class Blocks(Tables):
             scope.put(v.name, v)
         bindings: Bindings = dict(zip(variables, type_args, strict=False))
         made = ir.PackageInstance(decl.name, name, {}, [], notes, node.pos)
+        outer = self.namespace
+        self.namespace = name if _has_note(decl, "namespace") else outer
         for p, a in self.bind(decl.ctor, node, f"package '{decl.name}'"):
             if a is None:
                 made.args[p.name] = None
@@ -367,6 +369,7 @@ class Blocks(Tables):
             made.args[p.name] = self._package_value(p, a, scope) if value is None else value
             if value is not None:
                 self._check_package_argument(p, value, scope, bindings, a)
+        self.namespace = outer
         made.type_args = [deep_strip(bindings.get(v, VOID)) for v in variables]
         return made
 
@@ -422,5 +425,5 @@ class Blocks(Tables):
                 raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
 
 
-def _has_note(node: ast.Param | ast.FunctionDecl, name: str) -> bool:
+def _has_note(node: ast.Param | ast.FunctionDecl | ast.PackageDecl, name: str) -> bool:
     return any(a.name == name for a in node.annotations)

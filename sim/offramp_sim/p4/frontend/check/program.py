@@ -39,14 +39,15 @@ class Elaborator(Blocks):
     def _check_names(self) -> None:
         """No two objects of one kind may have one name for the control plane."""
         for kind in (self.out.tables, self.out.actions, self.out.externs, self.out.value_sets):
-            seen: dict[str, Pos] = {}
+            seen: dict[tuple[str, str], Pos] = {}
             for thing in kind:
-                if thing.name in seen:
-                    first = seen[thing.name]
+                key = (self.action_namespaces.get(thing, "") if isinstance(thing, ir.Action) else "", thing.name)
+                if key in seen:
+                    first = seen[key]
                     raise P4Error(
                         thing.pos, f"the control plane knows '{thing.name}' already, from {first}; give one a @name"
                     )
-                seen[thing.name] = thing.pos
+                seen[key] = thing.pos
 
     def _check_unused(self, decls: list[ast.Decl]) -> None:
         """Check what no instance uses too, where it can be checked by itself, and keep nothing of it."""

@@ -56,8 +56,8 @@ class Scope:
         """The innermost meaning of ``name`` (the outermost scope's when ``absolute``)."""
         scope: Scope | None = self.root if absolute else self
         while scope is not None:
-            if name in scope._names:  # noqa: SLF001  same class
-                return scope._names[name]  # noqa: SLF001
+            if name in scope._names:
+                return scope._names[name]
             scope = scope.parent
         return None
 

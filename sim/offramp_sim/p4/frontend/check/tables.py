@@ -18,11 +18,15 @@ _MATCH_NEEDS_BITS = ("lpm", "range")
 
 
 class Tables(Statements):
-    """Match-action tables and what they run. ``prefix`` is the control-plane name of the enclosing block."""
+    """Match-action tables and what they run.
+
+    ``prefix`` is the control-plane name of the enclosing block, ``namespace`` the name of the pipeline around it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.prefix = ""
+        self.prefix = self.namespace = ""
+        self.action_namespaces: dict[ir.Action, str] = {}
 
     def qualified(self, name: str, annotations: dict[str, Annotation]) -> str:
         """The control-plane name (section 18.3.2): ``@name`` replaces the last part, or all after a leading dot."""
@@ -32,6 +36,11 @@ class Tables(Statements):
         if name.startswith("."):
             return name[1:]
         return f"{self.prefix}.{name}" if self.prefix else name
+
+    def object_name(self, name: str, annotations: dict[str, Annotation]) -> str:
+        """The same for what the control plane knows by its pipeline too: all but actions, as p4c has it."""
+        name = self.qualified(name, annotations)
+        return f"{self.namespace}.{name}" if self.namespace else name
 
     def action(self, decl: ast.ActionDecl) -> ir.Action:
         """An action in the current scope."""
@@ -52,6 +61,7 @@ class Tables(Statements):
         finally:
             self.scope = outer
         self.out.actions.append(made)
+        self.action_namespaces[made] = self.namespace
         return made
 
     def table(self, decl: ast.TableDecl) -> ir.Table:
@@ -60,7 +70,7 @@ class Tables(Statements):
         keys = [self._key(k) for k in decl.keys]
         actions = [self._listed(ref) for ref in decl.actions]
         properties: dict[str, ir.ExternInstance | ir.Expr] = {}
-        name = self.qualified(decl.name, notes)
+        name = self.object_name(decl.name, notes)
         size: int | None = None
         largest_wins, delta = True, 1
         for p in decl.properties:

@@ -37,15 +37,14 @@ class CounterHandler:
                 yield v1.Entity(counter_entry=made)
 
 
-class Register:
-    """One register and how its cells travel in P4Data (section 8.5.2)."""
+class Word:
+    """A scalar and how it travels in P4Data (section 8.5.2)."""
 
-    def __init__(self, state: RegisterState, spec: Any, type_info: Any) -> None:
-        self.state = state
-        self.what = f"register {state.name}"
+    def __init__(self, spec: Any, type_info: Any, width: int, what: str) -> None:
         if spec.WhichOneof("type_spec") == "new_type":
             spec = type_info.new_types[spec.new_type.name].original_type
         kind = spec.WhichOneof("type_spec")
+        self.width, self._what = width, what
         self._field = {"bitstring": "bitstring", "bool": "bool", "serializable_enum": "enum_value"}[kind]
         self._signed = kind == "bitstring" and spec.bitstring.WhichOneof("type_spec") == "int"
 
@@ -58,23 +57,60 @@ class Register:
         """
         kind = data.WhichOneof("data")
         if kind != self._field:
-            raise invalid(f"{self.what}: expected data of kind {self._field}, got {kind or 'none'}")
+            raise invalid(f"{self._what}: expected data of kind {self._field}, got {kind or 'none'}")
         if kind == "bool":
             return int(data.bool)
-        width = self.state.width.width
         if self._signed:
-            return decode_signed(data.bitstring, width, self.what) & self.state.width.mask
-        return decode(getattr(data, kind), width, self.what)
+            return decode_signed(data.bitstring, self.width, self._what) & (1 << self.width) - 1
+        return decode(getattr(data, kind), self.width, self._what)
 
     def encode(self, value: int) -> Any:
-        """A cell as P4Data."""
+        """An unsigned bit pattern as P4Data."""
         if self._field == "bool":
             return v1.P4Data(bool=bool(value))
         if self._signed:
-            width = self.state.width.width
-            signed = value - (1 << width) if value >> (width - 1) else value
-            return v1.P4Data(bitstring=encode_signed(signed, width))
+            signed = value - (1 << self.width) if value >> (self.width - 1) else value
+            return v1.P4Data(bitstring=encode_signed(signed, self.width))
         return v1.P4Data(**{self._field: encode(value)})
+
+
+class Register:
+    """One register and how its cells travel in P4Data: a word, or a struct of equal words, the first one highest."""
+
+    def __init__(self, state: RegisterState, spec: Any, type_info: Any) -> None:
+        self.state = state
+        self.what = f"register {state.name}"
+        self._struct = spec.WhichOneof("type_spec") == "struct"
+        members = type_info.structs[spec.struct.name].members if self._struct else []
+        specs = [m.type_spec for m in members] or [spec]
+        width = state.width.width // len(specs)
+        self._words = [Word(s, type_info, width, self.what) for s in specs]
+
+    def decode(self, data: Any) -> int:
+        """The unsigned bit pattern in a P4Data.
+
+        Raises:
+            RpcError: P4Data of another kind, or a struct with another number of members.
+            OutOfRangeError: it does not fit.
+        """
+        if not self._struct:
+            return self._words[0].decode(data)
+        members = data.struct.members
+        if data.WhichOneof("data") != "struct" or len(members) != len(self._words):
+            raise invalid(f"{self.what}: expected a struct of {len(self._words)} members")
+        value = 0
+        for word, member in zip(self._words, members, strict=True):
+            value = value << word.width | word.decode(member)
+        return value
+
+    def encode(self, value: int) -> Any:
+        """A cell as P4Data."""
+        if not self._struct:
+            return self._words[0].encode(value)
+        width = self._words[0].width
+        parts = [value >> width * i & (1 << width) - 1 for i in reversed(range(len(self._words)))]
+        members = [word.encode(part) for word, part in zip(self._words, parts, strict=True)]
+        return v1.P4Data(struct=v1.P4StructLike(members=members))
 
 
 class RegisterHandler:

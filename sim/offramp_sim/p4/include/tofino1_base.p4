@@ -1,0 +1,9 @@
+/* What older programs include by name. */
+
+#ifndef __TARGET_TOFINO__
+#define __TARGET_TOFINO__ 1
+#endif
+
+#include "tofino/metadata.p4"
+#include "tofino/externs.p4"
+#include "tofino/stateful.p4"

@@ -1,0 +1,7 @@
+/* What older programs include by name. */
+
+#ifndef __TARGET_TOFINO__
+#define __TARGET_TOFINO__ 2
+#endif
+
+#include "tofino/sizes.p4"

@@ -1,0 +1,1 @@
+"""The Tofino Native Architecture, executed packet by packet, and what a program takes of the chip."""

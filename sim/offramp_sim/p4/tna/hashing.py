@@ -1,0 +1,147 @@
+"""Tofino's hashes: functions of a number of so many bits, as p4c's Tofino back end sets up the hash matrix.
+
+A CRC sees the number with zeros in front that fill the first byte, an exclusive or sees zeros behind it.
+Wider results than the algorithm's repeat a CRC and are 0 above the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+Hash = Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Crc:
+    """Parameters of a CRC (Rocksoft model); ``reverse`` for input bytes and result."""
+
+    width: int
+    poly: int
+    reverse: bool = False
+    init: int = 0
+    xor: int = 0
+
+
+CRCS: Final = {
+    "CRC8": Crc(8, 0x07),
+    "CRC16": Crc(16, 0x8005, reverse=True),
+    "CRC32": Crc(32, 0x04C11DB7, reverse=True, init=0xFFFFFFFF, xor=0xFFFFFFFF),
+    "CRC64": Crc(64, 0x42F0E1EBA9EA3693),
+}
+
+
+def crc(parameters: Crc, bits: int, width: int, *, extend: bool = True, msb: bool = False) -> Hash:
+    """The low (``msb``: the high) ``width`` bits of the CRC of numbers of ``bits`` bits."""
+    size, own, xor_out = (bits + 7) // 8, parameters.width, parameters.xor
+    run = _reflected(parameters) if parameters.reverse else _plain(parameters)
+
+    def value(number: int) -> int:
+        result = run(number.to_bytes(size, "big")) ^ xor_out
+        if width <= own:
+            return result >> own - width if msb else result & (1 << width) - 1
+        return _repeat(result, own, width) if extend else result
+
+    return value
+
+
+def _reflected(p: Crc) -> Callable[[bytes], int]:
+    poly, start = reflect(p.poly, p.width), reflect(p.init, p.width)
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ poly if byte & 1 else byte >> 1
+        table.append(byte)
+
+    def run(data: bytes) -> int:
+        register = start
+        for byte in data:
+            register = register >> 8 ^ table[(register ^ byte) & 0xFF]
+        return register
+
+    return run
+
+
+def _plain(p: Crc) -> Callable[[bytes], int]:
+    spare = max(0, 8 - p.width)  # a register narrower than a byte stands at the top of one
+    top = p.width + spare - 8
+    poly, mask = p.poly << spare, (1 << p.width + spare) - 1
+    table = []
+    for byte in range(256):
+        register = byte << top
+        for _ in range(8):
+            register = (register << 1 ^ (poly if register >> top + 7 else 0)) & mask
+        table.append(register)
+
+    def run(data: bytes) -> int:
+        register = p.init << spare
+        for byte in data:
+            register = (register << 8 & mask) ^ table[register >> top ^ byte]
+        return register >> spare
+
+    return run
+
+
+def reflect(value: int, width: int) -> int:
+    """The bits of ``value`` in the other order."""
+    return int(format(value, f"0{width}b")[::-1], 2)
+
+
+def _repeat(value: int, own: int, width: int) -> int:
+    out = 0
+    for at in range(0, width, own):
+        out |= value << at
+    return out & (1 << width) - 1
+
+
+def xor(word: int, bits: int, width: int) -> Hash:
+    """The exclusive or of the ``word``-bit words of numbers of ``bits`` bits."""
+    pad, mask = -bits % word, (1 << word) - 1
+
+    def value(number: int) -> int:
+        number <<= pad
+        result = 0
+        while number:
+            result ^= number & mask
+            number >>= word
+        return result & (1 << width) - 1
+
+    return value
+
+
+def identity(width: int) -> Hash:
+    """The low ``width`` bits."""
+    mask = (1 << width) - 1
+    return lambda number: number & mask
+
+
+def random_matrix(bits: int, width: int, random: Random) -> Hash:
+    """A random linear function, the same for every packet."""
+    seed = random.getrandbits(width)
+    columns = [random.getrandbits(width) for _ in range(bits)]
+
+    def value(number: int) -> int:
+        result = seed
+        for i in range(bits):
+            if number >> i & 1:
+                result ^= columns[i]
+        return result
+
+    return value
+
+
+def make(name: str, bits: int, width: int, random: Random) -> Hash:
+    """The algorithm of ``HashAlgorithm_t`` with this name, but CUSTOM.
+
+    Raises:
+        KeyError: no such algorithm.
+    """
+    if name == "IDENTITY":
+        return identity(width)
+    if name == "RANDOM":
+        return random_matrix(bits, width, random)
+    if name.startswith("XOR"):
+        return xor(int(name[3:]), bits, width)
+    return crc(CRCS[name], bits, width)

@@ -1,0 +1,109 @@
+"""Memory blocks of tables, registers, counters and meters, packed as well as they can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import TYPE_CHECKING, Final
+
+from offramp_sim.p4 import ir
+from offramp_sim.p4.state.match import key_width
+from offramp_sim.p4.state.table import DEFAULT_SIZE
+from offramp_sim.p4.tna.objects import number, word_width
+from offramp_sim.p4.tna.resources.chip import SRAM_BITS, SRAM_ROWS, TCAM_BITS, TCAM_ROWS
+from offramp_sim.p4.types import Struct, strip
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.tna.resources.graph import LogicalTable
+
+_VERSION_BITS: Final = 4  # that mark an entry as valid
+_IMMEDIATE_BITS: Final = 32  # of action data that an entry can hold itself
+_HASHED_BITS: Final = 10  # of an exact key that its row implies
+_COUNTERS_A_ROW: Final = 2
+_RANGE_FACTOR: Final = 2  # a range key is matched as an encoding of its nibbles
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Memory blocks; ``tied`` ones cannot be spread over several stages."""
+
+    srams: int = 0
+    tcams: int = 0
+    map_rams: int = 0
+    tied: bool = False
+
+    def __add__(self, other: Blocks) -> Blocks:
+        return Blocks(
+            self.srams + other.srams,
+            self.tcams + other.tcams,
+            self.map_rams + other.map_rams,
+            self.tied or other.tied,
+        )
+
+
+def blocks(node: LogicalTable) -> Blocks:
+    """All memory of a logical table."""
+    total = Blocks()
+    if node.table is not None and node.table.keys:
+        total += _entries(node.table)
+    for register in node.registers:
+        total += register_blocks(register, node.table)
+    for counter in node.counters:
+        rows = ceil(_size(counter, node.table) / _COUNTERS_A_ROW)
+        total += _with_spare(ceil(rows / SRAM_ROWS))
+    for meter in node.meters:
+        total += _with_spare(ceil(_size(meter, node.table) / SRAM_ROWS))
+    return total
+
+
+def register_blocks(register: ir.ExternInstance, table: ir.Table | None = None) -> Blocks:
+    """A register array: its words, packed in rows, and a spare block for the write of the packet before."""
+    element = strip(register.type_args[0])
+    words = [f.type for f in element.fields] if isinstance(element, Struct) else [element]
+    width = sum(word_width(w) for w in words)
+    return _with_spare(ceil(_size(register, table) * width / (SRAM_BITS * SRAM_ROWS)))
+
+
+def _with_spare(count: int) -> Blocks:
+    return Blocks(srams=count + 1, map_rams=count + 1, tied=True)
+
+
+def _size(instance: ir.ExternInstance, table: ir.Table | None) -> int:
+    if "size" in instance.params:
+        return number(instance, "size")
+    return _table_size(table) if table is not None else 1
+
+
+def _table_size(table: ir.Table) -> int:
+    if table.const_entries:
+        return len(table.entries)
+    return table.size if table.size is not None else DEFAULT_SIZE
+
+
+def _entries(table: ir.Table) -> Blocks:
+    size = _table_size(table)
+    data = max((sum(key_width(p.type) for p in a.data_params) for a in table.actions), default=0)
+    if isinstance(table.properties.get("implementation"), ir.ExternInstance):
+        data = 0  # it is in the action profile, which is not counted
+    own_data = min(data, _IMMEDIATE_BITS)
+    code = ceil(log2(len(table.actions))) if len(table.actions) > 1 else 0
+    action_data = _packed(size, data) if data > _IMMEDIATE_BITS else 0
+    key = sum(key_width(k.expr.type) for k in table.keys if k.match_kind != "selector")
+    if any(k.match_kind in ("ternary", "lpm", "range") for k in table.keys):
+        ranges = sum(key_width(k.expr.type) for k in table.keys if k.match_kind == "range")
+        width = ceil((key + (_RANGE_FACTOR - 1) * ranges + _VERSION_BITS) / TCAM_BITS)
+        return Blocks(_packed(size, max(8, code + own_data)) + action_data, width * ceil(size / TCAM_ROWS))
+    if table.const_entries and size <= 8 and key <= 12:
+        return Blocks(action_data)  # a gateway can hold them
+    hashed = min(_HASHED_BITS, key)
+    pointer = ceil(log2(size)) if action_data else own_data
+    return Blocks(_packed(size, key - hashed + _VERSION_BITS + code + pointer) + action_data)
+
+
+def _packed(count: int, bits: int) -> int:
+    """Blocks for so many entries of so many bits: several in a row, or several rows for one."""
+    if not bits or not count:
+        return 0
+    if bits > SRAM_BITS:
+        return ceil(bits / SRAM_BITS) * ceil(count / SRAM_ROWS)
+    return ceil(count / (SRAM_BITS // bits) / SRAM_ROWS)

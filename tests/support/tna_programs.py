@@ -59,8 +59,7 @@ Switch(pipe) main;
 def tna(body: str = "", **parts: str) -> str:
     """A complete program; ``body`` is the apply block of ingress, and all packets are of at least 8 bytes."""
     holes = dict.fromkeys(
-        ["top", "local", "iplocals", "ipstates", "idlocal", "idbody", "epstates"]
-        + ["elocal", "ebody", "edlocal", "edbody"],
+        "top local iplocals ipstates idlocal idbody epstates elocal ebody edlocal edbody".split(),  # noqa: SIM905
         "",
     )
     holes |= {

@@ -108,6 +108,8 @@ class NativeSwitch:
             OfframpError: a length of ``batch`` is negative or more than its rows have.
         """
         if not len(batch):
+            with self._running:
+                self._objects.sync()
             return PacketBatch.empty()
         data = np.ascontiguousarray(batch.data, np.uint8)
         lengths = np.ascontiguousarray(batch.lengths, np.int32)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def switchgnn(vertices: int = 3000, rounds: int = 12, seed: int = 1) -> Workload
         lockstep.exchange(0, [features[e.boundaries[0]] for e in lockstep.endpoints])
 
     def prepare(switch: AnySwitch) -> None:
-        direct.load(switch, job.plans, job.ports)
+        direct.load(cast("Switch", switch), job.plans, job.ports)
         for batch in start:
             switch.process(batch)
 

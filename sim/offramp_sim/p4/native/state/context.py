@@ -45,7 +45,9 @@ class Context:
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
         # ctypes drops exceptions of a callback, and machine code would go on without the memory it asked for.
-        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_or_abort(weakref.WeakMethod(self._enlarge)))
+        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
+            _or_abort(weakref.WeakMethod(self._enlarge))
+        )
         self._hold_number(at.GROW, ctypes.cast(self._grow, ctypes.c_void_p).value)
         memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
         first = (address(memories) + 63) // 64 * 64

@@ -74,7 +74,8 @@ class Programs:
             entries.append(f"({self.rng.randrange(4)}, _): {name}({given});")
             entries.append(f"(_, {self.rng.randrange(256)} &&& 0x3C): {name}({given});")
         self.rng.shuffle(entries)
-        return f"""table t{i} {{ key = {{ hdr.h.a: ternary; hdr.h.b: ternary; }} actions = {{ {" ".join(listed)} NoAction; }}
+        return f"""table t{i} {{
+            key = {{ hdr.h.a: ternary; hdr.h.b: ternary; }} actions = {{ {" ".join(listed)} NoAction; }}
             const default_action = NoAction(); const entries = {{ {" ".join(entries)} }} }}"""
 
     # --- statements
@@ -176,6 +177,7 @@ class Programs:
 
     def _stack(self, scope, writable, depth: int, options) -> str:  # type: ignore[no-untyped-def]
         element = f"hdr.s[{self.rng.randrange(3)}]"
+        value = self.expression(scope, SHORT, 1)
         dynamic = f"hdr.s[{self.rng.choice([n for n, t in scope.items() if t == BYTE])} & 3]"
         return self.rng.choice(
             [
@@ -183,15 +185,15 @@ class Programs:
                 f"{element}.setInvalid();",
                 f"hdr.s.push_front({self.rng.randint(1, 3)});",
                 f"hdr.s.pop_front({self.rng.randint(1, 3)});",
-                f"{dynamic}.c = {self.expression(scope, SHORT, 1)};",
+                f"{dynamic}.c = {value};",
                 f"{dynamic}.a = {dynamic}.b;",
                 f"hdr.h.c = {dynamic}.c;",
                 f"{element} = {dynamic};",
                 f"{dynamic} = {element};",
                 f"hdr.h = {element};",
                 f"if ({element} == hdr.h) {{ hdr.h.b = hdr.h.b + 1; }}",
-                f"{dynamic} = {{ {self.expression(scope, BYTE, 1)}, {element}.a, {self.expression(scope, SHORT, 1)} }};",
-                f"{dynamic}.c += {self.expression(scope, SHORT, 1)};",
+                f"{dynamic} = {{ {self.expression(scope, BYTE, 1)}, {element}.a, {value} }};",
+                f"{dynamic}.c += {value};",
             ]
         )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -89,7 +92,8 @@ def test_packets_shorter_than_headers() -> None:
     twins = Twins(load_text(REFLECT))
     twins.send([(1, bytes(range(n))) for n in range(9)])
     twins.send([(1, b"")])
-    assert twins.native.stats.parse_errors == 5
+    assert [switch.process_one(1, b"") for switch in twins.both] == [[(1, b"")]] * 2
+    assert twins.native.stats.parse_errors == 6
 
 
 @pytest.mark.parametrize("first_size", [1, 100, 1 << 16])
@@ -128,3 +132,21 @@ def test_time_in_metadata() -> None:
     for now_us in (0, 123 << 40, (1 << 48) + 5):
         twins.at(now_us)
         twins.send([(0, bytes(4))])
+
+
+def test_threads_take_turns(reflector: NativeSwitch) -> None:
+    before = reflector.stats.packets_in
+    batch = PacketBatch.of([(1, bytes(64))] * 2000)
+    with ThreadPoolExecutor(4) as pool:
+        outs = list(pool.map(lambda _: reflector.process(batch), range(40)))
+    assert all(len(out) == 2000 for out in outs)
+    assert reflector.stats.packets_in == before + 40 * 2000
+
+
+def test_a_switch_that_is_gone_leaves_nothing() -> None:
+    switch = NativeSwitch(load_text(REFLECT))
+    switch.process_one(1, bytes(8))
+    context_ = weakref.ref(switch._context)
+    del switch
+    gc.collect()
+    assert context_() is None

@@ -84,7 +84,7 @@ class NativeSwitch:
         size, memory_size = self._module.plan.size, self._module.memory_size
         self._context = Context(size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes)
         objects.attach(self._context, self._module.plan)
-        self._run = self._code.function(RUN, None, *[ctypes.c_int64] * 6)
+        self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
         self._running = threading.Lock()
         self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
@@ -107,20 +107,22 @@ class NativeSwitch:
             OfframpError: a length of ``batch`` is negative or more than its rows have.
         """
         if not len(batch):
+            with self._running:
+                self._objects.sync()
             return PacketBatch.empty()
         data = np.ascontiguousarray(batch.data, np.uint8)
         lengths = np.ascontiguousarray(batch.lengths, np.int32)
         ports = np.ascontiguousarray(batch.ports, np.int32)
-        if lengths.min() < 0 or lengths.max() > data.shape[1] or not len(data) == len(lengths) == len(ports):
-            raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+        count, width = len(lengths), data.shape[1]
+        if not len(data) == count == len(ports):
+            raise OfframpError(f"packet batch: {len(data)} rows, {count} lengths and {len(ports)} ports")
         with self._running:
             self._objects.sync()
             words = self._context.words
             words[at.NOW_US] = self.now_us
             words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
-            self._run(
-                self._context.pointer, address(data), data.shape[1], address(lengths), address(ports), len(lengths)
-            )
+            if self._run(self._context.pointer, address(data), width, address(lengths), address(ports), count):
+                raise OfframpError(f"packet batch: a length is outside 0..{width}, the bytes of its row")
             self._collect()
             out, digests = self._outputs(), self._digests()
         if self.on_digest is not None:
@@ -130,7 +132,7 @@ class NativeSwitch:
 
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Run one packet to completion; returns (port, frame) of each packet that leaves."""
-        data = np.frombuffer(bytes(frame), np.uint8).reshape(1, -1)
+        data = np.frombuffer(bytearray(frame), np.uint8).reshape(1, len(frame))
         return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
 
     def reset(self) -> None:
@@ -156,9 +158,12 @@ class NativeSwitch:
         return PacketBatch(ports, lengths, data)
 
     def _digests(self) -> list[Digest]:
-        raw = self._context.buffer(at.DIGESTS)[: self._context.words[at.DIGESTS + at.START]].tobytes()
+        used = self._context.words[at.DIGESTS + at.START]
+        if not used:
+            return []
+        raw = self._context.buffer(at.DIGESTS)[:used].tobytes()
         self._context.empty(at.DIGESTS)
-        if not raw or self.on_digest is None:
+        if self.on_digest is None:
             return []
         return [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
 
@@ -167,12 +172,13 @@ class NativeSwitch:
         words = self._context.words
         counts = words[slice(*at.STATS)]
         for name, count in zip(_STATS, counts.tolist(), strict=True):
-            setattr(self.stats, name, getattr(self.stats, name) + count)
+            if count:
+                setattr(self.stats, name, getattr(self.stats, name) + count)
         counts[:] = 0
         self._objects.collect()
-        raw = self._context.buffer(at.EVENTS).tobytes()
-        if not raw:
+        if not words[at.EVENTS + at.USED]:
             return
+        raw = self._context.buffer(at.EVENTS).tobytes()
         self._context.empty(at.EVENTS)
         for kind, values in read_records(self._module.events, raw):
             if kind.text.startswith(CHECK_MARK):

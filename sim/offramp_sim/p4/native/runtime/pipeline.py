@@ -84,7 +84,7 @@ from offramp_sim.p4.native.runtime.program import (
     transfer_fields,
     verify,
 )
-from offramp_sim.p4.native.subset import Bytes, Ints, Memory, Words, clear, copy, native
+from offramp_sim.p4.native.subset import Bytes, Ints, Memory, Words, below, clear, copy, native
 
 NORMAL: Final = 0
 INGRESS_CLONE: Final = 1
@@ -99,10 +99,14 @@ _HEAD: Final = 5  # words before the saved fields of a waiting packet: its bytes
 
 
 @native
-def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> None:
-    """Run ``count`` packets to completion, one after the other."""
+def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+    """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
+    for i in range(count):
+        if below(stride, lengths[i]):
+            return 1
     for i in range(count):
         _run(ctx, int(frames + i * stride), lengths[i], ports[i])
+    return 0
 
 
 @native

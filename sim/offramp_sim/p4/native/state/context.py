@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import weakref
 from random import Random
 from typing import Any, Final
 
@@ -23,7 +24,8 @@ _LEVELS: Final = 96  # copies of copies that may be under way at once
 
 def address(array: npt.NDArray[Any]) -> int:
     """Of the first byte."""
-    return array.ctypes.data
+    first: int = array.__array_interface__["data"][0]
+    return first
 
 
 class Context:
@@ -43,7 +45,9 @@ class Context:
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
         # ctypes drops exceptions of a callback, and machine code would go on without the memory it asked for.
-        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_or_abort(self._enlarge))
+        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
+            _or_abort(weakref.WeakMethod(self._enlarge))
+        )
         self._hold_number(at.GROW, ctypes.cast(self._grow, ctypes.c_void_p).value)
         memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
         first = (address(memories) + 63) // 64 * 64
@@ -80,11 +84,11 @@ class Context:
 
     def empty(self, buffer: int) -> None:
         """Forget what is in a buffer."""
-        self.words[[buffer + at.USED, buffer + at.START]] = 0
+        self.words[buffer + at.USED] = self.words[buffer + at.START] = 0
 
     def _set(self, buffer: int, memory: Bytes) -> None:
         self._buffers[buffer] = memory
-        self.words[[buffer + at.DATA, buffer + at.SIZE]] = address(memory), len(memory)
+        self.words[buffer + at.DATA], self.words[buffer + at.SIZE] = address(memory), len(memory)
 
     def _enlarge(self, buffer: int, size: int) -> None:
         old = self._buffers[buffer]
@@ -110,9 +114,11 @@ class Context:
         self.words[word] = value
 
 
-def _or_abort(enlarge: Any) -> Any:
+def _or_abort(method: weakref.WeakMethod[Any]) -> Any:
     def enlarge_or_abort(buffer: int, size: int) -> None:
         try:
+            enlarge = method()
+            assert enlarge is not None
             enlarge(buffer, size)
         except MemoryError:
             sys.stderr.write(f"no memory for {size} bytes of packets\n")

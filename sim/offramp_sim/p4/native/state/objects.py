@@ -78,7 +78,7 @@ class NativeObjects(Objects):
             state.attach(context, table_plan, plan.actions)
             self._tables.append(state)
         bases = [t.words for t in plan.tables.values()]
-        self._counters = np.array([[b + at.HITS, b + at.MISSES] for b in bases], np.int64).reshape(-1, 2)
+        self._counters = np.array([word for b in bases for word in (b + at.HITS, b + at.MISSES)], np.int64)
         self._sets: list[tuple[ValueSetState, Search | None, list[tuple[Match, ...]]]] = []
         for value_set, set_plan in plan.value_sets.items():
             search = make_search(context, set_plan.words, set_plan.key)
@@ -101,8 +101,10 @@ class NativeObjects(Objects):
 
     def collect(self) -> None:
         """Add to the tables what machine code has counted since the last call."""
-        for i in np.flatnonzero(self._context.words[self._counters].any(axis=1)).tolist():
-            self._tables[i].collect()
+        counts = self._context.words[self._counters].tolist()
+        for table, hits, misses in zip(self._tables, counts[::2], counts[1::2], strict=True):
+            if hits or misses:
+                table.collect()
 
     def _attach_registers(self, plan: Plan) -> None:
         rows: dict[int, np.ndarray[tuple[int, int], np.dtype[np.uint8]]] = {}

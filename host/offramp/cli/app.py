@@ -9,6 +9,7 @@ import typer
 import offramp
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
+from offramp.cli.switch_bench import bench
 from offramp.cli.switch_doctor import doctor
 from offramp.cli.switch_fuzz import fuzz
 from offramp.cli.switch_lint import lint
@@ -36,6 +37,7 @@ app.add_typer(switch, name="switch")
 switch.command()(run)
 switch.command()(stf)
 switch.command()(trace)
+switch.command()(bench)
 switch.command()(doctor)
 switch.command()(fuzz)
 switch.command()(lint)

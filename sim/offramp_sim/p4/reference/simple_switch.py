@@ -62,9 +62,9 @@ def run(source: Path, like: Switch, packets: Sequence[tuple[int, int, bytes]], p
         thrift = _free_port()
         interfaces = [part for port in ports for part in ("-i", f"{port}@{folder / f'p{port}'}")]
         command = ["simple_switch", "--use-files", str(wait_s), "--thrift-port", str(thrift), *interfaces]
-        command += ["--device-id", str(thrift)]
+        command += ["--device-id", str(thrift), str(folder / "program.json")]
         with (folder / "log").open("w") as log:
-            process = subprocess.Popen([*command, folder / "program.json"], stdout=log, stderr=log, cwd=folder)
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
         try:
             _configure(thrift, text, process, folder)
             return _collect(folder, ports, process)
@@ -74,7 +74,7 @@ def run(source: Path, like: Switch, packets: Sequence[tuple[int, int, bytes]], p
 
 
 def _compile(source: Path, into: Path) -> None:
-    command = ["p4c-bm2-ss", "--std", "p4-16", "-o", into, source]
+    command = ["p4c-bm2-ss", "--std", "p4-16", "-o", str(into), str(source)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise OfframpError(f"p4c-bm2-ss refuses {source}: {done.stderr.strip()}")

@@ -1,0 +1,98 @@
+"""The tools of ``offramp switch`` as they are typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+from offramp.errors import OfframpError
+from offramp.p4src import p4_root
+from offramp.switch.p4rt import p4info
+
+PROGRAM = str(p4_root() / "examples/reflector.p4")
+TABLES = Path(__file__).parents[2] / "p4/stf/tables.p4"
+
+
+def run(*args: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["switch", *map(str, args)], env={"COLUMNS": "200"})
+    if isinstance(result.exception, OfframpError):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def test_trace_of_a_packet(tmp_path: Path) -> None:
+    lines = tmp_path / "trace.jsonl"
+    code, shown = run("trace", PROGRAM, "--packet", "1:0102030405060708090a0b0c0800", "--json", lines)
+    assert code == 0
+    assert "out at port 1: 14 bytes 0708090a0b0c0102030405060800" in shown
+    (line,) = lines.read_text().splitlines()
+    assert json.loads(line)["spans"][1]["output"] == {"port": 1, "data": "0708090a0b0c0102030405060800"}
+
+
+def test_trace_of_an_stf_test_with_entries(tmp_path: Path) -> None:
+    entries = tmp_path / "entries.stf"
+    entries.write_text("setdefault nowhere none()\n")
+    code, shown = run("trace", TABLES, "--stf", TABLES.with_suffix(".stf"))
+    assert code == 0
+    assert "table TestIngress.exactly" in shown
+    with pytest.raises(OfframpError, match=r"entries\.stf:1: no table nowhere"):
+        run("trace", TABLES, "--stf", TABLES.with_suffix(".stf"), "--entries", entries)
+
+
+@pytest.mark.parametrize("packet", ["1", "x:00", "1:0", "600:00", "-1:00"])
+def test_what_is_no_packet(packet: str) -> None:
+    with pytest.raises(OfframpError, match=f"--packet {packet}: expected PORT:HEX"):
+        run("trace", PROGRAM, f"--packet={packet}")
+
+
+def test_trace_of_nothing() -> None:
+    with pytest.raises(OfframpError, match="expected --packet PORT:HEX or --stf FILE"):
+        run("trace", PROGRAM)
+
+
+def test_p4info(tmp_path: Path) -> None:
+    output = tmp_path / "info.txtpb"
+    assert run("p4info", TABLES, "-o", output)[0] == 0
+    text = run("p4info", TABLES)[1]
+    assert output.read_text() == text
+    assert [t.preamble.name for t in p4info.parse(text).tables][:1] == ["TestIngress.exactly"]
+    assert json.loads(run("p4info", TABLES, "--json")[1])["pkg_info"]["arch"] == "v1model"
+
+
+def test_lint_is_strict_when_asked() -> None:
+    code, shown = run("lint", TABLES)
+    assert code == 0
+    assert "[table-size]" in shown
+    assert run("lint", "--strict", TABLES)[0] == 1
+    assert run("lint", "--strict", PROGRAM) == (0, f"{PROGRAM}: no warnings\n")
+
+
+def test_doctor_finds_what_this_test_runs_on() -> None:
+    code, shown = run("doctor")
+    assert code == 0
+    assert "protobuf" in shown
+    assert "interfaces" in shown
+
+
+def test_bench_writes_its_method(tmp_path: Path) -> None:
+    output = tmp_path / "bench.json"
+    assert run("bench", PROGRAM, "--seconds", 0, "--no-bmv2", "--json", output)[0] == 0
+    found = json.loads(output.read_text())
+    python = next(r for r in found["results"] if r["engine"] == "python")
+    assert python["packets"] == python["passes"] == 4096
+    assert python["ns_per_pass"] == pytest.approx(1e9 / python["passes_per_s"])
+    assert "fastest" in found["method"]
+
+
+def test_fuzz_counts(tmp_path: Path) -> None:
+    output = tmp_path / "fuzz.json"
+    code, _ = run("fuzz", "--engine", "traced", "--trials", 1, "--json", output, "-o", tmp_path)
+    assert code == 0
+    counts = json.loads(output.read_text())
+    assert (counts["programs"], counts["findings"]) == (1, 0)
+    with pytest.raises(OfframpError, match="--engine x: expected one of native, traced"):
+        run("fuzz", "--engine", "x")

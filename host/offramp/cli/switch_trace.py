@@ -50,8 +50,8 @@ def trace(
 
 
 def _packet(text: str) -> tuple[int, bytes]:
-    port, _, digits = text.partition(":")
     try:
+        port, digits = text.split(":")
         return _port(port), bytes.fromhex(digits)
     except ValueError:
         raise OfframpError(f"--packet {text}: expected PORT:HEX such as 1:0011223344") from None

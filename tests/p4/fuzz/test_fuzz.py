@@ -66,7 +66,8 @@ def test_programs_and_packets_follow_from_the_seed() -> None:
 def test_programs_exercise_the_language() -> None:
     text = "".join(random_program(seed).text for seed in range(30))
     words = ("varbit", "header_union", "push_front", "lookahead", "select", "verify", "advance", "++", "|+|", "|-|",
-             "<<",             "lpm", "ternary", "range", "optional", "register", "counter", "meter", "hash(", "clone_preserving",
+             "<<", "lpm", "ternary", "range", "optional", "register", "counter", "meter", "hash(",
+             "clone_preserving",
              "resubmit_preserving", "recirculate_preserving", "mcast_grp", "digest", "for (", "switch (", "exit;",
              "direct_counter", "const entries", "update_checksum", "isValid", ".hit", "int<")  # fmt: skip
     assert [word for word in words if word not in text] == []

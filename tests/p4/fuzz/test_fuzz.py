@@ -29,8 +29,7 @@ pytestmark = pytest.mark.p4
 
 def native(program: ir.Program) -> Any:
     pytest.importorskip("llvmlite")
-    from offramp_sim.p4.fuzz.campaign import PACKETS
-from offramp_sim.p4.fuzz.compare import native_engine
+    from offramp_sim.p4.fuzz.compare import native_engine
 
     return native_engine(program)
 

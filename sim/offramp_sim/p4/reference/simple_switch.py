@@ -56,7 +56,7 @@ def run(source: Path, like: Switch, packets: Sequence[tuple[int, int, bytes]], p
     with tempfile.TemporaryDirectory(prefix="offramp-bmv2-") as name:
         folder = Path(name)
         text = "\n".join(commands(like)) + "\n"
-        wait_s = 3 + text.count("\n") // 800  # bmv2 starts reading then; its CLI must be done by that time
+        wait_s = 4 + text.count("\n") // 400  # bmv2 starts reading then; its CLI must be done by that time
         _compile(source, folder / "program.json")
         _write_inputs(folder, packets, ports)
         thrift = _free_port()
@@ -65,9 +65,12 @@ def run(source: Path, like: Switch, packets: Sequence[tuple[int, int, bytes]], p
         command += ["--device-id", str(thrift), str(folder / "program.json")]
         with (folder / "log").open("w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+        reads_at = time.monotonic() + wait_s
         try:
             _configure(thrift, text, process, folder)
-            return _collect(folder, ports, process)
+            if time.monotonic() > reads_at:
+                raise OfframpError(f"simple_switch_CLI took more than {wait_s} s to write the tables")
+            return _collect(folder, ports, process, reads_at)
         finally:
             process.terminate()
             process.wait()
@@ -113,10 +116,10 @@ def _configure(thrift: int, text: str, process: subprocess.Popen[bytes], folder:
         raise OfframpError(f"simple_switch_CLI: {faults[0] if faults else done.stderr.strip()}")
 
 
-def _collect(folder: Path, ports: Sequence[int], process: subprocess.Popen[bytes]) -> list[Departure]:
-    """Wait until the output files have stopped growing."""
+def _collect(folder: Path, ports: Sequence[int], process: subprocess.Popen[bytes], reads_at: float) -> list[Departure]:
+    """Wait until the output files have stopped growing, from when bmv2 reads its input."""
     files = {port: folder / f"p{port}_out.pcap" for port in ports}
-    deadline, sizes, quiet_since = time.monotonic() + _LIMIT_S, -1, time.monotonic() + 3.5
+    deadline, sizes, quiet_since = time.monotonic() + _LIMIT_S, -1, reads_at + _QUIET_S
     while time.monotonic() < deadline and process.poll() is None:
         now = sum(path.stat().st_size for path in files.values() if path.exists())
         if now != sizes:

@@ -14,6 +14,7 @@ from offramp.cli.switch_doctor import doctor
 from offramp.cli.switch_fuzz import fuzz
 from offramp.cli.switch_lint import lint
 from offramp.cli.switch_p4info import p4info
+from offramp.cli.switch_resources import resources
 from offramp.cli.switch_run import run
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
@@ -42,6 +43,7 @@ switch.command()(doctor)
 switch.command()(fuzz)
 switch.command()(lint)
 switch.command()(p4info)
+switch.command()(resources)
 
 
 def _version(wanted: bool) -> None:

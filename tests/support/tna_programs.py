@@ -58,10 +58,8 @@ Switch(pipe) main;
 
 def tna(body: str = "", **parts: str) -> str:
     """A complete program; ``body`` is the apply block of ingress, and all packets are of at least 8 bytes."""
-    holes = dict.fromkeys(
-        "top local iplocals ipstates idlocal idbody epstates elocal ebody edlocal edbody".split(),  # noqa: SIM905
-        "",
-    )
+    names = ("top", "local", "iplocals", "ipstates", "idlocal", "idbody", "epstates", "elocal", "ebody", "edlocal")
+    holes = dict.fromkeys((*names, "edbody"), "")
     holes |= {
         "arch": "#include <tna.p4>",
         "port": "pkt.advance(PORT_METADATA_SIZE);",

@@ -69,6 +69,8 @@ def _show(console: Console, program: Path, report: ResourceReport) -> None:
     console.print("Critical chain:")
     for link in report.chain:
         console.print(f"  stage {link.stage:2}  {link.table}  [dim]{link.place}[/dim]\n            {link.reason}")
+    for caution in report.cautions:
+        console.print(f"[yellow]caution[/yellow]: {caution}")
     if report.fits:
         left = chip.stages - len(report.stages)
         console.print(f"[green]fits[/green]: {len(report.stages)} of {chip.stages} stages, {left} to spare")

@@ -98,7 +98,7 @@ def test_hash_with_a_polynomial() -> None:
     s = switch("hdr.h.c = h.get({hdr.h.w});", local=poly + "Hash<bit<16>>(HashAlgorithm_t.CUSTOM, poly) h;")
     kermit = hashing.crc(hashing.Crc(16, 0x1021, reverse=True), 32, 16)(0x12345678)
     assert one(s, w=0x12345678) == packet(c=kermit, w=0x12345678)
-    with pytest.raises(Unsupported, match=r"Hash pipe\.I\.h with HashAlgorithm_t.CUSTOM but without a CRCPolynomial"):
+    with pytest.raises(Unsupported, match=r"Hash pipe\.I\.h with HashAlgorithm_t\.CUSTOM but without a CRCPolynomial"):
         switch("hdr.h.c = h.get({hdr.h.w});", local="Hash<bit<16>>(HashAlgorithm_t.CUSTOM) h;")
 
 

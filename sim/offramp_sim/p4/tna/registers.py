@@ -186,7 +186,7 @@ def _write(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
 
 
 def _predicate(g: Generator, e: ir.ExternCall) -> str:
-    """One bit of as many as there are outcomes: bit number (first condition) + 2 * (second) and so on."""
+    """The outcome number, first condition + 2 * second (+ 4 * third …), as a one-hot code."""
     bits = [f"({g.value(a.expr)} << {i})" for i, a in enumerate(e.args) if a.expr is not None]
     return f"(1 << ({' | '.join(bits) or '0'}))"
 

@@ -1,7 +1,8 @@
 """What a TNA program takes of a Tofino: an estimate of stages, memories, ALUs and PHV, from the IR.
 
-The vendor's compiler decides; this says before it does what cannot fit, and why. Optimistic where it must guess
-(memory packing, container sharing), so a program that does not fit here will not fit there.
+The vendor's compiler decides; this says before it does what is likely not to fit, by how much, and which chain of
+tables is to blame. It knows the dependencies and the counted resources of a stage. It does not know how the compiler
+rearranges conditions or copies fields to break a dependency, which saves a stage here and there in large programs.
 """
 
 from __future__ import annotations

@@ -37,11 +37,12 @@ def dependencies(tables: Sequence[LogicalTable]) -> list[Dependency]:
 def _between(a: LogicalTable, b: LogicalTable) -> Dependency | None:
     if a.excludes(b):
         return None
-    if shared := a.writes & b.matches:
+    written = a.writes_before(b)
+    if shared := written & (b.matches | b.conditions):
         return Dependency(a, b, 1, "match", _named(shared, "matches on"))
-    if shared := a.writes & b.reads:
+    if shared := written & b.reads:
         return Dependency(a, b, 1, "action", _named(shared, "computes with"))
-    if shared := a.writes & b.writes:
+    if shared := written & b.writes:
         return Dependency(a, b, 1, "action", _named(shared, "also writes"))
     if a in b.decided_by:
         return Dependency(a, b, 0, "control", "runs by its result")

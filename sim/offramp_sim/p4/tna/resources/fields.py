@@ -65,26 +65,23 @@ def _width(t: Type) -> int:
 class Scope:
     """What parameters stand for where a control or an action is inlined."""
 
-    def __init__(self, outer: Scope | None = None) -> None:
-        self._places: dict[ir.Var, Place] = dict(outer._places) if outer else {}
-        self._values: dict[ir.Var, Fields] = dict(outer._values) if outer else {}
+    def __init__(self, places: dict[ir.Var, Place] | None = None, values: dict[ir.Var, Fields] | None = None) -> None:
+        self._places, self._values = places or {}, values or {}
 
-    def bind(self, params: list[ir.Var], args: list[ir.Arg], reads: Fields = NONE) -> Scope:
-        """The scope inside a call; ``reads`` is what arguments with calls in them depend on."""
-        inner = Scope(self)
+    def bind(self, params: list[ir.Var], args: list[ir.Arg]) -> Scope:
+        """The scope inside a call."""
+        places, values = dict(self._places), dict(self._values)
         for param, arg in zip(params, args, strict=False):
             place = self.place(arg.expr) if arg.expr is not None else None
             if place is not None:
-                inner._places[param] = place
+                places[param] = place
             elif arg.expr is not None:
-                inner._values[param] = self.reads(arg.expr) | reads
-        return inner
+                values[param] = self.reads(arg.expr)
+        return Scope(places, values)
 
     def data(self, params: list[ir.Var]) -> Scope:
         """The scope inside an action whose parameters come from the entry: they are no fields."""
-        inner = Scope(self)
-        inner._values.update(dict.fromkeys(params, NONE))
-        return inner
+        return Scope(self._places, {**self._values, **dict.fromkeys(params, NONE)})
 
     def place(self, e: ir.Expr) -> Place | None:
         """The place that an expression is, or None."""

@@ -14,9 +14,10 @@ from offramp_sim.p4.engine.walk import nodes
 from offramp_sim.p4.source import NOWHERE, Pos
 from offramp_sim.p4.tna.registers import register_of
 from offramp_sim.p4.tna.resources.fields import NONE, Field, Fields, Place, Scope
+from offramp_sim.p4.types import Header, strip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
 _SALU = {"RegisterAction", "DirectRegisterAction", "Register", "DirectRegister"}
 _COUNTERS = {"Counter", "DirectCounter"}
@@ -26,16 +27,21 @@ _PURE = (ir.VarRef, ir.Member, ir.Const, ir.Cast)
 Branch = tuple[tuple[int, int], ...]
 """The forks that lead to a table, each with the way taken."""
 
+Outcomes = dict["LogicalTable", frozenset[ir.Action]]
+"""Tables whose result decides, and the actions that may have run then."""
+
 
 @dataclass(eq=False, slots=True)
 class LogicalTable:
     """One logical table.
 
     Attributes:
-        matches: fields needed before its stage looks up: keys, conditions around it, indices, hash inputs.
+        matches: fields needed before its stage looks up: keys, indices, hash inputs.
+        conditions: fields of the conditions around it, which gateways of earlier stages may have looked at.
         reads, writes: fields that its actions use and set.
         indices: inputs of hash distribution, one for each indexed memory.
-        decided_by: tables whose hit, miss or action decides whether this one runs.
+        decided_by: tables whose hit, miss or action decides whether this one runs, and after which of their actions.
+        writes_by_action: ``writes`` again, one by one.
     """
 
     name: str
@@ -44,14 +50,22 @@ class LogicalTable:
     branch: Branch
     table: ir.Table | None = None
     matches: set[Field] = field(default_factory=set)
+    conditions: set[Field] = field(default_factory=set)
     reads: set[Field] = field(default_factory=set)
     writes: set[Field] = field(default_factory=set)
     registers: list[ir.ExternInstance] = field(default_factory=list)
     counters: list[ir.ExternInstance] = field(default_factory=list)
     meters: list[ir.ExternInstance] = field(default_factory=list)
     indices: set[Fields] = field(default_factory=set)
-    decided_by: set[LogicalTable] = field(default_factory=set)
+    decided_by: Outcomes = field(default_factory=dict)
+    writes_by_action: dict[ir.Action, set[Field]] = field(default_factory=dict)
     gateway: bool = False
+
+    def writes_before(self, other: LogicalTable) -> set[Field]:
+        """What this table may have written when ``other`` runs."""
+        if other.decided_by.get(self) is None:
+            return self.writes
+        return {f for action in other.decided_by[self] for f in self.writes_by_action.get(action, ())}
 
     def excludes(self, other: LogicalTable) -> bool:
         """Whether no packet runs both."""
@@ -69,10 +83,10 @@ class _Context:
     scope: Scope
     branch: Branch = ()
     conditions: Fields = NONE
-    decided_by: frozenset[LogicalTable] = frozenset()
+    decided_by: Outcomes = field(default_factory=dict)
 
-    def fork(self, fork: int, way: int, conditions: Fields, decided_by: Iterable[LogicalTable] = ()) -> _Context:
-        decided = self.decided_by | frozenset(decided_by)
+    def fork(self, fork: int, way: int, conditions: Fields, decided_by: Outcomes) -> _Context:
+        decided = {**self.decided_by, **decided_by}
         return _Context(self.scope, (*self.branch, (fork, way)), self.conditions | conditions, decided)
 
     def inside(self, scope: Scope) -> _Context:
@@ -111,10 +125,10 @@ class _Walk:
                 self._if(s, at)
             case ir.SwitchAction(table=table, cases=cases):
                 node = self._apply(table, at, s.pos)
-                self._fork([body for _, body in cases], at, NONE, [node])
+                self._fork([(body, {node: actions}) for body, actions in _cases(table, cases)], at, NONE)
             case ir.SwitchValue(subject=subject, cases=cases):
                 conditions, tables = self._condition(subject, at)
-                self._fork([body for _, body in cases], at, conditions, tables)
+                self._fork([(body, tables) for _, body in cases], at, conditions)
             case ir.Eval(expr=ir.TableApply(table=table)):
                 self._apply(table, at, s.expr.pos)
             case ir.Eval(expr=ir.ApplyCall(target=ir.ControlInstance() as target, args=args)):
@@ -133,22 +147,28 @@ class _Walk:
 
     def _if(self, s: ir.If, at: _Context) -> None:
         conditions, tables = self._condition(s.condition, at)
-        self._fork([s.then, s.otherwise], at, conditions, tables)
+        result = _result(s.condition)
+        then, otherwise = tables, tables
+        if result is not None:  # the condition is one table's hit or miss, and nothing else
+            (node,) = tables
+            hit, miss = _hit_and_miss(result.table)
+            then, otherwise = {node: hit}, {node: miss}
+            if (result.want == "miss") != isinstance(s.condition, ir.Unary):
+                then, otherwise = otherwise, then
+        self._fork([(s.then, then), (s.otherwise, otherwise)], at, conditions)
 
-    def _fork(
-        self, bodies: list[ir.Stmt] | list[ir.Stmt | None], at: _Context, conditions: Fields,
-        tables: list[LogicalTable],
-    ) -> None:  # fmt: skip
+    def _fork(self, ways: Sequence[tuple[ir.Stmt | None, Outcomes]], at: _Context, conditions: Fields) -> None:
         self._forks += 1
         fork = self._forks
-        for way, body in enumerate(bodies):
+        for way, (body, outcomes) in enumerate(ways):
             self._end_run()
-            self._statement(body, at.fork(fork, way, conditions, tables))
+            self._statement(body, at.fork(fork, way, conditions, outcomes))
         self._end_run()
 
-    def _condition(self, e: ir.Expr, at: _Context) -> tuple[Fields, list[LogicalTable]]:
-        """The fields that a condition depends on, and the tables whose result it is."""
-        tables = [self._apply(node.table, at, node.pos) for node in nodes(e) if isinstance(node, ir.TableApply)]
+    def _condition(self, e: ir.Expr, at: _Context) -> tuple[Fields, Outcomes]:
+        """The fields that a condition depends on, and the tables whose result it is, after any of their actions."""
+        applied = [node for node in nodes(e) if isinstance(node, ir.TableApply)]
+        tables = {self._apply(a.table, at, a.pos): frozenset(_actions(a.table)) for a in applied}
         return at.scope.reads(e) | self._results(e, at), tables
 
     # --- tables
@@ -157,9 +177,14 @@ class _Walk:
         self._end_run()
         node = self._new(table.name, table.pos if table.pos != NOWHERE else pos, at, table)
         node.matches |= {f for key in table.keys for f in at.scope.reads(key.expr)}
+        everything: set[Field] = set()
         for choice in [*table.actions, table.default.action]:
             scope = at.scope.bind(choice.action.params[: len(choice.bound)], choice.bound).data(choice.data_params)
             self._action(choice.action.body, scope, node)
+            node.writes_by_action.setdefault(choice.action, set()).update(node.writes)
+            everything |= node.writes
+            node.writes = set()
+        node.writes = everything
         return node
 
     def _action(self, s: ir.Stmt | None, scope: Scope, node: LogicalTable) -> None:
@@ -192,42 +217,40 @@ class _Walk:
             if isinstance(inner, ir.ExternCall):
                 _use(inner, scope, node)
             elif isinstance(inner, ir.HeaderOp):
-                node.writes |= _leaves(scope.place(inner.base))
+                node.writes |= _validity(scope.place(inner.base))
 
     # --- actions between tables
 
     def _assign(self, place: ir.Expr, value: ir.Expr, at: _Context, pos: Pos) -> None:
+        """The result of a stateful ALU, hash or random number is an operand: it needs no stage of its own."""
         target = _leaves(at.scope.place(place))
-        if isinstance(value, ir.ExternCall):
-            self._compute(value, target, at, pos)
-            return
-        reads = at.scope.reads(value) | self._results(value, at)
-        copy = isinstance(value, _PURE)
-        known = frozenset(x for f in reads for x in self._copies.get(f, frozenset({f})))
-        node = self._node(at, pos, needs=known)
-        node.reads |= known
-        node.writes |= target
-        for f in target:
-            self._copies.pop(f, None)
-            if copy:
-                self._copies[f] = known
+        known = self._origin(at.scope.reads(value)) if isinstance(value, _PURE) else None
+        self._compute(value, target, at, pos)
+        if known is not None:
+            self._copies.update(dict.fromkeys(target, known))
 
     def _compute(self, e: ir.Expr, target: Fields, at: _Context, pos: Pos) -> None:
-        """A call whose result goes to ``target``."""
+        """An expression, whose result goes to ``target``."""
         probe = LogicalTable("", pos, self.gress, ())
         self._calls(e, at.scope, probe)
-        needs = frozenset(probe.matches | probe.reads)
-        alu = bool(probe.registers or probe.meters)
-        node = self._node(at, e.pos, needs=needs, alu=alu)
+        reads = self._origin(at.scope.reads(e))
+        needs = frozenset(probe.matches | probe.reads | reads)
+        alu = (probe.registers or probe.meters)[:1]
+        node = self._node(at, pos, needs=needs, alu=bool(alu))
         self._calls(e, at.scope, node)
+        node.reads |= reads
         node.writes |= target
         for f in target:
             self._copies.pop(f, None)
-        if alu and node.name.startswith("statements"):
-            node.name = str((probe.registers or probe.meters)[0].name)
+        if alu and node.table is None:
+            node.name = alu[0].name
+
+    def _origin(self, fields: Fields) -> Fields:
+        """The fields behind those that the current run has only copied."""
+        return frozenset(x for f in fields for x in self._copies.get(f, frozenset({f})))
 
     def _results(self, e: ir.Expr, at: _Context) -> Fields:
-        """What calls within an expression give goes into a field of its own first, as in p4c."""
+        """What calls within a condition give goes into a field of its own first, as in p4c."""
         out: set[Field] = set()
         for inner in _calls_in(e):
             self._depth += 1
@@ -252,7 +275,7 @@ class _Walk:
 
     def _new(self, name: str, pos: Pos, at: _Context, table: ir.Table | None) -> LogicalTable:
         node = LogicalTable(name, pos, self.gress, at.branch, table)
-        node.matches |= at.conditions
+        node.conditions |= at.conditions
         node.decided_by |= at.decided_by
         node.gateway = bool(at.conditions)
         self.found.append(node)
@@ -308,6 +331,34 @@ def _outermost(node: object) -> Iterator[ir.Expr]:
             yield from (a.expr for a in n.args if a.expr is not None)
 
 
+def _actions(table: ir.Table) -> list[ir.Action]:
+    return [choice.action for choice in [*table.actions, table.default.action]]
+
+
+def _cases(
+    table: ir.Table, cases: list[tuple[list[ir.Action] | None, ir.Stmt]]
+) -> list[tuple[ir.Stmt | None, frozenset[ir.Action]]]:
+    """The bodies of a switch, each with the actions that lead to it."""
+    named = frozenset(a for label, _ in cases for a in label or ())
+    rest = frozenset(_actions(table)) - named
+    return [(body, rest if label is None else frozenset(label)) for label, body in cases]
+
+
+def _hit_and_miss(table: ir.Table) -> tuple[frozenset[ir.Action], frozenset[ir.Action]]:
+    """The actions that a hit may run, and those that a miss may: the control plane can change the default."""
+    hit = frozenset(c.action for c in table.actions if "defaultonly" not in c.annotations)
+    miss = {table.default.action.action}
+    if not table.const_default:
+        miss |= {c.action for c in table.actions if "tableonly" not in c.annotations}
+    return hit, frozenset(miss)
+
+
+def _result(e: ir.Expr) -> ir.TableApply | None:
+    """The table whose hit or miss a condition is, perhaps negated."""
+    inner = e.operand if isinstance(e, ir.Unary) and e.op == "!" else e
+    return inner if isinstance(inner, ir.TableApply) else None
+
+
 def _calls_in(e: ir.Expr) -> list[ir.ExternCall]:
     return [n for n in nodes(e) if isinstance(n, ir.ExternCall) and n.type.slots]
 
@@ -318,3 +369,10 @@ def _described(call: ir.ExternCall) -> str:
 
 def _leaves(place: Place | None) -> Fields:
     return place.leaves() if place is not None else NONE
+
+
+def _validity(place: Place | None) -> Fields:
+    """What setValid and setInvalid write: not the fields. A stack's shift moves all of it."""
+    if place is None or isinstance(strip(place.type), Header):
+        return frozenset({place.validity()}) if place is not None else NONE
+    return place.leaves()

@@ -25,7 +25,7 @@ _RANGE_FACTOR: Final = 2  # a range key is matched as an encoding of its nibbles
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Memory blocks; ``tied`` ones cannot be spread over several stages."""
+    """Memory blocks; ``tied`` ones, of indexed arrays, cannot be spread over several stages."""
 
     srams: int = 0
     tcams: int = 0
@@ -47,25 +47,26 @@ def blocks(node: LogicalTable) -> Blocks:
     if node.table is not None and node.table.keys:
         total += _entries(node.table)
     for register in node.registers:
-        total += register_blocks(register, node.table)
+        total += _array(register, register_rows(register, node.table))
     for counter in node.counters:
-        rows = ceil(_size(counter, node.table) / _COUNTERS_A_ROW)
-        total += _with_spare(ceil(rows / SRAM_ROWS))
+        total += _array(counter, ceil(_size(counter, node.table) / _COUNTERS_A_ROW))
     for meter in node.meters:
-        total += _with_spare(ceil(_size(meter, node.table) / SRAM_ROWS))
+        total += _array(meter, _size(meter, node.table))
     return total
 
 
-def register_blocks(register: ir.ExternInstance, table: ir.Table | None = None) -> Blocks:
-    """A register array: its words, packed in rows, and a spare block for the write of the packet before."""
+def register_rows(register: ir.ExternInstance, table: ir.Table | None = None) -> int:
+    """Rows of 128 bits of a register array, whose words are packed in them."""
     element = strip(register.type_args[0])
     words = [f.type for f in element.fields] if isinstance(element, Struct) else [element]
     width = sum(word_width(w) for w in words)
-    return _with_spare(ceil(_size(register, table) * width / (SRAM_BITS * SRAM_ROWS)))
+    return ceil(_size(register, table) * width / SRAM_BITS)
 
 
-def _with_spare(count: int) -> Blocks:
-    return Blocks(srams=count + 1, map_rams=count + 1, tied=True)
+def _array(i: ir.ExternInstance, rows: int) -> Blocks:
+    """An array with a spare block, for the write of the packet before. Direct ones spread with their entries."""
+    count = ceil(rows / SRAM_ROWS) + 1
+    return Blocks(srams=count, map_rams=count, tied="size" in i.params)
 
 
 def _size(instance: ir.ExternInstance, table: ir.Table | None) -> int:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from offramp_sim.p4.tna.resources.fields import Field, Fields
     from offramp_sim.p4.tna.resources.graph import LogicalTable
 
-_MAX_STAGES = 1000
-
 
 @dataclass(slots=True)
 class Stage:
@@ -98,14 +96,11 @@ class _Placer:
         for t in cluster[1:]:
             need += _entries_only(t)
         limit, at = "", earliest
-        while at < _MAX_STAGES:
-            reason = self._refusal(self._stage(at), cluster, need)
-            if not reason:
-                break
+        too_large = self._refusal(Stage(), cluster, need)
+        if too_large:
+            self.out.oversized.append((cluster[0], too_large))
+        while not too_large and (reason := self._refusal(self._stage(at), cluster, need)):
             limit, at = limit or reason, at + 1
-            if at > len(self.out.stages) and not need_fits(need, self.chip):
-                self.out.oversized.append((cluster[0], reason))
-                break
         last = self._fill(at, cluster, need)
         for t in cluster:
             where[t] = Placed(at, last, earliest, limit if at > earliest else "")
@@ -123,7 +118,7 @@ class _Placer:
             stage.stateful | {x for t in cluster for x in [*t.registers, *t.meters]},
             stage.counters | {x for t in cluster for x in t.counters},
             gateways=stage.gateways + sum(t.gateway for t in cluster),
-            exact=stage.exact | {f for t in cluster if not _is_ternary(t) for f in t.matches},
+            exact=stage.exact | {f for t in cluster for f in _searched(t)},
             ternary=stage.ternary | {f for t in cluster if _is_ternary(t) for f in t.matches},
             indices=stage.indices | {i for t in cluster for i in t.indices},
         )
@@ -153,7 +148,8 @@ class _Placer:
         stage.map_rams += need.map_rams
         stage.gateways += sum(t.gateway for t in cluster)
         for t in cluster:
-            (stage.ternary if _is_ternary(t) else stage.exact).update(t.matches)
+            stage.exact |= _searched(t)
+            stage.ternary |= t.matches if _is_ternary(t) else set()
             stage.indices |= t.indices
         while True:
             stage = self._stage(at)
@@ -164,11 +160,6 @@ class _Placer:
             if srams <= 0 and tcams <= 0:
                 return at
             at += 1
-
-
-def need_fits(need: Blocks, chip: Chip) -> bool:
-    """Whether an empty stage can hold what must stay together."""
-    return not need.tied or (need.srams <= chip.srams and need.map_rams <= chip.map_rams and need.tcams <= chip.tcams)
 
 
 def _entries_only(t: LogicalTable) -> Blocks:
@@ -182,6 +173,11 @@ def _entries_only(t: LogicalTable) -> Blocks:
 
 def _is_ternary(t: LogicalTable) -> bool:
     return t.table is not None and any(k.match_kind in ("ternary", "lpm", "range") for k in t.table.keys)
+
+
+def _searched(t: LogicalTable) -> set[Field]:
+    """What the exact-match crossbar carries for a table: gateways search there too."""
+    return t.conditions | (set() if _is_ternary(t) else t.matches)
 
 
 def _octets(fields: set[Field]) -> int:

@@ -34,6 +34,7 @@ class ResourceReport:
     Attributes:
         chain: the chain of tables that decides the number of stages, from the first stage on.
         problems: what does not fit; empty when the program does.
+        cautions: what may not fit: fields that are never alive together can share containers, which is not modelled.
     """
 
     pipe: str
@@ -42,6 +43,7 @@ class ResourceReport:
     chain: list[Link]
     phv: HeaderVector
     problems: list[str]
+    cautions: list[str]
 
     @property
     def fits(self) -> bool:
@@ -63,6 +65,7 @@ class ResourceReport:
             "stages_available": self.chip.stages,
             "over_by": self.over_by,
             "problems": self.problems,
+            "cautions": self.cautions,
             "phv_bits": self.phv.bits,
             "phv_container_bits": self.phv.container_bits,
             "phv_bits_available": self.chip.phv_bits,
@@ -97,20 +100,24 @@ def _report(pipe: Pipe, chip: Chip) -> ResourceReport:
     tables = [t for side in sides for t in side]
     placement = place(tables, needs, chip)
     phv = header_vector(tables, chip)
-    problems = _problems(placement, phv, chip)
-    return ResourceReport(pipe.name, chip, placement.stages, _chain(placement, needs), phv, problems)
+    chain, problems = _chain(placement, needs), _problems(placement, chip)
+    return ResourceReport(pipe.name, chip, placement.stages, chain, phv, problems, _cautions(phv, chip))
 
 
-def _problems(placement: Placement, phv: HeaderVector, chip: Chip) -> list[str]:
+def _problems(placement: Placement, chip: Chip) -> list[str]:
     out = []
     used = len(placement.stages)
     if used > chip.stages:
         out.append(f"{used} stages are needed, {chip.name} has {chip.stages}: {used - chip.stages} too many")
     for table, lacking in placement.oversized:
         out.append(f"{table.name} ({table.pos.file}:{table.pos.line}) fits no stage: not enough {lacking}")
-    if phv.bits > chip.phv_bits:
-        out.append(f"{phv.bits} bits of packet header vector are needed, {chip.name} has {chip.phv_bits}")
     return out
+
+
+def _cautions(phv: HeaderVector, chip: Chip) -> list[str]:
+    if phv.bits <= chip.phv_bits:
+        return []
+    return [f"the stages use {phv.bits} bits of fields, the packet header vector of a {chip.name} has {chip.phv_bits}"]
 
 
 def _chain(placement: Placement, needs: list[Dependency]) -> list[Link]:

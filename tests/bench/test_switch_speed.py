@@ -1,17 +1,22 @@
-"""Speed of the native engine: SwitchGNN, and an IPv4 router with 10,000 routes; the comparison with bmv2.
+"""Speed of the P4 switch: SwitchGNN, and an IPv4 router with 10,000 routes; the comparison with bmv2.
 
-Workloads: :mod:`offramp_sim.p4.native.bench.workloads`. Compare numbers of one run only: other work on the
-machine slows them all down.
+Workloads: :mod:`offramp_sim.p4.bench`. Compare numbers of one run only: other work on the machine slows them all down.
 """
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.bench.bmv2 import measure_bmv2
+from offramp_sim.p4.bench.exchange import switchgnn
+from offramp_sim.p4.bench.rates import Rate, fresh, measure
+from offramp_sim.p4.bench.router import router
+from offramp_sim.p4.bench.veth import measure_veth
+from offramp_sim.p4.bench.workload import Workload
 from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.native.bench import bmv2, run
-from offramp_sim.p4.native.bench.workloads import Workload, router, switchgnn
+from offramp_sim.p4.reference import missing
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
@@ -28,34 +33,48 @@ def workload(request: pytest.FixtureRequest) -> Workload:
     return WORKLOADS[request.param]()
 
 
+@pytest.fixture
+def bmv2() -> None:
+    if missing():
+        pytest.skip(f"not on PATH: {', '.join(missing())}")
+
+
 def test_native(benchmark, workload: Workload) -> None:  # type: ignore[no-untyped-def]
     switch = NativeSwitch(workload.program)
-
-    def prepare() -> None:
-        switch.reset()
-        workload.prepare(switch)
-        switch.process(PacketBatch.empty())
 
     def go() -> None:
         for batch in workload.batches:
             switch.process(batch)
 
-    benchmark.pedantic(go, setup=prepare, rounds=5)
+    benchmark.pedantic(go, setup=lambda: fresh(switch, workload), rounds=5)
     benchmark.extra_info["ns_per_pass"] = 1e9 * benchmark.stats["min"] / switch.stats.passes
     benchmark.extra_info["passes_per_s"] = switch.stats.passes / benchmark.stats["min"]
 
 
 @pytest.mark.bmv2
+@pytest.mark.usefixtures("bmv2")
 def test_a_hundred_times_bmv2(workload: Workload, record_property) -> None:  # type: ignore[no-untyped-def]
-    if bmv2.missing():
-        pytest.skip(f"not on PATH: {', '.join(bmv2.missing())}")
-    rates = {rate.switch: rate for rate in run(workload, seconds=2.0)}
-    for name, rate in rates.items():
-        record_property(name, f"{rate.passes_per_s:.0f} passes/s, {rate.ns_per_pass:.0f} ns each")
-    assert rates["native"].passes_per_s > 100 * rates["bmv2"].passes_per_s
+    ours, theirs = measure(workload, "native", 2.0), measure_bmv2(workload, 2.0)
+    for rate in (ours, theirs):
+        record_property(rate.switch, f"{rate.passes_per_s:.0f} passes/s, {rate.ns_per_pass:.0f} ns each")
+    assert ours.passes_per_s > 100 * theirs.passes_per_s
+
+
+@pytest.mark.bmv2
+@pytest.mark.netns
+@pytest.mark.usefixtures("bmv2")
+def test_ten_times_bmv2_over_veth(workload: Workload, record_property) -> None:  # type: ignore[no-untyped-def]
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    ours, theirs = (measure_veth(workload, switch, 6.0) for switch in ("native", "bmv2"))
+    for rate in (ours, theirs):
+        record_property(rate.switch, f"{rate.packets_per_s:.0f} packets/s over veth")
+    assert ours.packets_per_s > 10 * theirs.packets_per_s
 
 
 def test_time_is_linear_in_packets() -> None:
-    rates = [run(router(64, packets), switches=("native",))[0] for packets in (2_048, 65_536)]
-    fast, slow = sorted(rate.ns_per_pass for rate in rates)
+    def rate(packets: int) -> Rate:
+        return measure(router(64, packets), "native", 1.0)
+
+    fast, slow = sorted(rate(packets).ns_per_pass for packets in (2_048, 65_536))
     assert slow < 3 * fast

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Program = Annotated[Path, typer.Argument(help="P4-16 source for v1model.")]
 Include = Annotated[list[Path] | None, typer.Option("-I", "--include", help="Folder for #include.")]
+Engine = Annotated[
+    str, typer.Option("--engine", help="native (machine code), python (readable, traces) or auto: native where it can.")
+]
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", help="Macro, as NAME or NAME=VALUE.")]
 
 

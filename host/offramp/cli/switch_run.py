@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from offramp.cli import traffic
-from offramp.cli.p4_program import macro
+from offramp.cli.p4_program import Engine, macro
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def run(
     include: Annotated[list[Path] | None, typer.Option("-I", help="Folder for #include.")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", help="Macro, NAME or NAME=VALUE.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the program's random().")] = 0,
+    engine: Engine = "auto",
     priority_queues: traffic.PriorityQueues = None,
     port_rate: traffic.PortRate = None,
     queue_weight: traffic.QueueWeight = None,
@@ -67,6 +68,7 @@ def run(
         device_id=device_id,
         cpu_port=cpu_port,
         seed=seed,
+        engine=engine,
         include=tuple(str(folder) for folder in include or []),
         defines=dict(macro(text) for text in define or []),
         tm=traffic.config(

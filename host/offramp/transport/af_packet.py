@@ -8,11 +8,14 @@ import socket
 import struct
 import time
 
+import numpy as np
+import numpy.typing as npt
+
 from offramp.errors import OfframpError
-from offramp.transport import mmsg
+from offramp.transport import ring
+from offramp.transport.mmsg import Message
 from offramp.wire.batch import PacketBatch
 
-RECEIVE_BUFFER = 64 << 20
 MIN_FRAME = 14
 """An Ethernet header; the kernel takes nothing shorter."""
 HEADROOM = 64
@@ -22,8 +25,7 @@ STALL_S = 10.0
 # <linux/if_packet.h>, <asm-generic/socket.h>; Python names none of these.
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP, _PACKET_MR_PROMISC = 1, 1
-_PACKET_AUXDATA, _PACKET_QDISC_BYPASS, _PACKET_IGNORE_OUTGOING = 8, 20, 23
-_SO_RCVBUFFORCE = 33
+_PACKET_QDISC_BYPASS, _PACKET_IGNORE_OUTGOING = 20, 23
 _ETH_P_ALL = 3
 _SIOCGIFMTU = 0x8921
 
@@ -31,13 +33,14 @@ _SIOCGIFMTU = 0x8921
 class AfPacketSocket:
     """A promiscuous packet socket on one interface that hears what arrives, not what it sends.
 
+    Frames arrive in a ring of ``ring_bytes`` shared with the kernel, where each takes a slot of the MTU and more.
     ``truncated`` and ``short`` count frames that were too long to receive and too short to send.
 
     Raises:
         OfframpError: no such interface, or no permission.
     """
 
-    def __init__(self, ifname: str) -> None:
+    def __init__(self, ifname: str, ring_bytes: int = ring.RING_BYTES) -> None:
         self.ifname = ifname
         self.index = interface_index(ifname)
         try:
@@ -47,21 +50,17 @@ class AfPacketSocket:
                 f"interface {ifname}: raw sockets need root or CAP_NET_RAW; unix:PATH links need neither"
             ) from None
         try:
-            self._configure()
-            self._receiver = mmsg.Receiver(self._mtu() + HEADROOM)
+            self._configure(ring_bytes)
         except OSError as error:
             self.socket.close()
             raise OfframpError(f"interface {ifname}: {error.strerror}") from None
         self.short = 0
 
-    def _configure(self) -> None:
+    def _configure(self, ring_bytes: int) -> None:
         sock = self.socket
         sock.setblocking(False)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER)
-        except PermissionError:  # without CAP_NET_ADMIN: as much as the system allows everyone
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        for option in (_PACKET_AUXDATA, _PACKET_QDISC_BYPASS, _PACKET_IGNORE_OUTGOING):
+        self._ring = ring.Ring(sock, self._mtu() + HEADROOM, ring_bytes)
+        for option in (_PACKET_QDISC_BYPASS, _PACKET_IGNORE_OUTGOING):
             sock.setsockopt(_SOL_PACKET, option, 1)
         membership = struct.pack("iHH8s", self.index, _PACKET_MR_PROMISC, 0, b"")
         sock.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
@@ -78,24 +77,33 @@ class AfPacketSocket:
     @property
     def truncated(self) -> int:
         """Frames longer than the interface's MTU, dropped (a NIC that merges packets makes such)."""
-        return self._receiver.truncated
+        return self._ring.truncated
+
+    def missed(self) -> int:
+        """Frames that came while the ring was full, since the last call."""
+        return self._ring.missed()
 
     def receive(self) -> PacketBatch:
-        """What has arrived, without waiting. OSError (ENETDOWN) when the interface is down or gone."""
-        return self._receiver.receive(self.socket)
+        """What has arrived, without waiting; valid until the next call, unpadded.
 
-    def send(self, batch: PacketBatch) -> int:
-        """Hand frames to the kernel; how many are done with. OSError when the interface is gone."""
-        fits = batch.lengths >= MIN_FRAME
+        Raises:
+            OSError: ENETDOWN when the interface is down or gone.
+        """
+        return self._ring.receive()
+
+    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Message:
+        """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are left out and counted."""
+        lengths = batch.lengths if rows is None else batch.lengths[rows]
+        fits = lengths >= MIN_FRAME
         if not fits.all():
-            self.short += int(len(batch) - fits.sum())
-            self._send(batch.select(fits))
-            return len(batch)
-        return self._send(batch)
+            self.short += int(len(lengths) - fits.sum())
+            rows = np.flatnonzero(fits) if rows is None else rows[fits]
+        return Message(batch, rows)
 
-    def _send(self, batch: PacketBatch) -> int:
+    def send(self, message: Message, start: int = 0) -> int:
+        """Hand frames to the kernel; how many it took. OSError when the interface is gone."""
         try:
-            return mmsg.send(self.socket, batch)
+            return message.send(self.socket, start)
         except OSError as error:
             if error.errno == errno.ENOBUFS:
                 return 0
@@ -103,6 +111,7 @@ class AfPacketSocket:
 
     def close(self) -> None:
         """Release the interface."""
+        self._ring.close()
         self.socket.close()
 
 
@@ -129,15 +138,16 @@ class AfPacketIO:
                 f"interface {self._port.ifname}: frame of {int(batch.lengths.min())} bytes, "
                 f"expected at least {MIN_FRAME}"
             )
+        message, at = self._port.message(batch), 0
         deadline = time.monotonic() + STALL_S
-        while len(batch):
+        while at < len(message):
             try:
-                done = self._port.send(batch)
+                done = self._port.send(message, at)
             except OSError as error:
                 raise self._gone(error) from None
             if done:
                 deadline = time.monotonic() + STALL_S
-                batch = batch.select(slice(done, None))
+                at += done
             elif time.monotonic() > deadline:
                 raise OfframpError(f"interface {self._port.ifname} took no frame for {STALL_S:g} s")
             else:
@@ -153,8 +163,8 @@ class AfPacketIO:
         parts: list[PacketBatch] = []
         try:
             while len(part := self._port.receive()):
-                parts.append(part)
-                if len(part) < mmsg.SLOTS:
+                parts.append(ring.padded(part))
+                if len(part) < ring.MOST:
                     break
         except OSError as error:
             raise self._gone(error) from None

@@ -31,7 +31,7 @@ class EmbeddedSwitch:
         program: P4 source file.
         ports: how many ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
-        cpu_port, device_id, seed, include, defines, tm: as in :class:`offramp_sim.p4.serve.Settings`.
+        cpu_port, device_id, seed, include, defines, tm, engine: as in :class:`offramp_sim.p4.serve.Settings`.
         interfaces: network interfaces to use as ports instead of Unix sockets.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
@@ -54,6 +54,7 @@ class EmbeddedSwitch:
         include: Sequence[str | Path] = (),
         defines: Mapping[str, str] | None = None,
         tm: TmConfig | None = None,
+        engine: str = "auto",
         interfaces: Sequence[str] = (),
         launcher: Sequence[str] = (),
     ) -> None:
@@ -68,6 +69,7 @@ class EmbeddedSwitch:
             "include": tuple(str(folder) for folder in include),
             "defines": dict(defines or {}),
             "tm": tm,
+            "engine": engine,
         }
         self._launcher = list(launcher)
         self.port_specs = list(interfaces) or [

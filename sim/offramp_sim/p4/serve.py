@@ -15,11 +15,11 @@ from offramp.errors import OfframpError
 from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
+    from offramp_sim.p4.engines import AnySwitch
     from offramp_sim.p4.ir import Program
     from offramp_sim.p4.ports.base import Port
     from offramp_sim.p4.ports.forwarder import Forwarder
     from offramp_sim.p4.runtime.device import Device
-    from offramp_sim.p4.switch import Switch
     from offramp_sim.p4.tm import TmConfig
 
 __all__ = ["EmbeddedSwitch", "Running", "Settings", "build", "parse_port", "run"]
@@ -39,6 +39,7 @@ class Settings:
         cpu_port: packets that leave by it become packet-ins.
         include, defines: for the program's preprocessor.
         tm: traffic manager; None: what the program sends leaves at once.
+        engine: what runs the program, one of :data:`offramp_sim.p4.engines.ENGINES`.
     """
 
     program: str | None
@@ -50,6 +51,7 @@ class Settings:
     include: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     tm: TmConfig | None = None
+    engine: str = "auto"
 
     def to_json(self) -> str:
         """For :func:`main` of a child process."""
@@ -139,23 +141,22 @@ def build(settings: Settings) -> Running:
     Raises:
         OfframpError: the program is refused, a port cannot be opened, the address is in use.
     """
+    from offramp_sim.p4.engines import make_switch
     from offramp_sim.p4.ports.forwarder import Forwarder
     from offramp_sim.p4.runtime.device import Device
     from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.runtime.service import Service
 
-    def make_switch(program: Program) -> Switch:
+    def make(program: Program) -> AnySwitch:
         if settings.tm is not None:
             from offramp_sim.p4.tm import PacedSwitch
 
             return PacedSwitch(program, settings.tm, seed=settings.seed, cpu_port=settings.cpu_port)
-        from offramp_sim.p4.switch import Switch
-
-        return Switch(program, seed=settings.seed, cpu_port=settings.cpu_port)
+        return make_switch(program, settings.engine, seed=settings.seed, cpu_port=settings.cpu_port)
 
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
-    device = Device(settings.device_id, make_switch, settings.cpu_port)
+    device = Device(settings.device_id, make, settings.cpu_port)
     if settings.program is not None:
         from offramp_sim.p4.frontend import load
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from offramp_sim.p4.bench.bmv2 import measure_bmv2
-from offramp_sim.p4.bench.engines import Result, measure
-from offramp_sim.p4.bench.workload import Workload, program_workload, switchgnn_workload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-__all__ = ["Result", "Workload", "measure", "measure_bmv2", "program_workload", "switchgnn_workload"]
+if TYPE_CHECKING:
+    from offramp_sim.p4.bench.workload import Workload
+
+__all__ = ["FRAME_BYTES", "standard_workloads"]
+
+FRAME_BYTES = (64, 512, 1500)
+
+
+def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[Workload]:
+    """SwitchGNN, and an IPv4 router with 10,000 routes for frames of these sizes."""
+    from offramp_sim.p4.bench.exchange import switchgnn
+    from offramp_sim.p4.bench.router import router
+
+    return [switchgnn(seed=seed), *(router(size, seed=seed) for size in frame_bytes)]

@@ -7,43 +7,41 @@ lose none, and what it does before the first frame leaves is not counted. All of
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from offramp.errors import OfframpError
-from offramp_sim.p4.bench.engines import Result
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.bench.rates import Rate, fresh
+from offramp_sim.p4.bench.workload import Workload
+from offramp_sim.p4.engines import make_switch
 from offramp_sim.p4.reference import run
-from offramp_sim.p4.switch import Switch
 
-if TYPE_CHECKING:
-    from offramp_sim.p4.bench.workload import Workload
-
-_SETTLE_US: Final = 200_000
+_GUESS_PPS: Final = 15_000
 
 
-def measure_bmv2(workload: Workload) -> Result:
-    """Run the workload's largest batch, and those before it unhurried.
+def measure_bmv2(workload: Workload, seconds: float) -> Rate:
+    """Run the first batch of the workload, or all of them again and again if that makes no difference.
 
     Raises:
         OfframpError: p4c or bmv2 is missing or refuses the program, or sends something else than our engines do.
     """
-    largest = max(range(len(workload.batches)), key=lambda i: len(workload.batches[i]))
-    like = Switch(workload.program)
-    workload.setup(like)
-    batches = workload.batches[: largest + 1]
-    packets = [(number * _SETTLE_US, port, frame) for number, batch in enumerate(batches) for port, frame in batch]
-    oracle = Switch(workload.program)
-    workload.setup(oracle)
-    early = [packet for batch in batches[:-1] for packet in oracle.process(batch)]
+    like = make_switch(workload.program)
+    fresh(like, workload)
+    batch = PacketBatch.concatenate(workload.batches if workload.repeatable else workload.batches[:1])
+    copies = max(1, round(seconds * _GUESS_PPS / len(batch))) if workload.repeatable else 1
+    packets = [(i, port, frame) for i, (port, frame) in enumerate(list(batch) * copies)]
+    oracle = make_switch(workload.program)
+    fresh(oracle, workload)
     before = oracle.stats.passes
-    expected = list(oracle.process(batches[-1]))
-    ports = sorted({port for port, _ in [*early, *expected]} | {port for _, port, _ in packets})
-    departures = run(workload.source, like, packets, ports)
-    if Counter((d.port, d.frame) for d in departures) != Counter([*early, *expected]):
-        raise OfframpError(
-            f"bmv2: {len(departures)} frames left, and not all as the {len(early) + len(expected)} of our engines"
-        )
-    timed = departures[len(early) :]
-    if len(timed) < 2:
+    expected = oracle.process(batch)
+    passes = oracle.stats.passes - before
+    ports = sorted({*batch.ports.tolist(), *expected.ports.tolist()})
+    departures = run(workload.source, like, packets, ports, include=workload.include, defines=workload.defines)
+    wanted = Counter({frame: copies * count for frame, count in Counter(expected).items()})
+    if Counter((d.port, d.frame) for d in departures) != wanted:
+        raise OfframpError(f"bmv2: {len(departures)} frames left, and not all as the {wanted.total()} of our engines")
+    if len(departures) < 2:
         raise OfframpError("bmv2: fewer than two frames left: there is nothing to time")
-    seconds = max(timed[-1].us - timed[0].us, 1) / 1e6
-    return Result("bmv2", len(batches[-1]), oracle.stats.passes - before, seconds, 0.0)
+    seconds = max(departures[-1].us - departures[0].us, 1) / 1e6
+    share = (len(departures) - 1) / len(departures)  # the first frame starts the clock
+    return Rate(workload.name, "bmv2", "memory", round(len(packets) * share), round(passes * copies * share), seconds)

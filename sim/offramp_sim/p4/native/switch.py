@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -55,11 +55,15 @@ class NativeSwitch:
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
         stats: counts since the start or the last reset.
+        engine, why: ``native``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
         OfframpError: ``max_passes`` is no count.
     """
+
+    engine: ClassVar[str] = "native"
+    why: str = ""
 
     def __init__(
         self,
@@ -110,19 +114,22 @@ class NativeSwitch:
             with self._running:
                 self._objects.sync()
             return PacketBatch.empty()
-        data = np.ascontiguousarray(batch.data, np.uint8)
+        data = batch.data  # rows may lie apart, as in the ring of an interface
+        if data.dtype != np.uint8 or data.strides[1] != 1 or data.strides[0] < data.shape[1]:
+            data = np.ascontiguousarray(data, np.uint8)
         lengths = np.ascontiguousarray(batch.lengths, np.int32)
         ports = np.ascontiguousarray(batch.ports, np.int32)
         count, width = len(lengths), data.shape[1]
         if not len(data) == count == len(ports):
             raise OfframpError(f"packet batch: {len(data)} rows, {count} lengths and {len(ports)} ports")
+        if not 0 <= int(lengths.min()) <= int(lengths.max()) <= width:
+            raise OfframpError(f"packet batch: a length is outside 0..{width}, the bytes of its row")
         with self._running:
             self._objects.sync()
             words = self._context.words
             words[at.NOW_US] = self.now_us
             words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
-            if self._run(self._context.pointer, address(data), width, address(lengths), address(ports), count):
-                raise OfframpError(f"packet batch: a length is outside 0..{width}, the bytes of its row")
+            self._run(self._context.pointer, address(data), data.strides[0], address(lengths), address(ports), count)
             self._collect()
             out, digests = self._outputs(), self._digests()
         if self.on_digest is not None:

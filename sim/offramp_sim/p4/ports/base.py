@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from offramp.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(slots=True)
@@ -15,12 +19,14 @@ class PortStats:
     Attributes:
         dropped: frames that could not be sent.
         malformed: messages or frames from outside that were no frames.
+        missed: frames that arrived faster than the switch took them.
     """
 
     received: int = 0
     sent: int = 0
     dropped: int = 0
     malformed: int = 0
+    missed: int = 0
 
 
 class Port(Protocol):
@@ -33,10 +39,10 @@ class Port(Protocol):
         """File descriptors and poll(2) events that the port waits for."""
 
     def receive(self) -> PacketBatch:
-        """Some of what has arrived: a fair share, not all."""
+        """Some of what has arrived: a fair share, not all. Valid until the next call, and not padded."""
 
-    def send(self, batch: PacketBatch) -> None:
-        """Send frames, keeping what does not fit for :meth:`flush`."""
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
+        """Send frames (these rows of the batch, or all), keeping what does not fit for :meth:`flush`."""
 
     def flush(self) -> None:
         """Send what was kept."""

@@ -111,9 +111,9 @@ class Forwarder:
 
     def _distribute(self, out: PacketBatch) -> None:
         for number in np.unique(out.ports).tolist():
-            leaving = out.select(out.ports == number)
             port = self._ports.get(number)
+            rows = np.flatnonzero(out.ports == number)
             if port is None:
-                self.unknown += len(leaving)
+                self.unknown += len(rows)
             else:
-                port.send(leaving)
+                port.send(out, rows)

@@ -8,11 +8,19 @@ import logging
 import select
 import socket
 import struct
+from collections import deque
+from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.transport.af_packet import AfPacketSocket, interface_index
+from offramp.transport.mmsg import Message
+from offramp.transport.ring import RING_BYTES
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.ports.base import PortStats
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 KEEP = 4096
 """Frames kept for a busy interface; beyond that they are lost, as in a switch whose queue is full."""
@@ -23,32 +31,33 @@ _LOG = logging.getLogger(__name__)
 
 
 class InterfacePort:
-    """AF_PACKET on one interface.
+    """AF_PACKET on one interface; what arrives waits in ``ring_bytes`` of memory.
 
     Raises:
         OfframpError: there is no such interface, or no permission.
     """
 
-    def __init__(self, ifname: str) -> None:
+    def __init__(self, ifname: str, ring_bytes: int = RING_BYTES) -> None:
         self.name = ifname
         self.stats = PortStats()
-        self._kept = PacketBatch.empty()
+        self._kept: deque[tuple[Message, int]] = deque()  # each from which frame on
+        self._ring_bytes = ring_bytes
         self._socket: AfPacketSocket | None = None
         interface_index(ifname)
         if not is_up(ifname):
             _LOG.warning("interface %s is down; the port begins to work when it comes up", ifname)
             return
-        self._socket = AfPacketSocket(ifname)
+        self._socket = AfPacketSocket(ifname, ring_bytes)
 
     def interest(self) -> list[tuple[int, int]]:
         """The socket while the interface is there."""
         if self._socket is None:
             return []
-        events = select.POLLIN | (select.POLLOUT if len(self._kept) else 0)
+        events = select.POLLIN | (select.POLLOUT if self._kept else 0)
         return [(self._socket.socket.fileno(), events)]
 
     def receive(self) -> PacketBatch:
-        """What has arrived, up to one array full."""
+        """What has arrived, up to one share; valid until the next call."""
         if self._socket is None:
             return PacketBatch.empty()
         before = self._socket.truncated
@@ -61,37 +70,45 @@ class InterfacePort:
         self.stats.received += len(batch)
         return batch
 
-    def send(self, batch: PacketBatch) -> None:
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send frames; while the interface is gone they are dropped."""
-        self._kept = PacketBatch.concatenate([self._kept, batch])
+        if self._socket is None:
+            self.stats.dropped += len(batch if rows is None else rows)
+            return
+        before = self._socket.short
+        message = self._socket.message(batch, rows)
+        self.stats.dropped += self._socket.short - before
+        self._kept.append((message, 0))
         self.flush()
-        if len(self._kept) > KEEP:
-            self.stats.dropped += len(self._kept) - KEEP
-            self._kept = self._kept.select(slice(0, KEEP))
+        excess = sum(len(message) - at for message, at in self._kept) - KEEP
+        while excess > 0:  # what came last goes first
+            message, at = self._kept.pop()
+            keep = max(0, len(message) - at - excess)
+            self.stats.dropped += len(message) - at - keep
+            excess -= len(message) - at - keep
+            if keep:
+                self._kept.append((message.part(0, at + keep), at))
 
     def flush(self) -> None:
         """Send what was kept."""
-        if self._socket is None:
-            self.stats.dropped += len(self._kept)
-            self._kept = PacketBatch.empty()
-            return
-        while len(self._kept):
-            before = self._socket.short
+        while self._kept and self._socket is not None:
+            message, at = self._kept[0]
             try:
-                done = self._socket.send(self._kept)
+                done = self._socket.send(message, at)
             except OSError as error:
-                if error.errno == errno.EMSGSIZE:  # the first one is longer than the MTU
-                    self.stats.dropped += 1
-                    self._kept = self._kept.select(slice(1, None))
-                    continue
-                self._lose(error)
-                return
-            short = self._socket.short - before
-            self.stats.sent += done - short
-            self.stats.dropped += short
-            self._kept = self._kept.select(slice(done, None))
-            if not done:
-                return
+                if error.errno != errno.EMSGSIZE:
+                    self._lose(error)
+                    return
+                self.stats.dropped += 1  # the first one is longer than the MTU
+                done = 1
+                self.stats.sent -= 1
+            self.stats.sent += done
+            if at + done < len(message):
+                self._kept[0] = message, at + done
+                if not done:
+                    return
+            else:
+                self._kept.popleft()
 
     @property
     def congested(self) -> bool:
@@ -99,11 +116,13 @@ class InterfacePort:
         return False
 
     def tick(self, now: float) -> None:  # noqa: ARG002
-        """Attach again to an interface that has returned."""
+        """Count what was missed; attach again to an interface that has returned."""
+        if self._socket is not None:
+            self.stats.missed += self._socket.missed()
         if self._socket is not None or not is_up(self.name):
             return
         try:
-            self._socket = AfPacketSocket(self.name)
+            self._socket = AfPacketSocket(self.name, self._ring_bytes)
         except OfframpError:
             return
         _LOG.warning("interface %s is back", self.name)
@@ -111,14 +130,15 @@ class InterfacePort:
     def close(self) -> None:
         """Release the interface."""
         if self._socket is not None:
+            self.stats.missed += self._socket.missed()
             self._socket.close()
             self._socket = None
 
     def _lose(self, error: OSError) -> None:
         _LOG.warning("interface %s: %s; waiting for it to return", self.name, error.strerror)
         self.close()
-        self.stats.dropped += len(self._kept)
-        self._kept = PacketBatch.empty()
+        self.stats.dropped += sum(len(message) - at for message, at in self._kept)
+        self._kept.clear()
 
 
 def is_up(ifname: str) -> bool:

@@ -8,12 +8,17 @@ import socket
 import time
 from collections import deque
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.transport.framing import MAX_MESSAGE, pack, unpack
 from offramp.transport.unix import SOCKET_BUFFER, check_path
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.ports.base import PortStats
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 FAIR_SHARE = 4
 """Messages taken in one turn."""
@@ -73,8 +78,10 @@ class UnixPort:
         self.stats.received += len(batch)
         return batch
 
-    def send(self, batch: PacketBatch) -> None:
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send frames; without a host they are dropped."""
+        if rows is not None:
+            batch = batch.select(rows)
         if self._host is None or self._stalled():
             self.stats.dropped += len(batch)
             return

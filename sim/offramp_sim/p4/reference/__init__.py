@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from offramp_sim.p4.reference.simple_switch import Departure, available, run
+from offramp_sim.p4.reference.captures import Departure, run
+from offramp_sim.p4.reference.process import SimpleSwitch, available, missing
 
-__all__ = ["Departure", "available", "run"]
+__all__ = ["Departure", "SimpleSwitch", "available", "missing", "run"]

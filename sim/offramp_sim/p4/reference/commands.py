@@ -1,59 +1,30 @@
-"""The state of a switch as commands of simple_switch_CLI."""
+"""The state of a switch as commands of simple_switch_CLI: what bmv2's JSON has no place for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from offramp.errors import OfframpError
-from offramp_sim.p4.state import ActionData, Any, Exact, Lpm, Match, Optional, Range, TableState, Ternary
-
 if TYPE_CHECKING:
+    from offramp_sim.p4.engines import AnySwitch
     from offramp_sim.p4.state import ReplicationEngine
-    from offramp_sim.p4.switch import Switch
 
-_LAST: Final = 1_000_000  # bmv2's smallest number wins
+QUEUE_DEPTH: Final = 1_000_000
+"""So that bmv2 loses nothing for lack of room."""
 
 
-def commands(switch: Switch) -> Iterator[str]:
-    """What brings bmv2, with the same program, to the state of ``switch``."""
-    yield "set_queue_depth 100000"  # so that nothing is lost for lack of room
+def commands(switch: AnySwitch) -> Iterator[str]:
+    """Default actions, replication and registers."""
+    yield f"set_queue_depth {QUEUE_DEPTH}"
     for table in switch.tables.values():
-        yield from _table(table)
+        if not table.table.const_default:
+            data = " ".join(map(hex, table.default.args))
+            yield f"table_set_default {table.name} {table.default.action} {data}".rstrip()
     yield from _replication(switch.pre)
-
-
-def _table(table: TableState) -> Iterator[str]:
-    if not table.table.const_default:
-        yield f"table_set_default {table.name} {table.default.action} {_data(table.default)}".rstrip()
-    for entry in table.entries:
-        if entry.const:
-            continue
-        if not isinstance(entry.action, ActionData):
-            raise OfframpError(f"table {table.name}: action profiles are not carried over to bmv2")
-        keys = " ".join(map(_match, entry.keys, table.kinds, table.widths))
-        priority = f" {_LAST - entry.priority}" if table.needs_priority else ""
-        yield f"table_add {table.name} {entry.action.action} {keys} => {_data(entry.action)}{priority}"
-
-
-def _data(action: ActionData) -> str:
-    return " ".join(map(hex, action.args))
-
-
-def _match(match: Match, kind: str, width: int) -> str:
-    top = (1 << width) - 1
-    if isinstance(match, Any):
-        return {"lpm": "0/0", "range": f"0->{top:#x}"}.get(kind, "0&&&0")
-    if isinstance(match, Exact):
-        return hex(match.value)
-    if isinstance(match, Lpm):
-        return f"{match.value:#x}/{match.prefix_len}"
-    if isinstance(match, Ternary):
-        return f"{match.value:#x}&&&{match.mask:#x}"
-    if isinstance(match, Range):
-        return f"{match.low:#x}->{match.high:#x}"
-    assert isinstance(match, Optional)
-    return f"{match.value:#x}&&&{top:#x}"
+    for name, register in switch.registers.items():
+        for index, value in enumerate(register.values):
+            if value:
+                yield f"register_write {name} {index} {value & register.width.mask}"
 
 
 def _replication(pre: ReplicationEngine) -> Iterator[str]:

@@ -53,15 +53,17 @@ def test_a_switch_that_forwards_wrongly_is_not_measured() -> None:
         prepared.append(switch)
 
     spoilt: Workload = replace(plain, prepare=spoil)
-    with pytest.raises(OfframpError, match="python over veth: of 256 frames .* did not come back as they should"):
+    with pytest.raises(OfframpError, match=r"python over veth: of 256 frames .* did not come back as they should"):
         measure_veth(spoilt, "python", 0.1)
 
 
 def test_command(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    arguments = ["switch", "bench", str(p4_root() / "examples/reflector.p4"), "--seconds", "0.05", "--no-bmv2"]
+    arguments = ["switch", "bench", str(p4_root() / "examples/reflector.p4"), "--seconds", "0", "--no-bmv2"]
     result = CliRunner().invoke(app, [*arguments, "--json", str(report)], env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     rates = {rate["switch"]: rate for rate in json.loads(report.read_text())["rates"]}
     assert rates["native"]["packets_per_s"] > rates["python"]["packets_per_s"] > 0
     assert "ns/pass" in result.output
+    assert rates["python"]["packets"] == rates["python"]["passes"] == 4096
+    assert rates["python"]["ns_per_pass"] == pytest.approx(1e9 / rates["python"]["passes_per_s"])

@@ -15,7 +15,7 @@ from offramp.cli.switch_fuzz import fuzz
 from offramp.cli.switch_lint import lint
 from offramp.cli.switch_p4info import p4info
 from offramp.cli.switch_resources import resources
-from offramp.cli.switch_run import run
+from offramp.cli.switch_run import Bmv2Arguments, run
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
 from offramp.cli.train import train
@@ -35,7 +35,7 @@ app.command()(demo)
 app.command()(train)
 app.command()(plan)
 app.add_typer(switch, name="switch")
-switch.command()(run)
+switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
 switch.command()(trace)
 switch.command()(bench)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from offramp.cli import traffic
 from offramp.cli.p4_program import Engine, macro
@@ -30,6 +31,18 @@ def run(
     no_p4: Annotated[bool, typer.Option("--no-p4", help="Start without a program; a controller pushes it.")] = False,
     include: Annotated[list[Path] | None, typer.Option("-I", help="Folder for #include.")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", help="Macro, NAME or NAME=VALUE.")] = None,
+    drop_port: Annotated[int, typer.Option(help="egress_spec that drops.")] = 511,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(help="Capture what each port receives and sends to files in this folder.", show_default=False),
+    ] = None,
+    log_console: Annotated[bool, typer.Option("--log-console", help="Show the trace of each packet.")] = False,
+    log_file: Annotated[
+        Path | None, typer.Option(help="Write the trace of each packet to this file.", show_default=False)
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="The same as JSON lines, one for each packet.", show_default=False)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the program's random().")] = 0,
     engine: Engine = "auto",
     priority_queues: traffic.PriorityQueues = None,
@@ -43,13 +56,23 @@ def run(
 ) -> None:
     """Run a P4 program as a switch that serves P4Runtime.
 
-    Any of the options from --priority-queues on puts a traffic manager between ingress and egress.
+    Options of bmv2's simple_switch_grpc have its names, and may stand behind -- as there.
+
+    Any of those from --priority-queues on puts a traffic manager between ingress and egress.
+
+    Traces (--log-console, --log-file, --trace) need the Python engine.
     """
     from offramp_sim.p4.serve import Settings, check_port_number, parse_port
     from offramp_sim.p4.serve import run as serve
 
     if (program is None) != no_p4:
         raise OfframpError("switch run: expected either a P4 program or --no-p4")
+    if program is not None and program.suffix == ".json":
+        raise OfframpError(f"{program}: a compiled program; expected P4-16 source, which needs no compiler here")
+    if log_console and log_file is not None:
+        raise OfframpError("--log-console and --log-file: expected one of them")
+    if pcap is not None and not pcap.is_dir():
+        raise OfframpError(f"--pcap {pcap}: no such folder")
     ports: dict[int, str] = {}
     for text in interface or []:
         number, spec = parse_port(text)
@@ -69,6 +92,10 @@ def run(
         cpu_port=cpu_port,
         seed=seed,
         engine=engine,
+        drop_port=drop_port,
+        pcap=None if pcap is None else str(pcap),
+        log="-" if log_console else None if log_file is None else str(log_file),
+        traces=None if trace is None else str(trace),
         include=tuple(str(folder) for folder in include or []),
         defines=dict(macro(text) for text in define or []),
         tm=traffic.config(
@@ -85,12 +112,22 @@ def run(
     _summary(serve(settings, _announce))
 
 
+class Bmv2Arguments(TyperCommand):
+    """Lets options stand behind ``--``, where simple_switch_grpc wants those of its target."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse ``args`` without the ``--``."""
+        return super().parse_args(ctx, [word for word in args if word != "--"])
+
+
 def _announce(running: Running) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
     pipeline = running.device.pipeline
     console.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one by P4Runtime'}")
+    if pipeline:
+        console.print(f"engine     {pipeline.switch.engine} ({pipeline.switch.why})")
     console.print(f"P4Runtime  {running.address}  device {running.device.id}")
     for number, port in sorted(running.ports.items()):
         console.print(f"port {number:<5} {port.name}")
@@ -102,10 +139,10 @@ def _summary(running: Running) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("port", "link", "received", "sent", "dropped", "malformed")
+    table = Table("port", "link", "received", "sent", "dropped", "malformed", "missed")
     for number, port in sorted(running.ports.items()):
         stats = port.stats
-        counts = (stats.received, stats.sent, stats.dropped, stats.malformed)
+        counts = (stats.received, stats.sent, stats.dropped, stats.malformed, stats.missed)
         table.add_row(str(number), port.name, *map(str, counts))
     console = Console(highlight=False)
     console.print(table)

@@ -26,6 +26,8 @@ __all__ = ["EmbeddedSwitch", "Running", "Settings", "build", "parse_port", "run"
 
 MAX_PORT = 510
 """Port 511 of v1model drops."""
+RINGS_BYTES, LEAST_RING_BYTES = 128 << 20, 2 << 20
+"""Memory for what arrives on interfaces: of all ports together, and at least for each."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Settings:
         include, defines: for the program's preprocessor.
         tm: traffic manager; None: what the program sends leaves at once.
         engine: what runs the program, one of :data:`offramp_sim.p4.engines.ENGINES`.
+        drop_port: egress_spec that drops.
+        pcap: folder for captures of all ports; None: none are made.
+        log, traces: files for the trace of each packet, as trees (``-``: standard output) and as JSON lines.
     """
 
     program: str | None
@@ -52,6 +57,10 @@ class Settings:
     defines: Mapping[str, str] = field(default_factory=dict)
     tm: TmConfig | None = None
     engine: str = "auto"
+    drop_port: int = 511
+    pcap: str | None = None
+    log: str | None = None
+    traces: str | None = None
 
     def to_json(self) -> str:
         """For :func:`main` of a child process."""
@@ -93,8 +102,8 @@ def check_port_number(number: int) -> None:
         raise OfframpError(f"port {number}: expected 0..{MAX_PORT}")
 
 
-def open_port(spec: str) -> Port:
-    """The back end of one port.
+def open_port(spec: str, ring_bytes: int) -> Port:
+    """The back end of one port; on an interface, what arrives waits in ``ring_bytes`` of memory.
 
     Raises:
         OfframpError: no such interface, no permission, or the socket cannot be made.
@@ -106,7 +115,7 @@ def open_port(spec: str) -> Port:
         return UnixPort(path)
     from offramp_sim.p4.ports.interface import InterfacePort
 
-    return InterfacePort(spec)
+    return InterfacePort(spec, ring_bytes)
 
 
 @dataclass
@@ -142,17 +151,28 @@ def build(settings: Settings) -> Running:
         OfframpError: the program is refused, a port cannot be opened, the address is in use.
     """
     from offramp_sim.p4.engines import make_switch
+    from offramp_sim.p4.ports.capture import CapturedPort
     from offramp_sim.p4.ports.forwarder import Forwarder
     from offramp_sim.p4.runtime.device import Device
     from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.runtime.service import Service
 
+    options: dict[str, Any] = {
+        "seed": settings.seed,
+        "cpu_port": settings.cpu_port,
+        "drop_port": settings.drop_port,
+    }
+    if settings.log is not None or settings.traces is not None:
+        from offramp_sim.p4.trace.sinks import Sink
+
+        options["trace"] = Sink(settings.log, settings.traces)
+
     def make(program: Program) -> AnySwitch:
         if settings.tm is not None:
             from offramp_sim.p4.tm import PacedSwitch
 
-            return PacedSwitch(program, settings.tm, seed=settings.seed, cpu_port=settings.cpu_port)
-        return make_switch(program, settings.engine, seed=settings.seed, cpu_port=settings.cpu_port)
+            return PacedSwitch(program, settings.tm, **options)
+        return make_switch(program, settings.engine, **options)
 
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
@@ -163,9 +183,12 @@ def build(settings: Settings) -> Running:
         include = [Path(folder) for folder in settings.include]
         device.load(load(settings.program, include=include, defines=settings.defines))
     ports: dict[int, Port] = {}
+    share = max(RINGS_BYTES // max(1, len(settings.ports)), LEAST_RING_BYTES)
     try:
         for number, spec in settings.ports.items():
-            ports[number] = open_port(spec)
+            ports[number] = open_port(spec, share)
+            if settings.pcap is not None:
+                ports[number] = CapturedPort(ports[number], Path(settings.pcap))
         server = Server(Service(device), settings.address)
     except OfframpError:
         for port in ports.values():

@@ -74,9 +74,10 @@ def test_run_prints_what_it_serves_and_stops_on_signals(tmp_path, number):
         stdout=subprocess.PIPE,
         text=True,
     )
-    head = [process.stdout.readline() for _ in range(3)]
-    address = re.fullmatch(r"P4Runtime  (127\.0\.0\.1:\d+)  device 0\n", head[1])[1]
-    assert head[2].split()[:2] == ["port", "1"]
+    head = [process.stdout.readline() for _ in range(4)]
+    address = re.fullmatch(r"P4Runtime  (127\.0\.0\.1:\d+)  device 0\n", head[2])[1]
+    assert head[1] == "engine     native (executes this program)\n"
+    assert head[3].split()[:2] == ["port", "1"]
     with Session(address) as session:
         forward(session, 1)
         link = open_io(f"unix:{path}")

@@ -78,16 +78,6 @@ def test_doctor_finds_what_this_test_runs_on() -> None:
     assert "interfaces" in shown
 
 
-def test_bench_writes_its_method(tmp_path: Path) -> None:
-    output = tmp_path / "bench.json"
-    assert run("bench", PROGRAM, "--seconds", 0, "--no-bmv2", "--json", output)[0] == 0
-    found = json.loads(output.read_text())
-    python = next(r for r in found["results"] if r["engine"] == "python")
-    assert python["packets"] == python["passes"] == 4096
-    assert python["ns_per_pass"] == pytest.approx(1e9 / python["passes_per_s"])
-    assert "fastest" in found["method"]
-
-
 def test_fuzz_counts(tmp_path: Path) -> None:
     output = tmp_path / "fuzz.json"
     code, _ = run("fuzz", "--engine", "traced", "--trials", 1, "--json", output, "-o", tmp_path)

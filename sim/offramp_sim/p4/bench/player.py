@@ -133,9 +133,10 @@ def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pac
     """Send a batch and compare what comes back; in what it differs."""
     ears = {port: AfPacketIO(f"h{port}") for port in host.ports}
     found: Counter[tuple[int, bytes]] = Counter()
+    patience_s = _LONG_S if pace else _LOST_S
     host.send(sent, pace)
     last = time.monotonic()
-    while found.total() < len(expected) and time.monotonic() - last < _LONG_S:
+    while found.total() < len(expected) and time.monotonic() - last < patience_s:
         for port, ear in ears.items():
             frames = Counter((port, frame) for frame in ear.receive(0.001).frames())
             found += frames

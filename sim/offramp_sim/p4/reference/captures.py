@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp.errors import OfframpError
-from offramp_sim.p4.reference import pcap
+from offramp.wire import pcap
 from offramp_sim.p4.reference.commands import commands
 from offramp_sim.p4.reference.process import SimpleSwitch
 

@@ -123,7 +123,7 @@ class Bmv2Arguments(TyperCommand):
 def _announce(running: Running) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     pipeline = running.device.pipeline
     console.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one by P4Runtime'}")
     if pipeline:

@@ -1,1 +1,7 @@
-"""The P4 software switch: front end, typed IR, execution engine, v1model target, STF, P4Runtime server."""
+"""The P4 software switch: front end, typed IR, execution engines, v1model and TNA targets, STF, P4Runtime server."""
+
+from __future__ import annotations
+
+from offramp_sim.p4.engines import ENGINES, AnySwitch, make_switch
+
+__all__ = ["ENGINES", "AnySwitch", "make_switch"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
@@ -46,10 +46,14 @@ class Switch:
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
+        engine, why: ``python``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
         OfframpError: the program uses what this switch does not execute, or ``max_passes`` is no count.
     """
+
+    engine: ClassVar[str] = "python"
+    why: str = ""
 
     def __init__(
         self,

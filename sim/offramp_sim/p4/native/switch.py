@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -55,11 +55,15 @@ class NativeSwitch:
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
         stats: counts since the start or the last reset.
+        engine, why: ``native``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
         OfframpError: ``max_passes`` is no count.
     """
+
+    engine: ClassVar[str] = "native"
+    why: str = ""
 
     def __init__(
         self,

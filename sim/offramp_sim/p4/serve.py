@@ -15,11 +15,11 @@ from offramp.errors import OfframpError
 from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
+    from offramp_sim.p4 import AnySwitch
     from offramp_sim.p4.ir import Program
     from offramp_sim.p4.ports.base import Port
     from offramp_sim.p4.ports.forwarder import Forwarder
     from offramp_sim.p4.runtime.device import Device
-    from offramp_sim.p4.switch import Switch
     from offramp_sim.p4.tm import TmConfig
 
 __all__ = ["EmbeddedSwitch", "Running", "Settings", "build", "parse_port", "run"]
@@ -144,7 +144,7 @@ def build(settings: Settings) -> Running:
     from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.runtime.service import Service
 
-    def make_switch(program: Program) -> Switch:
+    def make_switch(program: Program) -> AnySwitch:
         if settings.tm is not None:
             from offramp_sim.p4.tm import PacedSwitch
 

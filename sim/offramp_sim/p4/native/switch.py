@@ -6,11 +6,13 @@ import ctypes
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
+    from offramp_sim.p4.tm import TmConfig
+    from offramp_sim.p4.tm.joint import Joint, Mark
+
+_Array = npt.NDArray[Any]
 
 # The loggers of the engine, so that both engines are heard in the same place.
 _MESSAGES: Final = logging.getLogger("offramp_sim.p4.v1model.target")
@@ -90,7 +96,8 @@ class NativeSwitch:
         objects.attach(self._context, self._module.plan)
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
-        self._running = threading.Lock()
+        self._lock = threading.Lock()
+        self._unsent: list[Digest] = []
         self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
         self.counters: dict[str, CounterState] = objects.counters
@@ -110,34 +117,26 @@ class NativeSwitch:
         Raises:
             OfframpError: a length of ``batch`` is negative or more than its rows have.
         """
-        if not len(batch):
-            with self._running:
-                self._objects.sync()
-            return PacketBatch.empty()
-        data = np.ascontiguousarray(batch.data, np.uint8)
-        lengths = np.ascontiguousarray(batch.lengths, np.int32)
-        ports = np.ascontiguousarray(batch.ports, np.int32)
+        data, lengths, ports = self._arrays(batch)
         count, width = len(lengths), data.shape[1]
-        if not len(data) == count == len(ports):
-            raise OfframpError(f"packet batch: {len(data)} rows, {count} lengths and {len(ports)} ports")
-        with self._running:
-            self._objects.sync()
-            words = self._context.words
-            words[at.NOW_US] = self.now_us
-            words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
-            if self._run(self._context.pointer, address(data), width, address(lengths), address(ports), count):
+        with self._running():
+            arrays = address(data), width, address(lengths), address(ports)
+            if count and self._run(self._context.pointer, *arrays, count):
                 raise OfframpError(f"packet batch: a length is outside 0..{width}, the bytes of its row")
-            self._collect()
-            out, digests = self._outputs(), self._digests()
-        if self.on_digest is not None:
-            for digest in digests:
-                self.on_digest(digest)
+            out = self._outputs()
+        self._send_digests()
         return out
 
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Run one packet to completion; returns (port, frame) of each packet that leaves."""
         data = np.frombuffer(bytearray(frame), np.uint8).reshape(1, len(frame))
         return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
+
+    def join(self, config: TmConfig, mark: Mark) -> Joint:
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_sim.p4.tm.QueuedSwitch`."""
+        from offramp_sim.p4.native.joint import NativeJoint
+
+        return NativeJoint(self, config, mark)
 
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
@@ -161,19 +160,47 @@ class NativeSwitch:
         self._context.empty(at.INDEX)
         return PacketBatch(ports, lengths, data)
 
-    def _digests(self) -> list[Digest]:
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """What comes before and after machine code; one thread at a time."""
+        with self._lock:
+            self._objects.sync()
+            words = self._context.words
+            words[at.NOW_US] = self.now_us
+            words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+            yield
+            self._collect()
+
+    def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
+        """Frames, lengths and ports as machine code reads them."""
+        data = np.ascontiguousarray(batch.data, np.uint8)
+        lengths = np.ascontiguousarray(batch.lengths, np.int32)
+        ports = np.ascontiguousarray(batch.ports, np.int32)
+        if not len(data) == len(lengths) == len(ports):
+            raise OfframpError(f"packet batch: {len(data)} rows, {len(lengths)} lengths and {len(ports)} ports")
+        return data, lengths, ports
+
+    def _read_digests(self) -> None:
         used = self._context.words[at.DIGESTS + at.START]
         if not used:
-            return []
+            return
         raw = self._context.buffer(at.DIGESTS)[:used].tobytes()
         self._context.empty(at.DIGESTS)
-        if self.on_digest is None:
-            return []
-        return [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
+        if self.on_digest is not None:
+            self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
+
+    def _send_digests(self) -> None:
+        """Hand over what has been read, with no lock held."""
+        if self._unsent:
+            digests, self._unsent = self._unsent, []
+            for digest in digests:
+                if self.on_digest is not None:
+                    self.on_digest(digest)
 
     def _collect(self) -> None:
-        """Counts, log messages and failed checks of what has just run."""
+        """Counts, digests, log messages and failed checks of what has just run."""
         words = self._context.words
+        self._read_digests()
         counts = words[slice(*at.STATS)]
         for name, count in zip(_STATS, counts.tolist(), strict=True):
             if count:

@@ -27,10 +27,10 @@ from offramp_sim.p4.runtime.entities.value_sets import ValueSetHandler
 from offramp_sim.p4.runtime.packet_io import ControllerHeader
 
 if TYPE_CHECKING:
+    from offramp_sim.p4 import AnySwitch
     from offramp_sim.p4.ir import Program
-    from offramp_sim.p4.switch import Switch
 
-SwitchFactory = Callable[["Program"], "Switch"]
+SwitchFactory = Callable[["Program"], "AnySwitch"]
 
 
 class Pipeline:

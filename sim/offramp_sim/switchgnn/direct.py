@@ -13,11 +13,11 @@ from offramp.switch.switchgnn.control import (
     rows_for,
 )
 from offramp.switch.switchgnn.plan import Plan
+from offramp_sim.p4 import AnySwitch
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
-from offramp_sim.p4.switch import Switch
 
 
-def load(switch: Switch, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None) -> None:
+def load(switch: AnySwitch, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None) -> None:
     """As ``SwitchGnnControl.load``.
 
     Raises:
@@ -35,7 +35,7 @@ def load(switch: Switch, plans: Sequence[Plan], ports: Sequence[int], *, capacit
     switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(RECIRCULATION_PORT, 0),))
 
 
-def counters(switch: Switch) -> dict[str, int]:
+def counters(switch: AnySwitch) -> dict[str, int]:
     """As ``SwitchGnnControl.counters``."""
     return telemetry.totals(
         dict(enumerate(switch.counters[telemetry.OUTCOMES].packets)),
@@ -44,6 +44,6 @@ def counters(switch: Switch) -> dict[str, int]:
     )
 
 
-def occupancy(switch: Switch) -> tuple[int, int]:
+def occupancy(switch: AnySwitch) -> tuple[int, int]:
     """Aggregators open now and at most."""
     return switch.registers[telemetry.OPEN].read(0), switch.registers[telemetry.PEAK].read(0)

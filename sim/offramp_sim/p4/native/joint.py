@@ -18,7 +18,7 @@ from offramp_sim.p4.native.state.queues import NativeManager
 from offramp_sim.p4.native.v1model.module import ADVANCE, RECEIVE, RECEIVE_BATCH, build
 from offramp_sim.p4.tm.config import TmConfig
 from offramp_sim.p4.tm.ecn import mark_ce
-from offramp_sim.p4.tm.joint import Departure, Mark, Times, check_marked, check_time
+from offramp_sim.p4.tm.joint import PS_PER_US, Departure, Mark, Times, check_marked, check_time
 
 if TYPE_CHECKING:
     from offramp_sim.p4.native.switch import NativeSwitch
@@ -49,9 +49,17 @@ class NativeJoint:
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """A frame arrives."""
-        with self._running():
+        switch, words = self._switch, self._context.words
+        with switch._lock:
+            switch._prepare()
             self._check(now_ps)
+            self.tm.start()
             self._receive(self._context.pointer, now_ps, frame, len(frame), port)
+            switch.now_us = now_ps // PS_PER_US
+            switch._unsettled = True
+            if words[at.DIGESTS + at.START] or words[at.EVENTS + at.USED]:
+                switch._collect()
+        self._report()
 
     def receive_batch(self, times_ps: Times, batch: PacketBatch) -> None:
         """Frames arrive, each at its time."""
@@ -110,7 +118,11 @@ class NativeJoint:
             self.tm.start()
             yield
             switch.now_us = int(self._context.words[at.NOW_US])
-        switch._send_digests()
+        self._report()
+
+    def _report(self) -> None:
+        """Tell those who listen what has happened."""
+        self._switch._send_digests()
         self.tm.finish()
         if self._failure is not None:
             failure, self._failure = self._failure, None

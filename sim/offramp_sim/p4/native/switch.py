@@ -55,12 +55,11 @@ class NativeSwitch:
     looped. The GIL is released while packets run.
 
     Attributes:
-        tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        registers, counters, meters, profiles, value_sets: state by control-plane name.
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
-        stats: counts since the start or the last reset.
         engine, why: ``native``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
@@ -84,7 +83,7 @@ class NativeSwitch:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self.on_digest: Callable[[Digest], None] | None = None
-        self.stats = SwitchStats()
+        self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = NativeObjects(program)
         try:
             self._module = build(program, objects)
@@ -98,7 +97,7 @@ class NativeSwitch:
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
         self._lock = threading.Lock()
         self._unsent: list[Digest] = []
-        self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
+        self._tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
         self.counters: dict[str, CounterState] = objects.counters
         self.meters: dict[str, MeterState] = objects.meters
@@ -140,8 +139,9 @@ class NativeSwitch:
 
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        self._settle()
         self._objects.reset()
-        self.stats = SwitchStats()
+        self._stats = SwitchStats()
 
     def _outputs(self) -> PacketBatch:
         """The frames in the output buffer, as a batch."""
@@ -160,16 +160,38 @@ class NativeSwitch:
         self._context.empty(at.INDEX)
         return PacketBatch(ports, lengths, data)
 
+    @property
+    def stats(self) -> SwitchStats:
+        """Counts since the start or the last reset."""
+        self._settle()
+        return self._stats
+
+    @property
+    def tables(self) -> dict[str, TableState]:
+        """State by control-plane name."""
+        self._settle()
+        return self._tables
+
+    def _settle(self) -> None:
+        """Bring what has been counted by packets that came one by one up to date."""
+        if self._unsettled:
+            with self._lock:
+                self._collect()
+
     @contextmanager
     def _running(self) -> Iterator[None]:
         """What comes before and after machine code; one thread at a time."""
         with self._lock:
-            self._objects.sync()
-            words = self._context.words
-            words[at.NOW_US] = self.now_us
-            words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+            self._prepare()
             yield
             self._collect()
+
+    def _prepare(self) -> None:
+        """Show machine code what has changed, and the time."""
+        self._objects.sync()
+        words = self._context.words
+        words[at.NOW_US] = self.now_us
+        words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
 
     def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
         """Frames, lengths and ports as machine code reads them."""
@@ -199,12 +221,13 @@ class NativeSwitch:
 
     def _collect(self) -> None:
         """Counts, digests, log messages and failed checks of what has just run."""
-        words = self._context.words
+        self._unsettled = False
         self._read_digests()
+        words = self._context.words
         counts = words[slice(*at.STATS)]
         for name, count in zip(_STATS, counts.tolist(), strict=True):
             if count:
-                setattr(self.stats, name, getattr(self.stats, name) + count)
+                setattr(self._stats, name, getattr(self._stats, name) + count)
         counts[:] = 0
         self._objects.collect()
         if not words[at.EVENTS + at.USED]:

@@ -20,8 +20,9 @@ pytestmark = pytest.mark.p4
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_stf(name: str) -> None:
-    result = run_stf(load(FOLDER / f"{name}.p4"), (FOLDER / f"{name}.stf").read_text(), f"{name}.stf")
+def test_stf(name: str, engine: str) -> None:
+    text = (FOLDER / f"{name}.stf").read_text()
+    result = run_stf(load(FOLDER / f"{name}.p4"), text, f"{name}.stf", engine=engine)
     assert result.mismatches == []
     assert result.sent > 0
     assert result.expectations > 0

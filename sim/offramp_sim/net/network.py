@@ -17,7 +17,7 @@ from offramp_sim.net.switch import SwitchNode
 from offramp_sim.p4.tm.config import TmConfig, check
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.switch import Switch
+    from offramp_sim.p4 import PlainSwitch
 
 _ARRIVAL: Final = 0
 _SERVICE: Final = 1
@@ -51,8 +51,8 @@ class Network:
         """A generator of its own for each label, so that what one part draws changes nothing for the others."""
         return Random(f"{self.seed}/{label}")
 
-    def add_switch(self, name: str, switch: Switch, config: TmConfig | None = None) -> SwitchNode:
-        """Put a switch into the network, with a traffic manager (by default one without limits).
+    def add_switch(self, name: str, switch: PlainSwitch, config: TmConfig | None = None) -> SwitchNode:
+        """Put a switch of either engine into the network, with a traffic manager (by default one without limits).
 
         Raises:
             OfframpError: the name is taken.

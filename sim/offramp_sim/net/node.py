@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from offramp_sim.p4.tm.joint import Departure
 from offramp_sim.p4.tm.manager import TrafficManager
-from offramp_sim.p4.tm.queued import Departure
+
+if TYPE_CHECKING:
+    from offramp_sim.p4.native.state.queues import NativeManager
 
 
 class Node(Protocol):
@@ -20,7 +23,7 @@ class Node(Protocol):
     name: str
 
     @property
-    def tm(self) -> TrafficManager[Any]:
+    def tm(self) -> TrafficManager[Any] | NativeManager:
         """Output queues."""
 
     @property

@@ -8,12 +8,12 @@ from offramp_sim.p4.tm.config import TmConfig
 from offramp_sim.p4.tm.queued import QueuedSwitch
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.switch import Switch
+    from offramp_sim.p4 import PlainSwitch
 
 
 class SwitchNode(QueuedSwitch):
     """A :class:`~offramp_sim.p4.tm.QueuedSwitch` with a name."""
 
-    def __init__(self, name: str, switch: Switch, config: TmConfig) -> None:
+    def __init__(self, name: str, switch: PlainSwitch, config: TmConfig) -> None:
         super().__init__(switch, config)
         self.name = name

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from offramp_sim.p4.engines import ENGINES, AnySwitch, make_switch
+from offramp_sim.p4.engines import ENGINES, AnySwitch, PlainSwitch, make_switch
 
-__all__ = ["ENGINES", "AnySwitch", "make_switch"]
+__all__ = ["ENGINES", "AnySwitch", "PlainSwitch", "make_switch"]

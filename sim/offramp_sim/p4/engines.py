@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from offramp_sim.p4 import ir
     from offramp_sim.p4.native import NativeSwitch
     from offramp_sim.p4.switch import Switch
+    from offramp_sim.p4.tm import PacedSwitch
 
-AnySwitch: TypeAlias = "Switch | NativeSwitch"
+PlainSwitch: TypeAlias = "Switch | NativeSwitch"
+"""What sends at once, on either engine."""
+AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
+"""What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports"}
 """Options that only the Python engine has."""
 
 
-def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> AnySwitch:
+def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
     """A switch for ``program``.
 
     ``engine`` is ``native`` (machine code), ``python`` (readable, traces, TNA) or ``auto``: native where llvmlite is

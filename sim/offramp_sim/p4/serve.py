@@ -15,7 +15,7 @@ from offramp.errors import OfframpError
 from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.engines import AnySwitch
+    from offramp_sim.p4 import AnySwitch
     from offramp_sim.p4.ir import Program
     from offramp_sim.p4.ports.base import Port
     from offramp_sim.p4.ports.forwarder import Forwarder
@@ -171,7 +171,7 @@ def build(settings: Settings) -> Running:
         if settings.tm is not None:
             from offramp_sim.p4.tm import PacedSwitch
 
-            return PacedSwitch(program, settings.tm, **options)
+            return PacedSwitch(program, settings.tm, settings.engine, **options)
         return make_switch(program, settings.engine, **options)
 
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:

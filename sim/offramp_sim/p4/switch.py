@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
+    from offramp_sim.p4.tm import TmConfig
+    from offramp_sim.p4.tm.joint import Joint, Mark
     from offramp_sim.p4.trace.model import PacketTrace
     from offramp_sim.p4.v1model.stages import Deliver, Stages
 
@@ -136,6 +138,12 @@ class Switch:
         if not isinstance(self._pipeline, V1Pipeline):
             raise Unsupported(self.program.main.pos, f"a traffic manager for {self.program.main.type_name} programs")
         return self._pipeline.split(hold)
+
+    def join(self, config: TmConfig, mark: Mark) -> Joint:
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_sim.p4.tm.QueuedSwitch`."""
+        from offramp_sim.p4.tm.joint import PythonJoint
+
+        return PythonJoint(self, config, mark)
 
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""

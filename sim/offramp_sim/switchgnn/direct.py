@@ -13,7 +13,7 @@ from offramp.switch.switchgnn.control import (
     rows_for,
 )
 from offramp.switch.switchgnn.plan import Plan
-from offramp_sim.p4.engines import AnySwitch
+from offramp_sim.p4 import AnySwitch
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from both_engines import MakeSwitch
 from offramp_sim.p4 import ir
-from offramp_sim.p4.frontend import load_text
 from offramp_sim.p4.source import Pos, Unsupported
-from offramp_sim.p4.switch import Switch
 from offramp_sim.p4.types import VOID, Field, Header, Stack, Struct, Tuple
 from p4_ir import BIT8, compile_body, const, ref, var
 from p4_programs import program
@@ -75,7 +74,7 @@ def test_structs_are_values() -> None:
     assert (runnable.cells(m, a), runnable.cells(m, b)) == ([2, 1], [1, 2])
 
 
-def test_an_exit_within_an_expression_copies_out_and_ends_ingress() -> None:
+def test_an_exit_within_an_expression_copies_out_and_ends_ingress(make_switch: MakeSwitch) -> None:
     text = program(
         "sm.egress_spec = 1; c.apply(hdr.h.a); hdr.h.b = 9;",
         top="""
@@ -86,10 +85,10 @@ def test_an_exit_within_an_expression_copies_out_and_ends_ingress() -> None:
         }""",
         local="C() c;",
     )
-    assert Switch(load_text(text)).process_one(0, bytes(4)) == [(1, bytes([0x44, 0, 0, 0]))]
+    assert make_switch(text).process_one(0, bytes(4)) == [(1, bytes([0x44, 0, 0, 0]))]
 
 
-def test_an_action_bound_to_a_place_may_exit() -> None:
+def test_an_action_bound_to_a_place_may_exit(make_switch: MakeSwitch) -> None:
     text = program(
         "sm.egress_spec = 1; t.apply(); hdr.h.b = 9;",
         local="""
@@ -101,17 +100,17 @@ def test_an_action_bound_to_a_place_may_exit() -> None:
             default_action = put(hdr.h.a, 6);
         }""",
     )
-    switch = Switch(load_text(text))
+    switch = make_switch(text)
     assert switch.process_one(0, b"\0\0\0\1") == [(1, bytes([5, 0, 0, 1]))]
     assert switch.process_one(0, b"\0\0\0\2") == [(1, bytes([6, 9, 0, 2]))]
 
 
-def test_compound_assignment_computes_its_place_once() -> None:
+def test_compound_assignment_computes_its_place_once(make_switch: MakeSwitch) -> None:
     text = program(
         "sm.egress_spec = 1; hdr.s[0].setValid(); hdr.s[1].setValid(); hdr.s[next(hdr.h.a)].b += 7;",
         top="bit<8> next(inout bit<8> x) { x = x + 1; return x; }",
     )
-    ((_, frame),) = Switch(load_text(text)).process_one(0, bytes(4))
+    ((_, frame),) = make_switch(text).process_one(0, bytes(4))
     assert frame == bytes([1, 0, 0, 0]) + bytes(4) + bytes([0, 7, 0, 0])
 
 
@@ -132,12 +131,12 @@ def test_what_cannot_run_is_refused_with_its_place() -> None:
     assert refused([call_it], []) == "x.p4:3:5: error: not supported: exit in a function or parser"
 
 
-def test_a_control_applied_twice_keeps_its_callers_apart() -> None:
+def test_a_control_applied_twice_keeps_its_callers_apart(make_switch: MakeSwitch) -> None:
     text = program(
         "sm.egress_spec = 1; c.apply(hdr.h.a, hdr.h.b); c.apply(hdr.h.b, hdr.h.a);",
         top="control C(inout bit<8> x, out bit<8> y) { apply { x = x + 1; if (x > 100) { y = x; } } }",
         local="C() c;",
     )
-    switch = Switch(load_text(text))
+    switch = make_switch(text)
     assert switch.process_one(0, bytes([200, 5, 0, 0])) == [(1, bytes([202, 202, 0, 0]))]
     assert switch.process_one(0, bytes([5, 9, 0, 0])) == [(1, bytes([0, 1, 0, 0]))]

@@ -35,11 +35,11 @@ TEXT = program(
 PROGRAM = load_text(TEXT)
 
 
-def wrong(stf: str) -> list[str]:
-    return [f"{m.where}: {m.message}" for m in run_stf(PROGRAM, stf, "t.stf").mismatches]
+def wrong(stf: str, engine: str) -> list[str]:
+    return [f"{m.where}: {m.message}" for m in run_stf(PROGRAM, stf, "t.stf", engine=engine).mismatches]
 
 
-def test_keys_actions_and_wildcards() -> None:
+def test_keys_actions_and_wildcards(engine: str) -> None:
     stf = """
     # a comment
     add t 5 hdr.h.a:0x1* hdr.h.c:0x12** hdr.s$1.b:0 I.to(port:2, mark:0xAB) = first
@@ -55,7 +55,7 @@ def test_keys_actions_and_wildcards() -> None:
     check_counter n(0) packets == 3
     check_counter n(1)
     """
-    assert wrong(stf) == []
+    assert wrong(stf, engine) == []
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_keys_actions_and_wildcards() -> None:
         ("packet 0 01020304\ncheck_counter n(0) packets > 1", "t.stf:2: counter n has 1 packets, expected > 1"),
     ],
 )
-def test_what_is_not_as_expected(stf: str, message: str) -> None:
-    assert wrong(stf) == [message]
+def test_what_is_not_as_expected(engine: str, stf: str, message: str) -> None:
+    assert wrong(stf, engine) == [message]
 
 
-def test_packets_on_ports_that_nobody_mentions_do_not_matter() -> None:
-    result = run_stf(PROGRAM, "packet 0 01020304", "t.stf")
+def test_packets_on_ports_that_nobody_mentions_do_not_matter(engine: str) -> None:
+    result = run_stf(PROGRAM, "packet 0 01020304", "t.stf", engine=engine)
     assert (result.passed, result.sent, result.ignored) == (True, 1, 1)
 
 
@@ -102,9 +102,9 @@ def test_packets_on_ports_that_nobody_mentions_do_not_matter() -> None:
         ("check_counter n($x)", "t.stf:1: no entry is called x"),
     ],
 )
-def test_faulty_commands_name_file_and_line(stf: str, message: str) -> None:
+def test_faulty_commands_name_file_and_line(engine: str, stf: str, message: str) -> None:
     with pytest.raises(OfframpError) as error:
-        run_stf(PROGRAM, stf, "t.stf")
+        run_stf(PROGRAM, stf, "t.stf", engine=engine)
     assert str(error.value) == message
 
 

@@ -7,9 +7,11 @@ import logging
 import numpy as np
 import pytest
 
+from both_engines import MakeSwitch
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load_text
+from offramp_sim.p4 import PlainSwitch
+from offramp_sim.p4.records import Digest, SwitchStats
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.state import (
     ActionData,
@@ -23,27 +25,32 @@ from offramp_sim.p4.state import (
     TableEntry,
     Ternary,
 )
-from offramp_sim.p4.switch import Digest, Switch, SwitchStats
 from p4_programs import program
 
 
-def switch(body: str, *, max_passes: int = 10_000, seed: int = 0, **parts: str) -> Switch:
-    return Switch(load_text(program(body, **parts)), max_passes=max_passes, seed=seed)
+@pytest.fixture
+def switch(make_switch: MakeSwitch) -> MakeSwitch:
+    """``switch(body, **parts)``: a switch with a program of these parts."""
+
+    def make(body: str, *, max_passes: int = 10_000, seed: int = 0, **parts: str) -> PlainSwitch:
+        return make_switch(program(body, **parts), max_passes=max_passes, seed=seed)
+
+    return make
 
 
-def test_timestamps_show_virtual_time() -> None:
+def test_timestamps_show_virtual_time(switch: MakeSwitch) -> None:
     s = switch("hdr.h.c = (bit<16>)sm.ingress_global_timestamp; sm.egress_spec = 1;")
     assert s.process_one(0, bytes(4)) == [(1, bytes(4))]
     s.now_us = 0x1234
     assert s.process_one(0, bytes(4)) == [(1, b"\0\0\x12\x34")]
 
 
-def test_checksum16_of_the_older_library() -> None:
+def test_checksum16_of_the_older_library(switch: MakeSwitch) -> None:
     s = switch("hdr.h.c = sum.get({ hdr.h.a, hdr.h.b, 16w0x5678 }); sm.egress_spec = 1;", local="Checksum16() sum;")
     assert s.process_one(0, b"\x12\x34\0\0") == [(1, b"\x12\x34\x97\x53")]
 
 
-def test_digests_carry_the_values_of_the_call() -> None:
+def test_digests_carry_the_values_of_the_call(switch: MakeSwitch) -> None:
     s = switch(
         "seen_t d = { hdr.h.a, hdr.h.c }; digest<seen_t>(1, d); hdr.h.a = 9; digest(1, { hdr.h.a });",
         top="struct seen_t { bit<8> x; bit<16> y; }",
@@ -67,7 +74,7 @@ SELECTOR = """
 """
 
 
-def test_action_selector_spreads_by_hash_and_keeps_flows_together() -> None:
+def test_action_selector_spreads_by_hash_and_keeps_flows_together(switch: MakeSwitch) -> None:
     s = switch("sm.egress_spec = 9; t.apply();", local=SELECTOR)
     profile, table = s.profiles["I.members"], s.tables["I.t"]
     for port in (1, 2, 3):
@@ -88,7 +95,7 @@ def test_action_selector_spreads_by_hash_and_keeps_flows_together() -> None:
     assert s.process_one(0, bytes([1, 0, 0, 1]))[0][0] == 9
 
 
-def test_selector_picks_by_crc16_modulo_members() -> None:
+def test_selector_picks_by_crc16_modulo_members(switch: MakeSwitch) -> None:
     s = switch("t.apply();", local=SELECTOR)
     for port in (1, 2, 3):
         s.profiles["I.members"].insert_member(port, ActionData("I.send", (port,)))
@@ -99,7 +106,7 @@ def test_selector_picks_by_crc16_modulo_members() -> None:
     assert port == [3, 1, 2][0xBA04 % 3]
 
 
-def test_meters_see_virtual_time() -> None:
+def test_meters_see_virtual_time(switch: MakeSwitch) -> None:
     s = switch("m.execute_meter(0, hdr.h.a); sm.egress_spec = 1;", local="meter(2, MeterType.packets) m;")
     colours = lambda n: [s.process_one(0, bytes(4))[0][1][0] for _ in range(n)]  # noqa: E731
     assert colours(3) == [0, 0, 0]
@@ -109,7 +116,7 @@ def test_meters_see_virtual_time() -> None:
     assert colours(3) == [0, 1, 2]
 
 
-def test_direct_meters_and_counters_live_in_their_entries() -> None:
+def test_direct_meters_and_counters_live_in_their_entries(switch: MakeSwitch) -> None:
     s = switch(
         "t.apply(); sm.egress_spec = 1;",
         local="""
@@ -130,7 +137,7 @@ def test_direct_meters_and_counters_live_in_their_entries() -> None:
     assert s.counters["I.c"].table == "I.t"
 
 
-def test_random_is_a_function_of_the_seed() -> None:
+def test_random_is_a_function_of_the_seed(switch: MakeSwitch) -> None:
     body = "random(hdr.h.a, 10, 20); random(hdr.h.b, 5, 4); sm.egress_spec = 1;"
 
     def draws(seed: int) -> list[bytes]:
@@ -143,14 +150,14 @@ def test_random_is_a_function_of_the_seed() -> None:
     assert {frame[1] for frame in draws(1)} == {0}  # an empty range leaves the result alone
 
 
-def test_log_msg(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_msg(switch: MakeSwitch, caplog: pytest.LogCaptureFixture) -> None:
     s = switch('log_msg("a {} of {} x", { hdr.h.a, hdr.h.c }); log_msg("plain");')
     with caplog.at_level(logging.INFO, logger="offramp_sim.p4"):
         s.process_one(0, b"\1\2\3\4")
     assert [record.getMessage() for record in caplog.records] == ["a 1 of 772 x", "plain"]
 
 
-def test_a_failed_assert_drops_the_packet_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_assert_drops_the_packet_and_is_counted(switch: MakeSwitch, caplog: pytest.LogCaptureFixture) -> None:
     s = switch("sm.egress_spec = 1; assert(hdr.h.a != 7); assume(hdr.h.b == 0);")
     assert len(s.process_one(0, bytes(4))) == 1
     assert s.process_one(0, b"\7\0\0\0") == []
@@ -159,7 +166,7 @@ def test_a_failed_assert_drops_the_packet_and_is_counted(caplog: pytest.LogCaptu
     assert "assert failed" in caplog.text
 
 
-def test_a_packet_that_loops_for_ever_is_dropped_and_counted() -> None:
+def test_a_packet_that_loops_for_ever_is_dropped_and_counted(switch: MakeSwitch) -> None:
     s = switch("resubmit_preserving_field_list(0);", max_passes=50)
     assert s.process_one(0, bytes(4)) == []
     assert (s.stats.passes, s.stats.looped) == (50, 1)
@@ -167,7 +174,7 @@ def test_a_packet_that_loops_for_ever_is_dropped_and_counted() -> None:
     assert s.stats.passes == 100
 
 
-def test_truncated_clones_and_unknown_groups() -> None:
+def test_truncated_clones_and_unknown_groups(switch: MakeSwitch) -> None:
     s = switch("clone(CloneType.I2E, 3); sm.mcast_grp = 8;")
     assert s.process_one(0, b"12345678") == []
     s.pre.clones[3] = CloneSession((Replica(4, 1), Replica(5, 2)), packet_length=6)
@@ -176,7 +183,7 @@ def test_truncated_clones_and_unknown_groups() -> None:
     assert s.stats == SwitchStats(packets_in=2, packets_out=3, dropped=1, passes=2, clones=2, replicas=3, truncated=2)
 
 
-def test_parser_value_sets() -> None:
+def test_parser_value_sets(switch: MakeSwitch) -> None:
     s = switch(
         "sm.egress_spec = (bit<9>)meta.m;",
         plocals="value_set<bit<8>>(2) one; value_set<tuple_t>(4) two;",
@@ -197,7 +204,7 @@ def test_parser_value_sets() -> None:
         s.value_sets["P.one"].set([(Exact(1),)] * 3)
 
 
-def test_older_forms_name_the_fields_to_keep() -> None:
+def test_older_forms_name_the_fields_to_keep(switch: MakeSwitch) -> None:
     s = switch(
         """
         sm.egress_spec = 1;
@@ -209,7 +216,7 @@ def test_older_forms_name_the_fields_to_keep() -> None:
     assert s.process_one(300, bytes(4)) == [(1, b"\0\7\1\x2c")]
 
 
-def test_batches_do_what_single_packets_do() -> None:
+def test_batches_do_what_single_packets_do(switch: MakeSwitch) -> None:
     body = "sm.mcast_grp = (bit<16>)hdr.h.a; sm.egress_spec = (bit<9>)hdr.h.b;"
     one, many = switch(body), switch(body)
     rng = np.random.default_rng(1)
@@ -224,7 +231,7 @@ def test_batches_do_what_single_packets_do() -> None:
     assert list(many.process(PacketBatch.empty())) == []
 
 
-def test_reset_brings_back_the_start() -> None:
+def test_reset_brings_back_the_start(switch: MakeSwitch) -> None:
     s = switch(
         "r.read(meta.w, 0); meta.w = meta.w + 1; r.write(0, meta.w); c.count(1); t.apply(); sm.egress_spec = 1;",
         local="""
@@ -242,7 +249,7 @@ def test_reset_brings_back_the_start() -> None:
     assert s.process_one(0, bytes(4)) != []
 
 
-def test_registers_check_what_the_control_plane_writes() -> None:
+def test_registers_check_what_the_control_plane_writes(switch: MakeSwitch) -> None:
     s = switch("", local="register<int<8>>(4) r;")
     r = s.registers["I.r"]
     r.write(3, 0xFE)
@@ -252,7 +259,7 @@ def test_registers_check_what_the_control_plane_writes() -> None:
             r.write(index, value)
 
 
-def test_what_v1model_cannot_run_is_refused_when_loaded() -> None:
+def test_what_v1model_cannot_run_is_refused_when_loaded(switch: MakeSwitch) -> None:
     with pytest.raises(Unsupported, match=r"a register of meta_t"):
         switch("", local="register<meta_t>(4) r;")
     with pytest.raises(OfframpError, match="max_passes is 0"):

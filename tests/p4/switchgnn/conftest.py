@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import pytest
@@ -11,9 +12,8 @@ import pytest
 from offramp.p4src import p4_source
 from offramp.switch.switchgnn import barrier
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import ir
+from offramp_sim.p4 import PlainSwitch, ir, make_switch
 from offramp_sim.p4.frontend import load
-from offramp_sim.p4.switch import Switch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import Job
 from offramp_sim.switchgnn.reference import ReferenceSwitch
@@ -45,7 +45,7 @@ class Target(Protocol):
 
 @dataclass
 class P4Target:
-    switch: Switch
+    switch: PlainSwitch
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         return self.switch.process(batch)
@@ -91,9 +91,19 @@ def programs() -> dict[str, ir.Program]:
 
 
 @pytest.fixture(scope="session")
-def p4_target(programs: dict[str, ir.Program]) -> TargetFactory:
+def p4_targets(programs: dict[str, ir.Program]) -> Callable[[str], TargetFactory]:
+    """``p4_targets(engine)``: makes the P4 program's targets on switches that live as long as the test run."""
+    return cache(lambda engine: _p4_factory(programs, engine))
+
+
+@pytest.fixture(scope="session")
+def p4_target(engine: str, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
     """``p4_target(job, capacity=None)``: the P4 program with the job loaded; with capacity the strawman's."""
-    switches = {name: Switch(program) for name, program in programs.items()}
+    return p4_targets(engine)
+
+
+def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
+    switches = {name: make_switch(program, engine) for name, program in programs.items()}
 
     def make(job: Job, capacity: int | None = None) -> P4Target:
         switch = switches["v1model" if capacity is None else "strawman_v1model"]
@@ -111,10 +121,10 @@ def reference_target(job: Job, capacity: int | None = None) -> ReferenceTarget:
     return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
 
 
-@pytest.fixture(params=["p4", "reference"])
-def make_target(request: pytest.FixtureRequest, p4_target: TargetFactory) -> TargetFactory:
-    """Each test runs over both."""
-    return p4_target if request.param == "p4" else reference_target
+@pytest.fixture(params=["python", "native", "reference"])
+def make_target(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
+    """Each test runs over all: the program on both engines, and the reference."""
+    return reference_target if request.param == "reference" else p4_targets(request.param)
 
 
 @pytest.fixture(scope="session")

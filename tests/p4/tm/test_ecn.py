@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from both_engines import MakeSwitch
 from offramp.wire.ethernet import ipv4_checksum
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.switch import Switch
 from offramp_sim.p4.tm import PortConfig, QueueConfig, QueuedSwitch, TmConfig, mark_ce
 from p4_programs import program
 
@@ -55,10 +54,10 @@ def test_vlan_tags_are_skipped_and_what_is_no_ip_stays() -> None:
         assert mark_ce(frame) is frame
 
 
-def test_frames_that_find_more_than_the_threshold_are_marked() -> None:
+def test_frames_that_find_more_than_the_threshold_are_marked(make_switch: MakeSwitch) -> None:
     frame = ipv4(2)
     config = TmConfig(default=PortConfig(RATE, (QueueConfig(ecn_bytes=2 * len(frame)),)))
-    switch = QueuedSwitch(Switch(load_text(program("sm.egress_spec = 1;"))), config)
+    switch = QueuedSwitch(make_switch(program("sm.egress_spec = 1;")), config)
     for each in [frame] * 5 + [ipv4(0)]:
         switch.receive(0, 0, each)
     out = [each.frame for each in switch.advance(10**9)]
@@ -67,9 +66,9 @@ def test_frames_that_find_more_than_the_threshold_are_marked() -> None:
     assert switch.tm.queue(1, 0).stats.marked == 2
 
 
-def test_a_hook_marks_what_is_no_ip() -> None:
+def test_a_hook_marks_what_is_no_ip(make_switch: MakeSwitch) -> None:
     config = TmConfig(default=PortConfig(RATE, (QueueConfig(ecn_bytes=0),)))
-    switch = QueuedSwitch(Switch(load_text(program("sm.egress_spec = 1;"))), config, mark=lambda f: f[:-1] + b"!")
+    switch = QueuedSwitch(make_switch(program("sm.egress_spec = 1;")), config, mark=lambda f: f[:-1] + b"!")
     for _ in range(2):
         switch.receive(0, 0, bytes(60))
     assert [each.frame[-1:] for each in switch.advance(10**9)] == [b"\0", b"!"]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from both_engines import MakeSwitch
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
 from offramp.wire.ethernet import wire_bytes
+from offramp_sim.p4 import PlainSwitch
 from offramp_sim.p4.frontend import load
 from offramp_sim.p4.state import CloneSession, Replica
-from offramp_sim.p4.switch import Switch
 from offramp_sim.p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
 
 PROGRAM = load(Path(__file__).with_name("queues.p4"))
 US = 10**6
 RATE = 10**7  # 0.8 us a byte
 REPORT = 26
+MakeQueued = Callable[..., QueuedSwitch]
 
 
 def order(port: int, priority: int = 0, op: int = 0, passes: int = 0, size: int = 100) -> bytes:
@@ -31,18 +34,26 @@ def report(frame: bytes) -> tuple[int, int, int, int, int]:
     return words[0], words[1], words[2], words[3], int.from_bytes(frame[20:26], "big")
 
 
-def switch(max_passes: int = 10_000) -> Switch:
-    made = Switch(PROGRAM, max_passes=max_passes)
-    made.pre.multicast[1] = (Replica(2, 1), Replica(3, 1), Replica(2, 2))
-    made.pre.clones[1] = CloneSession((Replica(4, 0),), packet_length=40)
-    return made
+@pytest.fixture
+def switch(make_switch: MakeSwitch) -> MakeSwitch:
+    def make(max_passes: int = 10_000) -> PlainSwitch:
+        made = make_switch(PROGRAM, max_passes=max_passes)
+        made.pre.multicast[1] = (Replica(2, 1), Replica(3, 1), Replica(2, 2))
+        made.pre.clones[1] = CloneSession((Replica(4, 0),), packet_length=40)
+        return made
+
+    return make
 
 
-def queued(config: TmConfig | None = None, **options: int) -> QueuedSwitch:
-    return QueuedSwitch(switch(**options), config or TmConfig.uniform(rate_bps=RATE))
+@pytest.fixture
+def queued(switch: MakeSwitch) -> MakeQueued:
+    def make(config: TmConfig | None = None, **options: int) -> QueuedSwitch:
+        return QueuedSwitch(switch(**options), config or TmConfig.uniform(rate_bps=RATE))
+
+    return make
 
 
-def test_queueing_metadata_tell_the_truth_in_microseconds_and_packets() -> None:
+def test_queueing_metadata_tell_the_truth_in_microseconds_and_packets(queued: MakeQueued) -> None:
     node = queued()
     slot = wire_bytes(100) * 8 * 10**12 // RATE
     assert slot == 99_200_000
@@ -57,7 +68,7 @@ def test_queueing_metadata_tell_the_truth_in_microseconds_and_packets() -> None:
         assert report(out[number].frame) == (arrival, start - arrival, found, left, start)
 
 
-def test_the_higher_priority_overtakes_and_depths_count_one_queue_only() -> None:
+def test_the_higher_priority_overtakes_and_depths_count_one_queue_only(queued: MakeQueued) -> None:
     node = queued()
     for priority in (0, 0, 3, 7, 3):
         node.receive(0, 1, order(5, priority))
@@ -67,7 +78,7 @@ def test_the_higher_priority_overtakes_and_depths_count_one_queue_only() -> None
     assert [report(each.frame)[2:4] for each in out] == [(0, 0), (0, 1), (1, 0), (0, 1), (1, 0)]
 
 
-def test_multicast_and_clones_queue_like_any_other_copy() -> None:
+def test_multicast_and_clones_queue_like_any_other_copy(queued: MakeQueued) -> None:
     node = queued()
     node.receive(0, 1, order(5, 2, op=1))
     out = node.advance(10**12)
@@ -85,7 +96,7 @@ def test_multicast_and_clones_queue_like_any_other_copy() -> None:
         assert used[4, 0].enqueued_bytes == 40
 
 
-def test_recirculation_waits_for_a_line_of_its_own() -> None:
+def test_recirculation_waits_for_a_line_of_its_own(queued: MakeQueued) -> None:
     node = queued(TmConfig(default=PortConfig(), recirculation=PortConfig(RATE, (QueueConfig(limit_packets=1),))))
     slot = wire_bytes(100) * 8 * 10**12 // RATE
     for number in range(4):
@@ -98,7 +109,7 @@ def test_recirculation_waits_for_a_line_of_its_own() -> None:
     assert node.switch.stats.recirculations == 6
 
 
-def test_recirculation_without_rate_takes_no_time_and_passes_are_bounded() -> None:
+def test_recirculation_without_rate_takes_no_time_and_passes_are_bounded(queued: MakeQueued) -> None:
     node = queued(TmConfig(), max_passes=5)
     node.receive(9, 1, order(5, op=4, passes=4))
     node.receive(9, 1, order(6, op=4, passes=4))
@@ -108,21 +119,23 @@ def test_recirculation_without_rate_takes_no_time_and_passes_are_bounded() -> No
     assert node.switch.stats.looped == 1
 
 
-def test_resubmission_never_queues() -> None:
+def test_resubmission_never_queues(queued: MakeQueued) -> None:
     node = queued()
     node.receive(0, 1, order(5, op=5, passes=3))
     assert [report(each.frame)[:4] for each in node.advance(10**12)] == [(0, 0, 0, 0)]
     assert (node.switch.stats.passes, node.tm.queue(5, 0).stats.enqueued) == (4, 1)
 
 
-def test_what_egress_drops_takes_no_time_on_the_line() -> None:
+def test_what_egress_drops_takes_no_time_on_the_line(queued: MakeQueued) -> None:
     node = queued()
     for op in (6, 6, 0):
         node.receive(0, 1, order(5, op=op))
     assert [each.ps for each in node.advance(10**12)] == [wire_bytes(100) * 8 * 10**12 // RATE]
 
 
-def test_without_limits_the_same_packets_leave_as_without_a_traffic_manager() -> None:
+def test_without_limits_the_same_packets_leave_as_without_a_traffic_manager(
+    queued: MakeQueued, switch: MakeSwitch
+) -> None:
     draw = random.Random(4)
     frames = [order(draw.randrange(9), draw.randrange(8), op, draw.randrange(4)) for op in range(7) for _ in range(20)]
     plain, node = switch(), queued(TmConfig())
@@ -137,7 +150,7 @@ def test_without_limits_the_same_packets_leave_as_without_a_traffic_manager() ->
     assert node.switch.stats == plain.stats
 
 
-def test_every_copy_leaves_or_is_dropped_or_waits() -> None:
+def test_every_copy_leaves_or_is_dropped_or_waits(queued: MakeQueued) -> None:
     draw = random.Random(1)
     config = TmConfig.uniform(
         rate_bps=RATE,
@@ -169,15 +182,15 @@ def test_every_copy_leaves_or_is_dropped_or_waits() -> None:
     assert node.tm.held_bytes == sum(queue.bytes for _, queue in queues) <= 1500
 
 
-def test_a_frame_from_the_past_is_refused() -> None:
+def test_a_frame_from_the_past_is_refused(queued: MakeQueued) -> None:
     node = queued()
     node.advance(100)
     with pytest.raises(OfframpError, match="a frame arrives at 99 ps: the switch is at 100 ps"):
         node.receive(99, 1, order(5))
 
 
-def test_a_paced_switch_gives_frames_when_the_line_has_sent_them_and_catches_up_when_called_late() -> None:
-    paced = PacedSwitch(PROGRAM, TmConfig.uniform(rate_bps=RATE))
+def test_a_paced_switch_gives_frames_when_the_line_has_sent_them_and_catches_up_when_called_late(engine: str) -> None:
+    paced = PacedSwitch(PROGRAM, TmConfig.uniform(rate_bps=RATE), engine)
     assert paced.next_us is None
     paced.now_us = 50
     assert len(paced.process(PacketBatch.of([(1, order(5))] * 30))) == 0

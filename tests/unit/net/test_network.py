@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
+from both_engines import MakeSwitch
 from offramp.errors import OfframpError
 from offramp.wire.ethernet import wire_bytes
 from offramp_sim.net import Host, Network, bursts, constant_rate, poisson
 from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.switch import Switch
 from offramp_sim.p4.tm import QueueConfig, TmConfig
 from p4_programs import program
 
@@ -18,6 +19,7 @@ GBIT = 10**9
 MS = 10**9
 FORWARD = "sm.egress_spec = 2; sm.priority = (bit<3>)hdr.h.a;"
 PROGRAM = load_text(program(FORWARD))
+Star = Callable[..., tuple[Network, Host, Host, "Sink"]]
 
 
 class Sink:
@@ -30,26 +32,31 @@ class Sink:
         self.got.append((host.network.now_ps, frame))
 
 
-def star(seed: int = 0, config: TmConfig | None = None, loss: float = 0.0) -> tuple[Network, Host, Host, Sink]:
+@pytest.fixture
+def star(make_switch: MakeSwitch) -> Star:
     """Two senders, a switch, a sink on port 2; 1 Gbit/s and 500 ns everywhere, loss on the way to the sink."""
-    network, sink = Network(seed), Sink()
-    network.add_switch("s", Switch(PROGRAM), config)
-    a, b = network.add_host("a"), network.add_host("b")
-    network.add_host("sink", sink)
-    network.connect("a", 0, "s", 0, GBIT, 500)
-    network.connect("b", 0, "s", 1, GBIT, 500)
-    network.connect("s", 2, "sink", 0, GBIT, 500, loss)
-    return network, a, b, sink
+
+    def make(seed: int = 0, config: TmConfig | None = None, loss: float = 0.0) -> tuple[Network, Host, Host, Sink]:
+        network, sink = Network(seed), Sink()
+        network.add_switch("s", make_switch(PROGRAM), config)
+        a, b = network.add_host("a"), network.add_host("b")
+        network.add_host("sink", sink)
+        network.connect("a", 0, "s", 0, GBIT, 500)
+        network.connect("b", 0, "s", 1, GBIT, 500)
+        network.connect("s", 2, "sink", 0, GBIT, 500, loss)
+        return network, a, b, sink
+
+    return make
 
 
-def test_a_frame_takes_two_lines_and_two_delays() -> None:
+def test_a_frame_takes_two_lines_and_two_delays(star: Star) -> None:
     network, a, _, sink = star()
     a.send(bytes(100))
     network.run()
     assert sink.got == [(2 * (wire_bytes(100) * 8000 + 500_000), bytes(100))]
 
 
-def test_strict_priority_at_150_percent_through_a_p4_switch() -> None:
+def test_strict_priority_at_150_percent_through_a_p4_switch(star: Star) -> None:
     network, a, b, sink = star(config=TmConfig.uniform(queue=QueueConfig(limit_packets=20)))
     high, low = b"\7" + bytes(999), bytes(1514)
     span = 20 * MS
@@ -95,7 +102,7 @@ def test_sources_have_their_rates() -> None:
     assert [at for at, _ in many] == sorted(at for at, _ in many)
 
 
-def run(seed: int, extra_host: bool = False) -> list[tuple[int, bytes]]:
+def run(star: Star, seed: int, extra_host: bool = False) -> list[tuple[int, bytes]]:
     network, a, b, sink = star(seed, TmConfig.uniform(queue=QueueConfig(limit_packets=8), weights={0: 1, 1: 3}), 0.1)
     if extra_host:
         other = network.add_host("other")
@@ -107,10 +114,10 @@ def run(seed: int, extra_host: bool = False) -> list[tuple[int, bytes]]:
     return sink.got
 
 
-def test_the_seed_decides_everything() -> None:
-    assert run(1) == run(1)
-    assert run(1) != run(2)
-    assert run(1) == run(1, extra_host=True)  # what others draw changes nothing
+def test_the_seed_decides_everything(star: Star) -> None:
+    assert run(star, 1) == run(star, 1)
+    assert run(star, 1) != run(star, 2)
+    assert run(star, 1) == run(star, 1, extra_host=True)  # what others draw changes nothing
 
 
 def test_losses_are_counted_and_every_frame_is_somewhere() -> None:
@@ -156,7 +163,7 @@ def test_a_port_that_becomes_busy_does_not_disturb_another() -> None:
     assert [at for at, _ in sink.got] == [5000 + short, slot, 2 * slot, 3 * slot]
 
 
-def test_the_slower_of_link_and_port_counts() -> None:
+def test_the_slower_of_link_and_port_counts(star: Star) -> None:
     network, a, _, sink = star(config=TmConfig.uniform(rates={2: GBIT // 10}))
     for _ in range(2):
         a.send(bytes(100))
@@ -164,7 +171,7 @@ def test_the_slower_of_link_and_port_counts() -> None:
     assert sink.got[1][0] - sink.got[0][0] == wire_bytes(100) * 80_000
 
 
-def test_queue_depths_over_time() -> None:
+def test_queue_depths_over_time(star: Star) -> None:
     network, a, b, _ = star()
     series = network.watch("s", 2)
     for host in (a, b):
@@ -178,7 +185,7 @@ def test_queue_depths_over_time() -> None:
     assert series.mean_packets(arrival + 2 * slot) == slot / (arrival + 2 * slot)
 
 
-def test_golden_errors() -> None:
+def test_golden_errors(star: Star) -> None:
     network, *_ = star()
     for call, message in [
         (lambda: network.add_host("s"), "node 's' exists already"),

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, reduce
 from typing import Any, Final
 
 from offramp_sim.p4.native import subset
@@ -64,7 +64,7 @@ class Library:
     Args:
         module: where the functions go.
         fields: offset and bytes of each :class:`subset.Field`, by name.
-        supplied: functions of the compiled program, by name.
+        supplied: functions of the compiled program, by name; or marked functions that take their place.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Library:
         module: Any,
         tags: AliasTags,
         fields: Mapping[str, tuple[int, int]] | None = None,
-        supplied: Mapping[str, Value] | None = None,
+        supplied: Mapping[str, Value | Callable[..., Any]] | None = None,
     ) -> None:
         self.module, self.tags = module, tags
         self.fields = {} if fields is None else fields
@@ -83,7 +83,8 @@ class Library:
         """The LLVM function of a marked function."""
         mark = python.__dict__.get("native")
         if mark == "supplied":
-            return self.supplied[python.__name__]
+            given = self.supplied[python.__name__]
+            return given if isinstance(given, ll.Function) else self.function(given)
         if python not in self._functions:
             node = _definition(python)
             params = [llvm_type(_annotation(a.annotation)) for a in node.args.args]
@@ -310,7 +311,12 @@ class _Body:
 
     def _on_compare(self, e: ast.Compare) -> Typed:
         (op,), (second,) = e.ops, e.comparators
-        left, right = self.value(e.left), self.value(second)
+        left = self.value(e.left)
+        if isinstance(op, ast.In):
+            assert isinstance(second, ast.Tuple)
+            equal = [self.b.icmp_signed("==", left[0], self.value(each)[0]) for each in second.elts]
+            return reduce(self.b.or_, equal), "bool"
+        right = self.value(second)
         compare = self.b.fcmp_ordered if left[1] == "float" else self.b.icmp_signed
         return compare(_COMPARISONS[type(op)], left[0], right[0]), "bool"
 
@@ -333,9 +339,19 @@ class _Body:
         return result, "bool"
 
     def _on_ifexp(self, e: ast.IfExp) -> Typed:
-        condition = self._condition(e.test)
-        left, right = self.value(e.body), self.value(e.orelse)
-        return self.b.select(condition, left[0], right[0]), left[1]
+        then, otherwise, end = (self.made.append_basic_block(n) for n in ("then", "else", "end"))
+        self.b.cbranch(self._condition(e.test), then, otherwise)
+        arrivals = []
+        for block, branch in ((then, e.body), (otherwise, e.orelse)):
+            self.b.position_at_end(block)
+            value, kind = self.value(branch)
+            arrivals.append((value, self.b.block))
+            self.b.branch(end)
+        self.b.position_at_end(end)
+        result = self.b.phi(arrivals[0][0].type)
+        for value, block in arrivals:
+            result.add_incoming(value, block)
+        return result, kind
 
     def _on_call(self, e: ast.Call) -> Typed:
         assert isinstance(e.func, ast.Name)
@@ -346,10 +362,10 @@ class _Body:
             return (self.b.inttoptr(value, PTR) if kind == "int" else value), name
         if name in _SCALARS:
             return self._convert(name, args[0])
-        if name == "min":
+        if name in {"min", "max"}:
             (left, kind), (right, _) = args
             compare = self.b.fcmp_ordered if kind == "float" else self.b.icmp_signed
-            return self.b.select(compare("<", right, left), right, left), kind
+            return self.b.select(compare("<" if name == "min" else ">", right, left), right, left), kind
         function = self.globals[name]
         if function.__module__ == subset.__name__:
             return getattr(self, f"_call_{name}")(*[a[0] for a in args])  # type: ignore[no-any-return]

@@ -6,11 +6,13 @@ import ctypes
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
         TableState,
         ValueSetState,
     )
+    from offramp_sim.p4.tm import TmConfig
+    from offramp_sim.p4.tm.joint import Joint, Mark
+
+_Array = npt.NDArray[Any]
 
 # The loggers of the engine, so that both engines are heard in the same place.
 _MESSAGES: Final = logging.getLogger("offramp_sim.p4.v1model.target")
@@ -49,12 +55,11 @@ class NativeSwitch:
     looped. The GIL is released while packets run.
 
     Attributes:
-        tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        registers, counters, meters, profiles, value_sets: state by control-plane name.
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
-        stats: counts since the start or the last reset.
         engine, why: ``native``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
@@ -78,7 +83,7 @@ class NativeSwitch:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self.on_digest: Callable[[Digest], None] | None = None
-        self.stats = SwitchStats()
+        self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = NativeObjects(program)
         try:
             self._module = build(program, objects)
@@ -90,8 +95,9 @@ class NativeSwitch:
         objects.attach(self._context, self._module.plan)
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
-        self._running = threading.Lock()
-        self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
+        self._lock = threading.Lock()
+        self._unsent: list[Digest] = []
+        self._tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
         self.registers: dict[str, RegisterState] = objects.registers
         self.counters: dict[str, CounterState] = objects.counters
         self.meters: dict[str, MeterState] = objects.meters
@@ -110,31 +116,13 @@ class NativeSwitch:
         Raises:
             OfframpError: a length of ``batch`` is negative or more than its rows have.
         """
-        if not len(batch):
-            with self._running:
-                self._objects.sync()
-            return PacketBatch.empty()
-        data = batch.data  # rows may lie apart, as in the ring of an interface
-        if data.dtype != np.uint8 or data.strides[1] != 1 or data.strides[0] < data.shape[1]:
-            data = np.ascontiguousarray(data, np.uint8)
-        lengths = np.ascontiguousarray(batch.lengths, np.int32)
-        ports = np.ascontiguousarray(batch.ports, np.int32)
-        count, width = len(lengths), data.shape[1]
-        if not len(data) == count == len(ports):
-            raise OfframpError(f"packet batch: {len(data)} rows, {count} lengths and {len(ports)} ports")
-        if not 0 <= int(lengths.min()) <= int(lengths.max()) <= width:
-            raise OfframpError(f"packet batch: a length is outside 0..{width}, the bytes of its row")
-        with self._running:
-            self._objects.sync()
-            words = self._context.words
-            words[at.NOW_US] = self.now_us
-            words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
-            self._run(self._context.pointer, address(data), data.strides[0], address(lengths), address(ports), count)
-            self._collect()
-            out, digests = self._outputs(), self._digests()
-        if self.on_digest is not None:
-            for digest in digests:
-                self.on_digest(digest)
+        data, lengths, ports = self._arrays(batch)
+        with self._running():
+            arrays = address(data), data.strides[0], address(lengths), address(ports)
+            if len(lengths):
+                self._run(self._context.pointer, *arrays, len(lengths))
+            out = self._outputs()
+        self._send_digests()
         return out
 
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
@@ -142,10 +130,17 @@ class NativeSwitch:
         data = np.frombuffer(bytearray(frame), np.uint8).reshape(1, len(frame))
         return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
 
+    def join(self, config: TmConfig, mark: Mark) -> Joint:
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_sim.p4.tm.QueuedSwitch`."""
+        from offramp_sim.p4.native.joint import NativeJoint
+
+        return NativeJoint(self, config, mark)
+
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        self._settle()
         self._objects.reset()
-        self.stats = SwitchStats()
+        self._stats = SwitchStats()
 
     def _outputs(self) -> PacketBatch:
         """The frames in the output buffer, as a batch."""
@@ -164,23 +159,78 @@ class NativeSwitch:
         self._context.empty(at.INDEX)
         return PacketBatch(ports, lengths, data)
 
-    def _digests(self) -> list[Digest]:
+    @property
+    def stats(self) -> SwitchStats:
+        """Counts since the start or the last reset."""
+        self._settle()
+        return self._stats
+
+    @property
+    def tables(self) -> dict[str, TableState]:
+        """State by control-plane name."""
+        self._settle()
+        return self._tables
+
+    def _settle(self) -> None:
+        """Bring what has been counted by packets that came one by one up to date."""
+        if self._unsettled:
+            with self._lock:
+                self._collect()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """What comes before and after machine code; one thread at a time."""
+        with self._lock:
+            self._prepare()
+            yield
+            self._collect()
+
+    def _prepare(self) -> None:
+        """Show machine code what has changed, and the time."""
+        self._objects.sync()
+        words = self._context.words
+        words[at.NOW_US] = self.now_us
+        words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+
+    def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
+        """Frames, lengths and ports as machine code reads them; rows may lie apart, as in the ring of an interface."""
+        data = batch.data
+        if data.dtype != np.uint8 or data.strides[1] != 1 or data.strides[0] < data.shape[1]:
+            data = np.ascontiguousarray(data, np.uint8)
+        lengths = np.ascontiguousarray(batch.lengths, np.int32)
+        ports = np.ascontiguousarray(batch.ports, np.int32)
+        if not len(data) == len(lengths) == len(ports):
+            raise OfframpError(f"packet batch: {len(data)} rows, {len(lengths)} lengths and {len(ports)} ports")
+        if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= data.shape[1]:
+            raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+        return data, lengths, ports
+
+    def _read_digests(self) -> None:
         used = self._context.words[at.DIGESTS + at.START]
         if not used:
-            return []
+            return
         raw = self._context.buffer(at.DIGESTS)[:used].tobytes()
         self._context.empty(at.DIGESTS)
-        if self.on_digest is None:
-            return []
-        return [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
+        if self.on_digest is not None:
+            self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
+
+    def _send_digests(self) -> None:
+        """Hand over what has been read, with no lock held."""
+        if self._unsent:
+            digests, self._unsent = self._unsent, []
+            for digest in digests:
+                if self.on_digest is not None:
+                    self.on_digest(digest)
 
     def _collect(self) -> None:
-        """Counts, log messages and failed checks of what has just run."""
+        """Counts, digests, log messages and failed checks of what has just run."""
+        self._unsettled = False
+        self._read_digests()
         words = self._context.words
         counts = words[slice(*at.STATS)]
         for name, count in zip(_STATS, counts.tolist(), strict=True):
             if count:
-                setattr(self.stats, name, getattr(self.stats, name) + count)
+                setattr(self._stats, name, getattr(self._stats, name) + count)
         counts[:] = 0
         self._objects.collect()
         if not words[at.EVENTS + at.USED]:

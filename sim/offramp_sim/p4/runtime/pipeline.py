@@ -27,7 +27,7 @@ from offramp_sim.p4.runtime.entities.value_sets import ValueSetHandler
 from offramp_sim.p4.runtime.packet_io import ControllerHeader
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.engines import AnySwitch
+    from offramp_sim.p4 import AnySwitch
     from offramp_sim.p4.ir import Program
 
 SwitchFactory = Callable[["Program"], "AnySwitch"]

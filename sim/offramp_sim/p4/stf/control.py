@@ -25,8 +25,8 @@ from offramp_sim.p4.state.arrays import check_index
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from offramp_sim.p4.engines import AnySwitch
     from offramp_sim.p4.stf import parse
-    from offramp_sim.p4.switch import Switch
 
 _T = TypeVar("_T")
 _RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -42,7 +42,7 @@ _RELATIONS: Final[dict[str, Callable[[int, int], bool]]] = {
 class Control:
     """Executes the commands of one test that are not packets."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: AnySwitch) -> None:
         self.switch = switch
         self.labels: dict[str, TableEntry] = {}
         self._nodes: list[tuple[int, list[int]]] = []  # (replication id, ports) by handle

@@ -9,10 +9,10 @@ from offramp_sim.p4.stf.control import Control
 from offramp_sim.p4.stf.parse import StfError, parse
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.switch import Switch
+    from offramp_sim.p4.engines import AnySwitch
 
 
-def replay(switch: Switch, text: str, file: str) -> list[tuple[int, bytes]]:
+def replay(switch: AnySwitch, text: str, file: str) -> list[tuple[int, bytes]]:
     """Run the packets and the control-plane commands in order; returns what left the switch.
 
     Raises:

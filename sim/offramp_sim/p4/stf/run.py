@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
+from offramp_sim.p4.engines import make_switch
+from offramp_sim.p4.records import SwitchStats
 from offramp_sim.p4.stf.control import Control
 from offramp_sim.p4.stf.parse import Command, StfError, parse
-from offramp_sim.p4.switch import Switch, SwitchStats
 
 if TYPE_CHECKING:
     from offramp_sim.p4 import ir
@@ -49,8 +50,8 @@ class StfResult:
         return not self.mismatches
 
 
-def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0) -> StfResult:
-    """Run a test on a fresh switch.
+def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0, engine: str = "python") -> StfResult:
+    """Run a test on a fresh switch with the ``engine`` that :func:`~offramp_sim.p4.engines.make_switch` knows by name.
 
     As in p4c's ``bmv2stf.py``, expectations are compared port by port, in order, at the end; an ``expect``
     without data accepts whatever leaves its port; packets on ports that the test never mentions do not matter.
@@ -59,7 +60,7 @@ def run_stf(program: ir.Program, stf_text: str, file: str, *, seed: int = 0) -> 
         OfframpError: the program cannot be run, or a command is wrong (with ``file:line``).
     """
     commands = parse(stf_text, file)
-    switch = Switch(program, seed=seed)
+    switch = make_switch(program, engine, seed=seed)
     control, result = Control(switch), StfResult(file, stats=switch.stats)
     outputs: dict[int, list[bytes]] = {c.numbers[0]: [] for c in commands if c.name in {"packet", "expect"}}
     for command in commands:

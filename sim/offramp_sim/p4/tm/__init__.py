@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from offramp_sim.p4.tm.config import PortConfig, QueueConfig, TmConfig
 from offramp_sim.p4.tm.ecn import mark_ce
+from offramp_sim.p4.tm.joint import Departure
 from offramp_sim.p4.tm.manager import Dequeued, TrafficManager
 from offramp_sim.p4.tm.paced import PacedSwitch
 from offramp_sim.p4.tm.queue import QueueStats
-from offramp_sim.p4.tm.queued import Departure, QueuedSwitch
+from offramp_sim.p4.tm.queued import QueuedSwitch
 
 __all__ = [
     "Departure",

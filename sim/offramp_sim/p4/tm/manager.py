@@ -19,7 +19,7 @@ RECIRCULATION = -1
 """The port number under which recirculated packets queue."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Dequeued(Generic[T]):
     """A frame that has reached the head of its port.
 
@@ -41,12 +41,18 @@ class Dequeued(Generic[T]):
 
 
 class _Port(Generic[T]):
-    """Attributes: scheduled: the port is in the heap of the manager, or one of its frames is at the head."""
+    """One port's queues, scheduler and line.
+
+    Attributes:
+        waiting: frames in all queues.
+        scheduled: the port is in the heap of the manager, or one of its frames is at the head.
+    """
 
     def __init__(self, config: PortConfig) -> None:
         self.queues: list[Queue[T]] = [Queue(queue) for queue in config.queues]
         self.scheduler = Scheduler(self.queues)
         self.line = Line(config.rate_bps)
+        self.waiting = 0
         self.scheduled = False
 
 
@@ -83,6 +89,7 @@ class TrafficManager(Generic[T]):
             return None
         depth = len(target)
         target.push(now_ps, frame_bytes, item)
+        state.waiting += 1
         self.held_bytes += frame_bytes
         if not depth:
             state.scheduler.fill(queue)
@@ -106,6 +113,7 @@ class TrafficManager(Generic[T]):
         number = state.scheduler.choose()
         queue = state.queues[number]
         held = queue.pop()
+        state.waiting -= 1
         self.held_bytes -= held.frame_bytes
         if self.observer is not None:
             self.observer(start_ps, port, number, len(queue), queue.bytes)
@@ -141,7 +149,7 @@ class TrafficManager(Generic[T]):
 
     def _release(self, taken: Dequeued[T], state: _Port[T]) -> None:
         state.scheduled = False
-        if any(state.queues):
+        if state.waiting:
             self._schedule(taken.port, state, taken.start_ps)
 
     def _schedule(self, port: int, state: _Port[T], now_ps: int) -> None:

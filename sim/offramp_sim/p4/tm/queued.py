@@ -2,63 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from offramp.errors import OfframpError
+from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.tm.config import TmConfig
 from offramp_sim.p4.tm.ecn import mark_ce
-from offramp_sim.p4.tm.manager import RECIRCULATION, Dequeued, TrafficManager
+from offramp_sim.p4.tm.joint import Departure, Joint, Mark, Times
+from offramp_sim.p4.tm.manager import TrafficManager
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.engine.layout import Memory
-    from offramp_sim.p4.switch import Switch
-
-PS_PER_US: Final = 10**6
-
-
-class Departure(NamedTuple):
-    """A frame on its way out; ``ps`` is when the gap behind it ends."""
-
-    ps: int
-    port: int
-    frame: bytes
-
-
-@dataclass(slots=True)
-class _Budget:
-    """Passes that a packet and all its copies may still make."""
-
-    passes: int
+    from offramp_sim.p4.engines import PlainSwitch
+    from offramp_sim.p4.native.state.queues import NativeManager
 
 
 class QueuedSwitch:
     """Runs the ingress of a packet when it arrives and the egress of each copy when its queue lets it go.
 
-    Events of one instant are taken in this order: arrivals, recirculated packets, ports by number.
+    Events of one instant are taken in this order: arrivals, recirculated packets, ports by number. On the native
+    engine the queues are machine code too, and everything between two calls happens in one.
 
     Args:
-        switch: from now on to be used through this object only; its clock follows.
+        switch: of either engine; from now on to be used through this object only; its clock follows.
         config: of the traffic manager.
-        mark: marks a frame that found its queue above the threshold; returns the frame itself if it cannot.
-
-    Attributes:
-        tm: queues and their counts.
+        mark: marks a frame that found its queue above the threshold, without changing its length; returns the frame
+            itself if it cannot.
     """
 
-    def __init__(self, switch: Switch, config: TmConfig, mark: Callable[[bytes], bytes] = mark_ce) -> None:
+    def __init__(self, switch: PlainSwitch, config: TmConfig, mark: Mark = mark_ce) -> None:
         self.switch = switch
-        self.tm: TrafficManager[tuple[Any, _Budget]] = TrafficManager(config)
-        self._mark = mark
-        self._stages = switch.split(self._hold)
-        self._now_ps = 0
-        self._budget = _Budget(0)
-        self._returning: list[tuple[int, int, Any, _Budget]] = []  # heap: recirculated packets on their way back
-        self._order = count()
-        self._departures: list[Departure] = []
+        self._joint: Joint = switch.join(config, mark)
+
+    @property
+    def tm(self) -> TrafficManager[Any] | NativeManager:
+        """Queues and their counts."""
+        return self._joint.tm
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """A frame arrives.
@@ -66,94 +43,29 @@ class QueuedSwitch:
         Raises:
             OfframpError: ``now_ps`` is before something that has happened.
         """
-        if now_ps < self._now_ps:
-            raise OfframpError(f"a frame arrives at {now_ps} ps: the switch is at {self._now_ps} ps")
-        self._run(now_ps - 1)
-        self._at(now_ps)
-        self.switch.stats.packets_in += 1
-        self._enter(self._stages.arrival(port, frame), _Budget(self._stages.max_passes))
+        self._joint.receive(now_ps, port, frame)
+
+    def receive_batch(self, times_ps: Times, batch: PacketBatch) -> None:
+        """Frames arrive, each at its time, ``(n,)`` int64 picoseconds, ascending.
+
+        Raises:
+            OfframpError: a time is before something that has happened, or not of every packet.
+        """
+        self._joint.receive_batch(times_ps, batch)
 
     @property
     def next_ps(self) -> int | None:
         """When something happens without a further arrival; None: never."""
-        times = [self.tm.next_ps, self._returning[0][0] if self._returning else None]
-        return min((time for time in times if time is not None), default=None)
+        return self._joint.next_ps
 
     def advance(self, until_ps: int) -> list[Departure]:
         """Let time pass; returns the frames whose sending has begun since the last call, in order of their start."""
-        self._run(until_ps)
-        self._at(max(until_ps, self._now_ps))
-        departures, self._departures = self._departures, []
-        return departures
+        return self._joint.advance(until_ps)
 
-    def _run(self, until_ps: int) -> None:
-        while (event_ps := self.next_ps) is not None and event_ps <= until_ps:
-            self._at(event_ps)
-            if self._returning and self._returning[0][0] == event_ps:
-                _, _, arrival, budget = heappop(self._returning)
-                self._enter(arrival, budget)
-                continue
-            taken = self.tm.dequeue(event_ps)
-            assert taken is not None, "a port is ready"
-            self._serve(taken)
+    def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
+        """The same as arrays: when the gap behind each frame ends, ``(n,)`` int64 picoseconds, and the frames."""
+        return self._joint.advance_batch(until_ps)
 
-    def _at(self, now_ps: int) -> None:
-        self._now_ps = now_ps
-        self.switch.now_us = now_ps // PS_PER_US
-
-    def _enter(self, arrival: Any, budget: _Budget) -> None:
-        self._budget = budget
-        self._stages.ingress(arrival)
-        self._again()
-
-    def _serve(self, taken: Dequeued[tuple[Any, _Budget]]) -> None:
-        item, budget = taken.item
-        if taken.port == RECIRCULATION:
-            finish_ps = self.tm.transmit(taken, taken.frame_bytes)
-            heappush(self._returning, (finish_ps, next(self._order), item, budget))
-            return
-        waited_us = taken.start_ps // PS_PER_US - taken.enqueued_ps // PS_PER_US
-        self._stages.leaves_queue(item, waited_us, taken.depth)
-        self._budget = budget
-        sent: list[tuple[int, bytes]] = []
-        self._stages.egress(item, taken.port, sent.append)
-        for port, frame in sent:
-            frame = self._marked(taken, frame)
-            self._departures.append(Departure(self.tm.transmit(taken, len(frame)), port, frame))
-        if not sent:
-            self.tm.skip(taken)
-        for arrival in self._stages.again:
-            arrival.frame = self._marked(taken, arrival.frame)
-        self._again()
-
-    def _marked(self, taken: Dequeued[Any], frame: bytes) -> bytes:
-        if not taken.congested:
-            return frame
-        marked = self._mark(frame)
-        if marked is not frame:
-            self.tm.queue(taken.port, taken.queue).stats.marked += 1
-        return marked
-
-    def _hold(self, memory: Memory, port: int, _: object) -> None:
-        """Enqueue a copy that has come out of ingress or of cloning."""
-        stages = self._stages
-        depth = self.tm.enqueue(
-            self._now_ps, port, stages.queue(memory), stages.frame_bytes(memory), (memory, self._budget)
-        )
-        if depth is not None:
-            stages.enters_queue(memory, self._now_ps // PS_PER_US, depth)
-
-    def _again(self) -> None:
-        """Send what was resubmitted and recirculated on its way, within the packet's budget."""
-        again, budget = self._stages.again, self._budget
-        while again:
-            budget.passes -= 1
-            if budget.passes <= 0:
-                self.switch.stats.looped += len(again)
-                again.clear()
-                return
-            arrival = again.popleft()
-            if self._stages.recirculated(arrival):
-                self.tm.enqueue(self._now_ps, RECIRCULATION, 0, len(arrival.frame), (arrival, budget))
-            else:
-                self._stages.ingress(arrival)
+    def reset(self) -> None:
+        """Forget what is queued and the time; the switch's state stays."""
+        self._joint.reset()

@@ -45,7 +45,6 @@ INDEX: Final = 30  # port and length of each of them, a word each
 QUEUE: Final = 34  # packets that wait for another pass; START is the next of them
 EVENTS: Final = 38  # log messages and failed checks
 DIGESTS: Final = 42  # START is behind the last digest of a finished ingress
-BUFFERS: Final = (OUT, INDEX, QUEUE, EVENTS, DIGESTS)
 
 DATA: Final = 0  # address
 SIZE: Final = 1  # bytes there are
@@ -59,7 +58,33 @@ CURRENT: Final = 47  # where the current one begins in the queue; far away for a
 GROUPS: Final = 48
 SESSIONS: Final = 64
 
-OBJECTS: Final = 80  # the objects of the program begin here
+# The traffic manager.
+NOW_PS: Final = 80
+READY: Final = 81  # a buffer: heap of ports that hold something and whose line is free
+RETURNING: Final = 85  # a buffer: heap of recirculated packets on their way back to the parser
+RETURNED: Final = 89  # how many have been put there
+TIMES: Final = 90  # a buffer: for each frame that leaves, when its line is free again
+CHANGES: Final = 94  # a buffer: time, port, queue, packets and bytes of it
+OBSERVED: Final = 98  # 1 where CHANGES are listened to
+HELD_BYTES: Final = 99  # in all queues
+BUFFER_BYTES: Final = 100
+MISDIRECTED: Final = 101
+PORTS: Final = 102  # address of the addresses of the ports, by number plus 1
+PORT_COUNT: Final = 103
+MAKE_PORT: Final = 104  # the C function (number, 0) that finds or makes a port
+FOUND_PORT: Final = 105
+MARK: Final = 106  # the C function (frame, length) that marks a frame in place; 0: as RFC 3168 has it
+MARKED: Final = 107  # whether it has
+PASSES_LEFT: Final = 108  # address of the budget of the current packet
+NEW_CHUNK: Final = 109  # the C function (bytes, 0) that gives the arena room for them
+ARENA: Final = 110  # address of the memory that has never been used
+ARENA_END: Final = 111
+FREE: Final = 112  # addresses of free blocks of 2^n bytes, n below 64
+
+BUFFERS: Final = (OUT, INDEX, QUEUE, EVENTS, DIGESTS, READY, RETURNING, TIMES, CHANGES)
+"""Those that grow."""
+
+OBJECTS: Final = 176  # the objects of the program begin here
 
 # A match table: sixteen words. Entries are counted from 1; 0 is none.
 SLOTS: Final = 0  # address of the hash table

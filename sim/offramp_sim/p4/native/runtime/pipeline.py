@@ -70,6 +70,7 @@ from offramp_sim.p4.native.runtime.program import (
     RESUBMIT_FIELDS,
     TRUNCATE,
     compute,
+    deliver,
     deparse,
     duplicate_headers,
     duplicate_memory,
@@ -94,8 +95,15 @@ REPLICATED: Final = 5
 RESUBMITTED: Final = 6
 _MASK48: Final = (1 << 48) - 1
 _FAR: Final = 1 << 62
-_NOTHING: Final = 0  # the field list that is empty, whatever its number
-_HEAD: Final = 5  # words before the saved fields of a waiting packet: its bytes, length, port, kind, field list
+NO_FIELDS: Final = 0
+"""The field list that is empty, whatever its number."""
+
+# A packet that waits for another pass: its bytes with this head, and these words; then saved fields and frame.
+WAIT_LENGTH: Final = 1
+WAIT_PORT: Final = 2
+WAIT_KIND: Final = 3
+WAIT_FIELDS: Final = 4
+WAIT_HEAD: Final = 5
 
 
 @native
@@ -114,30 +122,49 @@ def _run(ctx: Words, frame: int, length: int, port: int) -> None:
     ctx[PACKETS_IN] += 1
     left = ctx[MAX_PASSES]
     ctx[FRAME] = frame
-    ctx[CURRENT] = _FAR
-    ctx[QUEUE + START] = 0
-    ctx[QUEUE + USED] = 0
-    _pass(ctx, length, port, NORMAL, 0, _NOTHING, 0)
+    none_waits(ctx)
+    pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
     while ctx[WAITING] > 0:
         left -= 1
         if left <= 0:
             ctx[LOOPED] += ctx[WAITING]
             ctx[WAITING] = 0
             break
-        ctx[WAITING] -= 1
-        ctx[CURRENT] = ctx[QUEUE + START]
-        at = Words(ctx[QUEUE + DATA] + ctx[QUEUE + START])
-        ctx[QUEUE + START] += at[0]
-        saved = int(at + _HEAD)
-        ctx[FRAME] = saved + fields_size(at[4])
-        _pass(ctx, at[1], at[2], at[3], 1, at[4], saved)
+        pass_again(ctx, next_waiting(ctx))
+
+
+@native
+def none_waits(ctx: Words) -> None:
+    """Begin with a packet that does not come from the queue of those that wait."""
+    ctx[CURRENT] = _FAR
+    ctx[QUEUE + START] = 0
+    ctx[QUEUE + USED] = 0
+
+
+@native
+def next_waiting(ctx: Words) -> int:
+    """Take the next packet that waits for another pass; where it is."""
+    ctx[WAITING] -= 1
+    ctx[CURRENT] = ctx[QUEUE + START]
+    at = ctx[QUEUE + DATA] + ctx[QUEUE + START]
+    ctx[QUEUE + START] += Words(at)[0]
+    return at
+
+
+@native
+def pass_again(ctx: Words, waiting: int) -> None:
+    """The pass of a packet that has waited."""
+    at = Words(waiting)
+    saved = int(at + WAIT_HEAD)
+    ctx[FRAME] = saved + fields_size(at[WAIT_FIELDS])
+    pass_ingress(ctx, at[WAIT_LENGTH], at[WAIT_PORT], at[WAIT_KIND], 1, at[WAIT_FIELDS], saved)
 
 
 @native
 def _wait(ctx: Words, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
     """Have a packet wait for another pass; ``frame`` is an address, or a place in OUT if negative."""
     kept = fields_size(fields)
-    size = (8 * _HEAD + kept + length + 7) & -8
+    size = (8 * WAIT_HEAD + kept + length + 7) & -8
     if ctx[WAITING] == 0:
         if size <= ctx[CURRENT]:  # only the current packet is in the queue, behind this place
             ctx[QUEUE + START] = 0
@@ -146,11 +173,11 @@ def _wait(ctx: Words, m: Memory, frame: int, length: int, port: int, kind: int, 
             ctx[QUEUE + START] = ctx[QUEUE + USED]
     at = Words(append(ctx, QUEUE, size))
     at[0] = size
-    at[1] = length
-    at[2] = port
-    at[3] = kind
-    at[4] = fields
-    saved = Bytes(int(at + _HEAD))
+    at[WAIT_LENGTH] = length
+    at[WAIT_PORT] = port
+    at[WAIT_KIND] = kind
+    at[WAIT_FIELDS] = fields
+    saved = Bytes(int(at + WAIT_HEAD))
     save_fields(saved, m, fields)
     if frame == 0:
         frame = ctx[FRAME]
@@ -170,15 +197,15 @@ def _take_memory(ctx: Words) -> int:
 
 
 @native
-def _pass(ctx: Words, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
+def pass_ingress(ctx: Words, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
     """One way through parser and ingress, and the egress of every copy that comes of it."""
     m = Memory(_take_memory(ctx))
-    _pass_in(ctx, m, length, port, kind, restore, fields, saved)
+    _pass_with(ctx, m, length, port, kind, restore, fields, saved)
     ctx[TOP] = int(m)
 
 
 @native
-def _pass_in(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
+def _pass_with(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
     ctx[DIGESTS + USED] = ctx[DIGESTS + START]
     if _parsed(ctx, m, length, port, kind, restore, fields, saved) != 0:
         return
@@ -202,7 +229,7 @@ def _pass_in(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: 
         ctx[DROPPED] += 1
         return
     m[INSTANCE_TYPE] = NORMAL
-    _leave(ctx, m, leaving)
+    deliver(ctx, m, leaving)
 
 
 @native
@@ -230,7 +257,7 @@ def _parsed(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: i
 
 
 @native
-def _leave(ctx: Words, m: Memory, port: int) -> None:
+def leave(ctx: Words, m: Memory, port: int) -> None:
     """Egress and what follows it, for one copy."""
     m[EGRESS_PORT] = port
     m[EGRESS_SPEC] = (ctx[DROP_PORT] + 1) & 0x1FF
@@ -297,7 +324,7 @@ def _replicate(ctx: Words, m: Memory, row: Words) -> None:
             return
         duplicate_memory(Memory(taken), m)
         Memory(taken)[REPLICATION_ID] = replica[1]
-        _leave(ctx, Memory(taken), replica[0])
+        deliver(ctx, Memory(taken), replica[0])
         ctx[TOP] = taken
         replica = replica + 2
 
@@ -325,7 +352,7 @@ def _clone_ingress(ctx: Words, m: Memory, length: int, port: int) -> None:
     if taken == 0:
         return
     made = Memory(taken)
-    if _parsed(ctx, made, length, port, NORMAL, 0, _NOTHING, 0) == 0:
+    if _parsed(ctx, made, length, port, NORMAL, 0, NO_FIELDS, 0) == 0:
         reset_metadata(made)
         transfer_fields(made, m, m[CLONE_FIELDS])
         made[INSTANCE_TYPE] = INGRESS_CLONE

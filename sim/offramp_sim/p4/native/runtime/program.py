@@ -1,4 +1,4 @@
-"""What the compiled program supplies: its blocks, its layout of packet memory."""
+"""What the compiled program supplies: its blocks, its layout of packet memory, what joins ingress and egress."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ GROUP: Final = Field("mcast_grp")
 REPLICATION_ID: Final = Field("egress_rid")
 CHECKSUM_ERROR: Final = Field("checksum_error")
 PARSER_ERROR: Final = Field("parser_error")
+PRIORITY: Final = Field("priority")
+ENQUEUE_TIME: Final = Field("enq_timestamp")
+ENQUEUE_DEPTH: Final = Field("enq_qdepth")
+DEQUEUE_TIME: Final = Field("deq_timedelta")
+DEQUEUE_DEPTH: Final = Field("deq_qdepth")
 
 
 @supplied
@@ -76,6 +81,12 @@ def compute(ctx: Words, m: Memory) -> int:
 @supplied
 def deparse(ctx: Words, m: Memory) -> int:
     """Run the deparser, which writes to the buffer OUT."""
+    raise NotImplementedError
+
+
+@supplied
+def deliver(ctx: Words, m: Memory, port: int) -> None:
+    """Send a copy on its way from ingress or from cloning to egress."""
     raise NotImplementedError
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import traceback
 import weakref
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -44,11 +46,7 @@ class Context:
         self._taken: dict[int, list[Bytes]] = {}
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
-        # ctypes drops exceptions of a callback, and machine code would go on without the memory it asked for.
-        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
-            _or_abort(weakref.WeakMethod(self._enlarge))
-        )
-        self._hold_number(at.GROW, ctypes.cast(self._grow, ctypes.c_void_p).value)
+        self.hold_function(at.GROW, or_abort(self._enlarge))
         memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
         first = (address(memories) + 63) // 64 * 64
         self.hold(at.TOP, memories)
@@ -62,6 +60,12 @@ class Context:
         """Set a word to the address of an array, which is kept alive as long as it stands there."""
         self._held[word] = array
         self.words[word] = address(array)
+
+    def hold_function(self, word: int, function: Callable[[int, int], object]) -> None:
+        """Set a word to the address of a C function that calls ``function``; it must not raise."""
+        made = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(function)
+        self._held[word] = made
+        self._hold_number(word, ctypes.cast(made, ctypes.c_void_p).value)
 
     def buffer(self, buffer: int) -> Bytes:
         """The used part of a buffer."""
@@ -114,18 +118,24 @@ class Context:
         self.words[word] = value
 
 
-def _or_abort(method: weakref.WeakMethod[Any]) -> Any:
-    def enlarge_or_abort(buffer: int, size: int) -> None:
+def or_abort(method: Callable[[int, int], object]) -> Callable[[int, int], None]:
+    """A callback of a method, whose object it does not keep alive, that ends the process if it fails.
+
+    ctypes drops exceptions of a callback, and machine code would go on without the memory that it asked for.
+    """
+    weak = weakref.WeakMethod(method)
+
+    def call(first: int, second: int) -> None:
         try:
-            enlarge = method()
-            assert enlarge is not None
-            enlarge(buffer, size)
-        except MemoryError:
-            sys.stderr.write(f"no memory for {size} bytes of packets\n")
+            alive = weak()
+            assert alive is not None
+            alive(first, second)
+        except BaseException:
+            sys.stderr.write(f"no memory for packets: {traceback.format_exc()}")
             sys.stderr.flush()
             os.abort()
 
-    return enlarge_or_abort
+    return call
 
 
 def _crc_table(polynomial: int) -> Words:

@@ -37,6 +37,11 @@ _STANDARD: Final = (
     program.REPLICATION_ID,
     program.CHECKSUM_ERROR,
     program.PARSER_ERROR,
+    program.PRIORITY,
+    program.ENQUEUE_TIME,
+    program.ENQUEUE_DEPTH,
+    program.DEQUEUE_TIME,
+    program.DEQUEUE_DEPTH,
 )
 
 

@@ -13,7 +13,8 @@ from offramp_sim.p4.native.layout import Layout, Span
 from offramp_sim.p4.native.llvm import I64, PTR, AliasTags, Value, i64, ll
 from offramp_sim.p4.native.lowering import Library
 from offramp_sim.p4.native.runtime import program as names
-from offramp_sim.p4.native.runtime.pipeline import gather, run_batch
+from offramp_sim.p4.native.runtime.pipeline import gather, leave, run_batch
+from offramp_sim.p4.native.runtime.queued import advance, hold, receive, receive_batch
 from offramp_sim.p4.native.shape import aligned
 from offramp_sim.p4.native.v1model.cells import Cells
 from offramp_sim.p4.native.v1model.fields import by_list
@@ -29,6 +30,9 @@ RULES: Final = (arithmetic, calls, headers, places, statements, tables)
 
 RUN: Final = "rt.run_batch"
 GATHER: Final = "rt.gather"
+RECEIVE: Final = "rt.receive"
+RECEIVE_BATCH: Final = "rt.receive_batch"
+ADVANCE: Final = "rt.advance"
 _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 
 
@@ -48,8 +52,10 @@ class Module:
     events: list[Record]
 
 
-def build(program: ir.Program, objects: Objects) -> Module:
-    """Translate a program.
+def build(program: ir.Program, objects: Objects, *, queued: bool = False) -> Module:
+    """Translate a program; ``queued``: with a traffic manager between ingress and egress.
+
+    The plan is the same with it and without.
 
     Raises:
         Unsupported: it uses something that the native engine or v1model does not execute.
@@ -67,13 +73,13 @@ def build(program: ir.Program, objects: Objects) -> Module:
             raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
         layout.place_block(block, [bases[kind] for kind in signature])
     module = ll.Module(program.file)
-    supplied: dict[str, Value] = {}
+    supplied: dict[str, Any] = {"deliver": hold if queued else leave}
     library = Library(module, AliasTags(module), cells.fields, supplied)
     g = Emitter(program, module, layout, target, library)
     for name, block in zip(_BLOCKS, blocks, strict=True):
         supplied[name] = calls.block(g, block)
     size = _supply(g, target, supplied)
-    for entry in (run_batch, gather):
+    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
         library.function(entry, exported=True)
     return Module(str(module), plan, size, target.digests, target.events)
 
@@ -90,7 +96,7 @@ def _blocks(program: ir.Program) -> list[ir.ParserInstance | ir.ControlInstance]
     return blocks
 
 
-def _supply(g: Emitter, target: V1Target, supplied: dict[str, Value]) -> int:
+def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:
     """Write what the run-time system knows of the layout; returns the bytes of a packet's memory."""
     cells = target.cells
     size = aligned(g.layout.size, 64)

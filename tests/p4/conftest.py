@@ -1,0 +1,5 @@
+"""Tests of the P4 switch run on both engines."""
+
+from both_engines import cache_home, engine, make_switch
+
+__all__ = ["cache_home", "engine", "make_switch"]

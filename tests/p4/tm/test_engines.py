@@ -1,0 +1,264 @@
+"""The same packets at the same times through the traffic managers of both engines: everything is equal.
+
+The Python engine's is the oracle; it has its own, tests/support/byte_scheduler.py. Blind to what both get wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4 import ir, make_switch
+from offramp_sim.p4.frontend import load, load_text
+from offramp_sim.p4.records import Digest
+from offramp_sim.p4.state import CloneSession, Replica
+from offramp_sim.p4.stf.control import Control
+from offramp_sim.p4.stf.parse import parse
+from offramp_sim.p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
+from p4_programs import program
+
+pytestmark = pytest.mark.p4
+
+FOLDER = Path(__file__).parent
+STF = FOLDER.parent / "stf"
+ENGINES = ("python", "native")
+
+
+MARKS = program("sm.egress_spec = (bit<9>)hdr.h.a; sm.priority = (bit<3>)hdr.h.b;").replace(
+    "inout standard_metadata_t sm) { apply { } }",
+    """inout standard_metadata_t sm) {
+        apply { if (hdr.h.c != 0) { hdr.h.c = hdr.h.c - 1; recirculate_preserving_field_list(0); } }
+    }""",
+)
+
+
+@cache
+def loaded(name: str) -> ir.Program:
+    if name == "marks":
+        return load_text(MARKS)
+    return load(FOLDER / "queues.p4" if name == "queues" else STF / f"{name}.p4")
+
+
+class Pair:
+    """Two queued switches that get the same; after every step all that can be seen of them is compared."""
+
+    def __init__(self, program: ir.Program, config: TmConfig, **options: Any) -> None:
+        made = [make_switch(program, engine, **options) for engine in ENGINES]
+        self.digests: list[list[Digest]] = [[], []]
+        self.depths: list[list[tuple[int, ...]]] = [[], []]
+        for switch, digests in zip(made, self.digests, strict=True):
+            switch.on_digest = digests.append
+        self.nodes = [QueuedSwitch(switch, config) for switch in made]
+
+    def observe(self) -> None:
+        for node, seen in zip(self.nodes, self.depths, strict=True):
+            node.tm.observer = lambda *change, seen=seen: seen.append(change)
+
+    def receive(self, now_ps: int, port: int, frame: bytes) -> None:
+        for node in self.nodes:
+            node.receive(now_ps, port, frame)
+        self.check()
+
+    def receive_batch(self, times: list[int], packets: list[tuple[int, bytes]]) -> None:
+        for node in self.nodes:
+            node.receive_batch(np.array(times, np.int64), PacketBatch.of(packets))
+        self.check()
+
+    def advance(self, until_ps: int) -> int:
+        want, got = (node.advance(until_ps) for node in self.nodes)
+        assert got == want
+        self.check()
+        return len(want)
+
+    def check(self) -> None:
+        python, native = self.nodes
+        assert native.next_ps == python.next_ps
+        assert native.switch.now_us == python.switch.now_us
+        assert native.switch.stats == python.switch.stats
+        assert self.digests[1] == self.digests[0]
+        assert self.depths[1] == self.depths[0]
+        seen = [
+            [
+                (node.tm.next_ps, node.tm.held_bytes, node.tm.misdirected),
+                [(port, number, len(q), q.bytes, q.config, q.stats) for port, number, q in node.tm.queues()],
+            ]
+            for node in self.nodes
+        ]
+        assert seen[1] == seen[0]
+
+
+def ip(draw: random.Random, size: int) -> bytes:
+    """A frame that can be marked, behind the orders of queues.p4 in the place of its addresses."""
+    kind = draw.choice([b"\x08\x00\x45", b"\x86\xdd\x60", b"\x81\x00\x00\x05\x08\x00\x45", b"\x12\x34\x00"])
+    return (kind + bytes([draw.randrange(256)]) + draw.randbytes(60)).ljust(size, b"\1")[:size]
+
+
+def random_config(draw: random.Random) -> TmConfig:
+    def port() -> PortConfig:
+        def limit(most: int) -> int | None:
+            return draw.choice([None, draw.randrange(1, most)])
+
+        def queue() -> QueueConfig:
+            marks, weight = draw.choice([None, draw.randrange(500)]), draw.choice([None, None, 1, 3])
+            return QueueConfig(limit(2000), limit(8), marks, weight)
+
+        queues = tuple(queue() for _ in range(draw.choice([1, 3, 8])))
+        return PortConfig(draw.choice([None, draw.randrange(10**6, 10**9), 10**7]), queues)
+
+    return TmConfig(
+        port(),
+        {number: port() for number in range(draw.randrange(4))},
+        draw.choice([None, 3000]),
+        PortConfig(draw.choice([None, 10**7]), (QueueConfig(limit_packets=draw.choice([None, 2])),)),
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_traffic(seed: int) -> None:
+    draw = random.Random(seed)
+    pair = Pair(loaded("queues"), random_config(draw), max_passes=draw.choice([3, 10_000]))
+    for node in pair.nodes:
+        node.switch.pre.multicast[1] = (Replica(2, 1), Replica(3, 1), Replica(2, 2), Replica(70_000, 3))
+        node.switch.pre.clones[1] = CloneSession((Replica(4, 0), Replica(511, 1)), packet_length=40)
+    if draw.random() < 0.5:
+        pair.observe()
+    now = left = 0
+
+    def packet() -> tuple[int, bytes]:
+        orders = bytes([draw.randrange(6), draw.randrange(8), draw.randrange(7), draw.randrange(4)])
+        return draw.randrange(512), (orders + bytes(22))[:12] + ip(draw, draw.choice([0, 10, 52, 90, 600, 1500]))
+
+    for _ in range(40):
+        now += draw.choice([0, 0, 10**6, draw.randrange(10**8)])
+        kind = draw.random()
+        if kind < 0.4:
+            pair.receive(now, *packet())
+        elif kind < 0.8:
+            times = [now := now + draw.choice([0, draw.randrange(10**8)]) for _ in range(draw.randrange(12))]
+            pair.receive_batch(times, [packet() for _ in times])
+        else:
+            left += pair.advance(now)
+    left += pair.advance(10**15)
+    assert left
+    assert pair.nodes[0].next_ps is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_marks(seed: int) -> None:
+    draw = random.Random(seed)
+    queues = tuple(QueueConfig(ecn_bytes=draw.randrange(300)) for _ in range(8))
+    pair = Pair(loaded("marks"), TmConfig(PortConfig(10**8, queues)))
+    for _ in range(30):
+        frames = [
+            bytes([draw.randrange(3), draw.randrange(8), 0, draw.choice([0, 0, 2])]) + bytes(8) + ip(draw, size)
+            for size in draw.choices([1, 5, 30, 34, 38, 54, 90, 600], k=20)
+        ]
+        pair.receive_batch([0] * 20, [(1, frame) for frame in frames])
+    pair.advance(10**15)
+    marked = [queue.stats.marked for _, _, queue in pair.nodes[1].tm.queues()]
+    assert sum(marked) > 50
+    assert pair.nodes[1].switch.stats.recirculations > 50
+
+
+@pytest.mark.parametrize("name", ["clones", "passes", "replication", "registers", "tables"])
+def test_the_programs_of_the_stf_tests(name: str) -> None:
+    text = (STF / f"{name}.stf").read_text()
+    draw = random.Random(name)
+    pair = Pair(loaded(name), TmConfig.uniform(rate_bps=10**8, queue=QueueConfig(limit_packets=20)), max_passes=50)
+    controls = [Control(node.switch) for node in pair.nodes]
+    sent = []
+    for command in parse(text, name):
+        if command.name == "packet":
+            sent.append((command.numbers[0], bytes.fromhex(command.data)))
+        elif command.name != "expect":
+            for control in controls:
+                control.execute(command)
+    now = 0
+    for _ in range(20):
+        times = [now := now + draw.randrange(10**7) for _ in range(20)]
+        packets = []
+        for _ in times:
+            port, frame = draw.choice(sent)
+            damaged = bytearray(frame + draw.randbytes(draw.randrange(60)))
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+            packets.append((port, bytes(damaged)))
+        pair.receive_batch(times, packets)
+        pair.advance(now)
+    pair.advance(10**15)
+    python, native = (node.switch for node in pair.nodes)
+    for register, state in python.registers.items():
+        assert list(native.registers[register].values) == list(state.values)
+
+
+def test_paced_switches_agree_and_forget() -> None:
+    draw = random.Random(5)
+    pair = [PacedSwitch(loaded("queues"), TmConfig.uniform(rate_bps=10**7), engine) for engine in ENGINES]
+    assert [paced.engine for paced in pair] == list(ENGINES)
+    now = 0
+    for round_ in range(3):
+        for _ in range(30):
+            now += draw.choice([0, 50, 1000])
+            batch = PacketBatch.of(
+                [(1, bytes([draw.randrange(4), draw.randrange(8), 0, 0]) + bytes(60)) for _ in range(draw.randrange(9))]
+            )
+            for paced in pair:
+                paced.now_us = now
+            want, got = (list(paced.process(batch)) for paced in pair)
+            assert got == want
+            assert pair[0].next_us == pair[1].next_us
+            assert pair[0].stats == pair[1].stats
+        if round_ == 1:
+            for paced in pair:
+                paced.reset()
+                assert paced.next_us is None
+
+
+def test_many_packets_keep_little_memory() -> None:
+    """What has left gives its memory to what comes."""
+    node = QueuedSwitch(make_switch(loaded("queues"), "native"), TmConfig())
+    batch = PacketBatch.of([(1, bytes([1, 0, 4, 2]) + bytes(1000))] * 500)
+    for now in range(40):
+        node.receive_batch(np.full(500, now, np.int64), batch)
+        assert len(node.advance(now)) == 500
+        if now == 1:
+            before = len(node.tm._chunks)
+    assert len(node.tm._chunks) == before
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_wrong_batches_change_nothing(engine: str) -> None:
+    node = QueuedSwitch(make_switch(loaded("queues"), engine), TmConfig())
+    batch = PacketBatch.of([(1, bytes(30))] * 2)
+    node.advance(10)
+    for times, message in (
+        ([9, 20], "a frame arrives at 9 ps: the switch is at 10 ps"),
+        ([30, 20], "a frame arrives at 20 ps: the switch is at 30 ps"),
+        ([30], "2 packets and 1 times"),
+    ):
+        with pytest.raises(OfframpError, match=message):
+            node.receive_batch(np.array(times, np.int64), batch)
+    assert node.switch.stats.packets_in == 0
+    assert node.advance(100) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_mark_of_another_length_is_refused(engine: str) -> None:
+    config = TmConfig(default=PortConfig(10**7, (QueueConfig(ecn_bytes=0),)))
+    node = QueuedSwitch(make_switch(loaded("queues"), engine), config, mark=lambda frame: frame + b"!")
+    for _ in range(2):
+        node.receive(0, 1, bytes([1, 0, 0, 0]) + bytes(30))
+    with pytest.raises(OfframpError, match="mark: a frame of 34 bytes came back with 35"):
+        node.advance(10**10)
+
+
+def test_native_lines_have_a_fastest_rate() -> None:
+    switch = make_switch(load_text(program("sm.egress_spec = 1;")), "native")
+    with pytest.raises(OfframpError, match=r"port rate_bps is 10000000000000: the native engine's lines"):
+        QueuedSwitch(switch, TmConfig.uniform(rate_bps=10**13))

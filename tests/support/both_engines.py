@@ -1,0 +1,46 @@
+"""Both engines of the P4 switch for every test that runs programs.
+
+A test folder offers the fixtures by importing them into its ``conftest.py``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import offramp_sim.p4
+from offramp_sim.p4 import PlainSwitch, ir
+from offramp_sim.p4.frontend import load_text
+
+MakeSwitch = Callable[..., PlainSwitch]
+"""``make_switch(program, **options)``; the program may be its text."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Compiled programs are kept in a folder of the test run, which its processes share, not in the user's."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield
+
+
+@pytest.fixture(scope="session", params=["python", "native"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The name of each engine in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def make_switch(engine: str) -> MakeSwitch:
+    """A switch with each engine in turn."""
+
+    def make(program: ir.Program | str, **options: object) -> PlainSwitch:
+        loaded = load_text(program) if isinstance(program, str) else program
+        return offramp_sim.p4.make_switch(loaded, engine, **options)
+
+    return make

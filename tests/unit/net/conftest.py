@@ -1,0 +1,5 @@
+"""Tests of the network run with switches of both engines."""
+
+from both_engines import cache_home, engine, make_switch
+
+__all__ = ["cache_home", "engine", "make_switch"]

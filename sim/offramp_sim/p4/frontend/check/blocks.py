@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check.restrictions import Where, check_instance
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.check.tables import Tables
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENDS = ("accept", "reject")
+_KINDS: dict[type, str] = {
+    ast.ParserDecl: "parser", ast.ControlDecl: "control", ast.PackageDecl: "package", ast.ExternDecl: "extern",
+}  # fmt: skip
 
 
 class Blocks(Tables):
@@ -56,6 +60,7 @@ class Blocks(Tables):
         body: list[ast.Decl] | None,
     ) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance:
         decl = template.decl
+        check_instance(_KINDS[type(decl)], decl.name, self.where, node.pos)
         if body is not None and not isinstance(decl, ast.ExternDecl):
             raise P4Error(node.pos, f"'{decl.name}' has no abstract methods")
         if isinstance(decl, ast.ExternDecl):
@@ -89,7 +94,7 @@ class Blocks(Tables):
             inner.put(n, t)
         for p, a in self.bind(decl.ctor, node, f"'{decl.name}'"):
             inner.put(p.name, self._constructor_argument(p, a, inner))
-        with self._inside(inner, name):
+        with self._inside(inner, name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
             params = self.variables(decl.params)
             for v in params:
                 if v.name in ("accept", "reject"):
@@ -102,11 +107,12 @@ class Blocks(Tables):
             return self._control(decl, name, params, notes)
 
     @contextmanager
-    def _inside(self, scope: Scope, prefix: str) -> Iterator[None]:
+    def _inside(self, scope: Scope, prefix: str, where: Where) -> Iterator[None]:
         before = self.scope, self.prefix
         self.scope, self.prefix = scope, prefix
         try:
-            yield
+            with self.standing_in(where):
+                yield
         finally:
             self.scope, self.prefix = before
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.expressions import Expressions
+from offramp_sim.p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Overloads, Scope, Template
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
@@ -30,7 +32,7 @@ from offramp_sim.p4.types import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 
@@ -56,6 +58,15 @@ class Calls(Expressions):
         self.declared: dict[ir.Var, ast.Param] = {}  # parameters, for their default values
         self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
         self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}
+
+    @contextmanager
+    def standing_in(self, where: Where) -> Iterator[None]:
+        """What is checked belongs to a parser, control, action or function."""
+        before, self.where = self.where, where
+        try:
+            yield
+        finally:
+            self.where = before
 
     @abstractmethod
     def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
@@ -93,6 +104,7 @@ class Calls(Expressions):
             if callee.name != "apply":
                 raise P4Error(callee.pos, f"a table has no method '{callee.name}'")
             _no_arguments(node, "apply")
+            check_call("table", target.name, self.where, node.pos)
             return ir.TableApply(target, type=VOID, pos=node.pos)
         if isinstance(target, ir.ParserInstance | ir.ControlInstance):
             if callee.name != "apply":
@@ -231,6 +243,8 @@ class Calls(Expressions):
         s = self.signature(decl, overloads.scope)
         bindings = self.infer(s, bound, node, expected, what)
         if decl.body is None:
+            if overloads.name == "verify":
+                check_call("verify", "verify", self.where, node.pos)
             return self._extern_call("", overloads.name, None, s, bound, bindings, node)
         missing = [v.name for v in s.variables if v not in bindings]
         if missing:
@@ -265,7 +279,8 @@ class Calls(Expressions):
         try:
             for v in params:
                 self.declare(v.name, v, v.pos)
-            body = self.function_body(decl, returns)
+            with self.standing_in("function"):
+                body = self.function_body(decl, returns)
         finally:
             self.scope = outer
         return ir.Function(name, params, returns, body, decl.pos)
@@ -275,6 +290,7 @@ class Calls(Expressions):
         out = []
         for p in params:
             declared = self.type(p.type)
+            check_direction(p.name, p.direction, declared, p.pos)
             notes = self.annotations(p.annotations)
             v = ir.Var(p.name, deep_strip(declared), p.direction, notes, p.pos, declared)  # type: ignore[arg-type]
             self.declared[v] = p
@@ -283,6 +299,9 @@ class Calls(Expressions):
 
     def _action(self, action: ir.Action, node: ast.Call) -> ir.Expr:
         what = f"'{action.name}'"
+        check_call("action", action.name, self.where, node.pos)
+        if node.type_args:
+            raise P4Error(node.pos, f"action {what} takes no type arguments")
         bound = self.bind([self.declared[v] for v in action.params], node, what)
         args = [
             self.argument(p.direction or "in", a, v.type, f"'{p.name}'")
@@ -293,6 +312,8 @@ class Calls(Expressions):
     def apply(self, target: ir.ParserInstance | ir.ControlInstance, node: ast.Call) -> ir.Expr:
         """``instance.apply(...)``."""
         what = f"'{target.type_name}'"
+        kind: Literal["parser", "control"] = "parser" if isinstance(target, ir.ParserInstance) else "control"
+        check_call(kind, target.type_name, self.where, node.pos)
         bound = self.bind([self.declared[v] for v in target.params], node, what)
         args = []
         for (p, a), v in zip(bound, target.params, strict=True):
@@ -363,6 +384,11 @@ class Calls(Expressions):
         if _mentions(returns, self):
             raise P4Error(node.pos, f"'{method}': the type of the result cannot be inferred; write it")
         type_args = [deep_strip(bindings.get(v, VOID)) for v in s.variables]
+        for p, t, (_, given) in zip(s.decl.params, s.params, bound, strict=True):
+            if isinstance(t, TypeVar) and bindings.get(t) == INT and p.direction and given is not None:
+                raise P4Error(given.pos, f"'{p.name}' needs a width: write it, as in 8w1")
+        if extern == "packet_in" and type_args:
+            check_packet_call(method, type_args[0], len(args), node.pos)
         names = [p.name for p, _ in bound]
         call = ir.ExternCall(extern, method, target, type_args, args, names, type=returns, pos=node.pos)
         if isinstance(target, ir.Var):

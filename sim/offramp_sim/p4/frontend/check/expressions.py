@@ -94,8 +94,6 @@ class Expressions(TypeResolver):
         if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int):
             if isinstance(to, Bits):
                 return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
-            if isinstance(to, Enum) and to.base is not None:
-                return ir.Const(to.base.wrap(e.value), type=to, pos=e.pos)
         if isinstance(e.type, Enum) and e.type.base is not None and (same(e.type.base, to) or to == INT):
             return self.cast(e, to, pos)
         if isinstance(e.type, Bits) and to == INT and isinstance(e, ir.Const):
@@ -133,6 +131,8 @@ class Expressions(TypeResolver):
         if not _castable(source, to):
             raise P4Error(pos, f"{_describe(source)} cannot be cast to {_describe(to)}")
         if isinstance(e, ir.Const) and isinstance(e.value, int):
+            if to == BOOL and e.value not in (0, 1):
+                raise P4Error(pos, f"only 0 and 1 can be cast to bool, not {e.value}")
             return ir.Const(fold.cast(to, e.value), type=to, pos=pos)
         if isinstance(to, Enum) and to.base is not None and isinstance(source, Bits) and source != to.base:
             raise P4Error(pos, f"{source} cannot be cast to {to}, whose base is {to.base}")
@@ -251,6 +251,8 @@ class Expressions(TypeResolver):
         raise P4Error(node.pos, f"type {t} has no member '{node.name}'")
 
     def _stack_member(self, base: ir.Expr, t: Stack, node: ast.Dot) -> ir.Expr:
+        if node.name in ("next", "last", "lastIndex") and self.where in ("control", "action"):
+            raise P4Error(node.pos, f"'{node.name}' of a stack can be used in parsers only")
         match node.name:
             case "size":
                 return ir.Const(t.size, type=Bits(32), pos=node.pos)
@@ -315,9 +317,11 @@ class Expressions(TypeResolver):
     def _unary(self, node: ast.UnaryOp) -> ir.Expr:
         operand = self._numeric(self.expr(node.operand), node.pos)
         t = operand.type
-        ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op == "-")
+        ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op in "+-")
         if not ok:
             raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(t)}")
+        if node.op == "+":
+            return operand
         if isinstance(operand, ir.Const) and isinstance(operand.value, int):
             return ir.Const(fold.unary(node.op, t, operand.value), type=t, pos=node.pos)
         return ir.Unary(node.op, operand, type=t, pos=node.pos)
@@ -347,6 +351,10 @@ class Expressions(TypeResolver):
         left, right = self._numeric(left, pos), self._numeric(right, pos)
         if op in ("<<", ">>"):
             return self._shift(op, left, right, pos)
+        if op == "++" and left.type == STRING == right.type:
+            if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+                return ir.Const(str(left.value) + str(right.value), type=STRING, pos=pos)
+            raise P4Error(pos, "strings can be joined only if they are known at compile time")
         if op == "++":
             if not (isinstance(left.type, Bits) and isinstance(right.type, Bits)):
                 raise P4Error(pos, f"'++' joins bit strings, not {_describe(left.type)} and {_describe(right.type)}")
@@ -359,6 +367,8 @@ class Expressions(TypeResolver):
         t = left.type
         if not isinstance(t, Bits) and t != INT:
             raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+        if op in ("/", "%"):
+            _check_division(op, t, right, pos)
         if t == INT and op in ("|+|", "|-|"):
             raise P4Error(pos, "saturating arithmetic needs operands of fixed width")
         result = BOOL if op in _COMPARISONS else t
@@ -405,7 +415,10 @@ class Expressions(TypeResolver):
         else:
             left = self.expr(node.left)
             right = self._expr(node.right, left.type)
-        if isinstance(left.type, Enum) != isinstance(right.type, Enum):
+        if isinstance(left.type, Enum) and isinstance(right.type, Enum):
+            if left.type is not right.type:
+                left, right = self._numeric(left, node.pos), self._numeric(right, node.pos)
+        elif isinstance(left.type, Enum) or isinstance(right.type, Enum):
             left, right = self._numeric(left, node.pos), self._numeric(right, node.pos)
         if isinstance(right, ir.Compose | ir.InvalidHeader):
             right = self.coerce(right, left.type, node.pos)
@@ -488,6 +501,14 @@ def is_constant(e: ir.Expr) -> bool:
     )
 
 
+def _check_division(op: str, t: Type, divisor: ir.Expr, pos: Pos) -> None:
+    """Division is for unsigned numbers and arbitrary precision (sections 8.5 to 8.8)."""
+    if isinstance(t, Bits) and t.signed:
+        raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+    if isinstance(divisor, ir.Const) and divisor.value == 0:
+        raise P4Error(pos, "division by zero")
+
+
 def _literal(node: ast.IntLit) -> ir.Const:
     if node.width is None:
         return ir.Const(node.value, type=INT, pos=node.pos)
@@ -503,6 +524,8 @@ def _at(e: ir.Expr, pos: Pos) -> ir.Expr:
 def _castable(source: Type, to: Type) -> bool:
     number = isinstance(source, Bits) or source == INT
     if isinstance(to, Bits):
+        if isinstance(source, Bits) and source.signed != to.signed:
+            return source.width == to.width
         enum = isinstance(source, Enum) and source.base is not None
         boolean = source == BOOL and to.width == 1 and not to.signed
         return number or enum or boolean

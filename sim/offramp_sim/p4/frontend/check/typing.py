@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check.restrictions import Where, check_annotations, check_distinct
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.frontend.syntax.expressions import ExpressionParser
@@ -71,6 +72,7 @@ class TypeResolver:
         self.match_kinds: set[str] = set()
         self.types: dict[str, Type] = {}
         self.out = Collected()
+        self.where: Where = ""
         self.origin: dict[Structure, tuple[Template, tuple[Type, ...]]] = {}  # of specialised structures
 
     @abstractmethod
@@ -109,16 +111,21 @@ class TypeResolver:
 
     def annotations(self, nodes: Sequence[ast.Annot]) -> dict[str, Annotation]:
         """Annotations by name; the last one of a name wins."""
+        check_annotations(nodes)
         out: dict[str, Annotation] = {}
         for a in nodes:
             parts = _split(a.tokens)
             if a.structured and parts and all(len(p) > 1 and p[1].text == "=" for p in parts):
+                check_distinct([(p[0].text, p[0].pos) for p in parts], "key")
                 kv = tuple((p[0].text, self._structured_value(p[2:])) for p in parts)
                 out[a.name] = Annotation(a.name, kv=kv, structured=True)
             elif a.structured:
                 out[a.name] = Annotation(a.name, tuple(map(self._structured_value, parts)), structured=True)
             else:
-                out[a.name] = Annotation(a.name, tuple(map(self._annotation_value, parts)))
+                known = self._structured_value if a.name == "name" else self._annotation_value
+                out[a.name] = Annotation(a.name, tuple(map(known, parts)))
+                if a.name == "name" and not isinstance(out[a.name].args[0], str):
+                    raise P4Error(a.pos, "@name needs a string in parentheses")
         return out
 
     def _structured_value(self, tokens: list[Token]) -> object:
@@ -126,7 +133,7 @@ class TypeResolver:
         end = Token("eof", "", tokens[-1].pos)
         value = self.constant(ExpressionParser([*tokens, end]).expression())
         if not isinstance(value, ir.Const):
-            raise P4Error(tokens[0].pos, "a structured annotation holds numbers, booleans and strings")
+            raise P4Error(tokens[0].pos, "an annotation holds numbers, booleans and strings")
         return bool(value.value) if value.type == BOOL else value.value
 
     def _annotation_value(self, tokens: list[Token]) -> object:
@@ -177,8 +184,9 @@ class TypeResolver:
     def _base(self, node: ast.BaseType) -> Type:
         if node.width is None:
             return INT if node.name == "int" else _SIMPLE[node.name]
-        low = 1 if node.name == "int" else 0
-        width = self.number(node.width, f"the width of {node.name}<>", low, _MAX_WIDTH)
+        width = self.number(node.width, f"the width of {node.name}<>", 0, _MAX_WIDTH)
+        if not width and node.name == "int":
+            raise P4Error(node.width.pos, "a signed integer needs at least 1 bit")
         if node.name == "varbit":
             return Varbit(width)
         return Bits(width, signed=node.name == "int")

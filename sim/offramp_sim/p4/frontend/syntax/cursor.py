@@ -82,7 +82,7 @@ class Cursor:
     def name(self, what: str) -> str:
         """Take an identifier."""
         t = self.token
-        if t.kind != "id" or (t.text in KEYWORDS and t.text not in SOFT):
+        if t.kind != "id" or t.text == "_" or (t.text in KEYWORDS and t.text not in SOFT):
             raise P4Error(t.pos, f"expected {what}, found {t}")
         return self.next().text
 

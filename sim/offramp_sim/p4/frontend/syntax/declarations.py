@@ -192,6 +192,8 @@ class Parser(StatementParser):
     def _method(self, owner: str) -> ast.FunctionDecl:
         annotations = self.annotations()
         abstract = self.accept("abstract")
+        if self.at("void") and self.ahead().text == owner:
+            raise P4Error(self.pos, f"the constructor of '{owner}' has no return type")
         if self.token.text == owner and self.ahead().text == "(":
             pos = self.next().pos
             with self.scope():
@@ -400,6 +402,7 @@ class Parser(StatementParser):
                     table.keys.append(ast.KeyElement(at, expr, kind, self.annotations()))
                     self.expect(";", "after a key element")
             case "actions":
+                table.has_actions = True
                 self.expect("{")
                 while not self.accept("}"):
                     table.actions.append(self._action_ref(self.annotations()))

@@ -391,17 +391,20 @@ class Blocks(Tables):
         self, p: ast.Param, value: Entity, scope: Scope, bindings: Bindings, node: ast.Expr
     ) -> None:
         """The instance must have the parameters that its place in the package asks for."""
-        if not isinstance(p.type, ast.NamedType):
+        wanted = scope.find(p.type.name) if isinstance(p.type, ast.NamedType) else None
+        if isinstance(wanted, TypeVar):
             return
-        wanted = scope.find(p.type.name)
-        if not isinstance(wanted, Template):
-            return
+        if not isinstance(wanted, Template) or isinstance(wanted.decl, ast.StructDecl):
+            raise P4Error(node.pos, f"'{p.name}' must be a value, not an instance")
+        assert isinstance(p.type, ast.NamedType)
         kinds: dict[type, type] = {
             ast.ParserDecl: ir.ParserInstance, ast.ControlDecl: ir.ControlInstance,
             ast.PackageDecl: ir.PackageInstance, ast.ExternDecl: ir.ExternInstance,
         }  # fmt: skip
         if not isinstance(value, kinds[type(wanted.decl)]):
             raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}")
+        if isinstance(value, ir.PackageInstance) and value.type_name != wanted.decl.name:
+            raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}, not a {value.type_name}")
         if not isinstance(wanted.decl, ast.ParserDecl | ast.ControlDecl):
             return
         assert isinstance(value, ir.ParserInstance | ir.ControlInstance)

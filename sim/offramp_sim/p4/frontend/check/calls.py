@@ -22,6 +22,7 @@ from offramp_sim.p4.types import (
     Enum,
     Extern,
     Header,
+    Newtype,
     Stack,
     Structure,
     Type,
@@ -170,20 +171,23 @@ class Calls(Expressions):
 
     def argument(self, direction: str, node: ast.Expr | None, t: Type, what: str) -> ir.Arg:
         """One argument for a parameter of type ``t``."""
-        t = deep_strip(t)
+        declared, t = t, deep_strip(t)
         if node is None or (isinstance(node, ast.Any) and direction == "out"):
             return ir.Arg(direction, None)  # type: ignore[arg-type]
         if direction in ("out", "inout"):
             place = self.place(node)
             if not same(place.type, t):
                 raise P4Error(node.pos, f"{what} is {direction} and has type {t}, not {place.type}")
+            if isinstance(declared, Newtype):
+                self.check_newtype(place, declared, node.pos, literal=False)
             return ir.Arg(direction, place)  # type: ignore[arg-type]
         if isinstance(t, Extern):
             entity = self._target(node)
             if isinstance(entity, ir.Var) and isinstance(entity.type, Extern) and entity.type.name == t.name:
                 return ir.Arg("", ir.VarRef(entity, type=entity.type, pos=node.pos))
             raise Unsupported(node.pos, f"an extern object of type {t} passed as an argument at run time")
-        return ir.Arg(direction, self.expr(node, t))  # type: ignore[arg-type]
+        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, t)
+        return ir.Arg(direction, made)  # type: ignore[arg-type]
 
     # --- functions -----------------------------------------------------------------------------------------
 
@@ -198,6 +202,9 @@ class Calls(Expressions):
         if not fitting:
             counts = " or ".join(sorted({str(len(d.params)) for d in decls}))
             raise P4Error(node.pos, f"'{name}' takes {counts} arguments, {len(node.args)} given")
+        exact = [d for d in fitting if len(d.params) == len(node.args) and d.body is None]
+        if len(exact) > 1 and not names:
+            raise P4Error(node.pos, f"this call fits {len(exact)} functions '{name}': name its arguments")
         return fitting[0]
 
     def signature(self, decl: ast.FunctionDecl, scope: Scope) -> Signature:
@@ -251,10 +258,11 @@ class Calls(Expressions):
             raise P4Error(node.pos, f"{what}: type argument '{missing[0]}' cannot be inferred; write it")
         function = self._specialise_function(s, tuple(bindings[v] for v in s.variables), overloads.scope)
         args = [
-            self.argument(p.direction, a, v.type, f"'{p.name}'")
+            self.argument(p.direction, a, v.declared or v.type, f"'{p.name}'")
             for (p, a), v in zip(bound, function.params, strict=True)
         ]
-        return ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
+        made = ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
+        return self.note(made, self.substitute(s.returns, bindings, node.pos))
 
     def _specialise_function(self, s: Signature, type_args: tuple[Type, ...], scope: Scope) -> ir.Function:
         key = (s.decl, tuple(deep_strip(t) for t in type_args))
@@ -304,7 +312,7 @@ class Calls(Expressions):
             raise P4Error(node.pos, f"action {what} takes no type arguments")
         bound = self.bind([self.declared[v] for v in action.params], node, what)
         args = [
-            self.argument(p.direction or "in", a, v.type, f"'{p.name}'")
+            self.argument(p.direction or "in", a, v.declared or v.type, f"'{p.name}'")
             for (p, a), v in zip(bound, action.params, strict=True)
         ]
         return ir.ActionCall(action, args, type=VOID, pos=node.pos)
@@ -322,7 +330,7 @@ class Calls(Expressions):
                 self._bind_extern(v, instance, node.pos)
                 args.append(ir.Arg("", None))
             else:
-                args.append(self.argument(p.direction, a, v.type, f"'{p.name}'"))
+                args.append(self.argument(p.direction, a, v.declared or v.type, f"'{p.name}'"))
         return ir.ApplyCall(target, args, type=VOID, pos=node.pos)
 
     def _bind_extern(self, v: ir.Var, instance: ir.ExternInstance, pos: Pos) -> None:

@@ -6,8 +6,9 @@ from abc import abstractmethod
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check import fold
+from offramp_sim.p4.frontend.check.newtypes import Newtypes
 from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Template
-from offramp_sim.p4.frontend.check.typing import TypeResolver, deep_strip, same
+from offramp_sim.p4.frontend.check.typing import deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
@@ -34,7 +35,7 @@ _COMPARISONS = ("<", "<=", ">", ">=")
 _BITWISE = ("&", "|", "^")
 
 
-class Expressions(TypeResolver):
+class Expressions(Newtypes):
     """Typed expressions. ``expected`` guides list and struct expressions and widens integer literals."""
 
     @abstractmethod
@@ -53,6 +54,14 @@ class Expressions(TypeResolver):
             expected = deep_strip(expected)
         made = self._expr(node, expected)
         return made if expected is None else self.coerce(made, expected, node.pos)
+
+    def value(self, node: ast.Expr, declared: Type) -> ir.Expr:
+        """What is assigned, passed or returned as a value of a declared type: new types stay apart."""
+        made = self._expr(node, deep_strip(declared))
+        literal = made.type == INT
+        made = self.coerce(made, declared, node.pos)
+        self.check_newtype(made, declared, node.pos, literal=literal)
+        return self.note(made, declared) if literal else made
 
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
         """An expression that must be known at compile time."""
@@ -153,6 +162,10 @@ class Expressions(TypeResolver):
             raise P4Error(pos, f"{t} has no default value")
         return ir.Const(0, type=t, pos=pos)
 
+    def _copy(self, e: ir.Expr) -> ir.Expr:
+        """A cast that changes nothing still gives a value of another declared type."""
+        return ir.Cast(e, type=e.type, pos=e.pos) if self.newtype(e) is not None else e
+
     # --- one kind after another ----------------------------------------------------------------------------
 
     def _expr(self, node: ast.Expr, expected: Type | None) -> ir.Expr:  # noqa: C901  a dispatch
@@ -178,8 +191,9 @@ class Expressions(TypeResolver):
             case ast.Ternary():
                 return self._ternary(node, expected)
             case ast.CastOp():
-                to = deep_strip(self.type(node.type))
-                return self.cast(self._expr(node.operand, to), to, node.pos)
+                to = self.type(node.type)
+                made = self.cast(self._expr(node.operand, deep_strip(to)), to, node.pos)
+                return self.note(self._copy(made), to)
             case ast.Call():
                 return self.call(node, expected)
             case ast.ListExpr():
@@ -204,7 +218,7 @@ class Expressions(TypeResolver):
         if isinstance(entity, ir.Var):
             return ir.VarRef(entity, type=deep_strip(entity.type), pos=node.pos)
         if isinstance(entity, Constant):
-            return _at(entity.value, node.pos)
+            return self.note(_at(entity.value, node.pos), self.newtype(entity.value) or VOID)
         what = "a type" if isinstance(entity, Type | Template) else "not a value"
         if isinstance(entity, Overloads | ir.Action):
             what = "a function: call it"
@@ -286,6 +300,7 @@ class Expressions(TypeResolver):
 
     def _slice(self, node: ast.SliceOp) -> ir.Expr:
         base = self.expr(node.base)
+        self.no_newtype("[:]", base)
         if isinstance(base.type, Enum) and base.type.base is not None:
             base = self.cast(base, base.type.base, node.pos)
         if not isinstance(base.type, Bits) and base.type != INT:
@@ -316,6 +331,7 @@ class Expressions(TypeResolver):
 
     def _unary(self, node: ast.UnaryOp) -> ir.Expr:
         operand = self._numeric(self.expr(node.operand), node.pos)
+        self.no_newtype(node.op, operand)
         t = operand.type
         ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op in "+-")
         if not ok:
@@ -349,6 +365,7 @@ class Expressions(TypeResolver):
     def arithmetic(self, op: str, left: ir.Expr, right: ir.Expr, pos: Pos) -> ir.Expr:
         """``left op right`` for numbers: shifts, concatenation, comparison and the rest."""
         left, right = self._numeric(left, pos), self._numeric(right, pos)
+        self.no_newtype(op, left, right)
         if op in ("<<", ">>"):
             return self._shift(op, left, right, pos)
         if op == "++" and left.type == STRING == right.type:
@@ -363,6 +380,8 @@ class Expressions(TypeResolver):
                 value = int(left.value) << right.type.width | (int(right.value) & right.type.mask)
                 return ir.Const(fold.wrap(t, value), type=t, pos=pos)
             return ir.Binary(op, left, right, type=t, pos=pos)
+        if op in ("/", "%") and right.type == INT and isinstance(right, ir.Const) and int(right.value) < 0:
+            raise P4Error(pos, f"'{op}' is not defined for negative numbers")
         left, right = self._match(left, right, op, pos)
         t = left.type
         if not isinstance(t, Bits) and t != INT:
@@ -415,6 +434,7 @@ class Expressions(TypeResolver):
         else:
             left = self.expr(node.left)
             right = self._expr(node.right, left.type)
+        self.check_comparable(left, right, node.pos)
         if isinstance(left.type, Enum) and isinstance(right.type, Enum):
             if left.type is not right.type:
                 left, right = self._numeric(left, node.pos), self._numeric(right, node.pos)
@@ -465,7 +485,8 @@ class Expressions(TypeResolver):
         assert expected is not None
         if len(node.items) > len(wanted):
             raise P4Error(node.pos, f"{_describe(expected)} has {len(wanted)} fields, {len(node.items)} values given")
-        parts = [self.expr(item, want) for item, want in zip(node.items, wanted, strict=False)]
+        one = self.value if isinstance(expected, Structure) else self.expr
+        parts = [one(item, want) for item, want in zip(node.items, wanted, strict=False)]
         if node.rest:
             parts += [self.default(want, node.pos) for want in wanted[len(parts) :]]
         return self._compose(parts, expected, node.pos)
@@ -482,7 +503,7 @@ class Expressions(TypeResolver):
             if name not in expected.index:
                 raise P4Error(item.pos, f"{_describe(expected)} has no field '{name}'")
         # Values are evaluated in the order in which they are written.
-        made = {name: self.expr(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
+        made = {name: self.value(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
         parts = []
         for f in expected.fields:
             if f.name in made:

@@ -33,6 +33,8 @@ class Elaborator(Blocks):
             self._top(d)
         self._check_unused(decls)
         found = self.scope.here("main")
+        if isinstance(found, ir.ExternInstance):
+            raise P4Error(found.pos, "'main' must be an instance of a package")
         if isinstance(found, ir.PackageInstance):
             main = found
         if main is None:

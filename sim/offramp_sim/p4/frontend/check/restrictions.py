@@ -8,17 +8,19 @@ from typing import Final, Literal
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Pos
 from offramp_sim.p4.types import (
+    BOOL,
+    ERROR,
     INT,
     MATCH_KIND,
     STRING,
     VOID,
+    Bits,
+    Enum,
     Extern,
     Header,
     Newtype,
-    Struct,
     Type,
     TypeVar,
-    Union,
     Varbit,
     scalars,
     strip,
@@ -87,7 +89,7 @@ def check_direction(name: str, direction: str, t: Type, pos: Pos) -> None:
 def check_newtype(name: str, t: Type, pos: Pos) -> None:
     """``type`` names simple types only (section 7.2.9)."""
     base = strip(t)
-    if base.slots != 1 or base == STRING or isinstance(base, Struct | Union | Varbit) or hasattr(base, "fields"):
+    if not (isinstance(base, Bits | TypeVar) or base in (BOOL, ERROR) or (isinstance(base, Enum) and base.base)):
         raise P4Error(pos, f"'type {name}' needs bit<>, int<>, bool or an enum to stand for, not {t}")
 
 
@@ -111,10 +113,12 @@ def check_packet_call(method: str, t: Type, args: int, pos: Pos) -> None:
     """What can be extracted and looked ahead at (section 13.8)."""
     if isinstance(t, TypeVar):
         return
-    variable = any(isinstance(s, Varbit) for s in scalars(t))
+    variable = sum(isinstance(s, Varbit) for s in scalars(t))
     if method == "extract":
         if t != VOID and not isinstance(t, Header):
             raise P4Error(pos, f"only headers can be extracted, not {t}")
+        if variable > 1:
+            raise P4Error(pos, f"header {t} has {variable} varbit fields: one at most can be extracted")
         if t != VOID and variable != (args == 2):
             what = "has a varbit field: say its width in bits" if variable else "has no varbit field to give a width to"
             raise P4Error(pos, f"header {t} {what}")
@@ -131,8 +135,8 @@ def check_labels(node: ast.SwitchStmt) -> None:
 
 def check_annotations(nodes: Sequence[ast.Annot]) -> None:
     """A structured annotation stands at most once, and its keys are distinct (section 20.1)."""
-    structured = [a for a in nodes if a.structured]
-    check_distinct([(a.name, a.pos) for a in structured], "annotation")
+    structured = {a.name for a in nodes if a.structured}
+    check_distinct([(a.name, a.pos) for a in nodes if a.name in structured], "annotation")
     for a in nodes:
         if a.name == "name" and not a.structured and not a.tokens:
             raise P4Error(a.pos, "@name needs a string in parentheses")

@@ -105,7 +105,7 @@ class Statements(Calls):
             t = deep_strip(declared)
             if t in (INT, VOID) or isinstance(t, Extern | List):
                 raise P4Error(decl.pos, f"a variable cannot have type {t}")
-            value = None if decl.value is None else self.expr(decl.value, t)
+            value = None if decl.value is None else self.value(decl.value, declared)
             var = ir.Var(decl.name, t, "", self.annotations(decl.annotations), decl.pos, declared)
             self.declare(decl.name, var, decl.pos)
             return ir.Declare(var, value, pos=decl.pos)
@@ -125,7 +125,7 @@ class Statements(Calls):
             right = self.expr(node.value, None if shift else place.type)
             value = self.arithmetic(node.op, place, right, node.pos)
         else:
-            value = self.expr(node.value, place.type)
+            value = self.value(node.value, self.newtype(place) or place.type)
         return ir.Assign(place, value, pos=node.pos)
 
     def _assign_moving_slice(self, node: ast.AssignStmt, place: ast.SliceOp) -> ir.Stmt | None:
@@ -175,6 +175,7 @@ class Statements(Calls):
         if table is not None:
             return self._switch_action(node, table)
         value = self.expr(subject)
+        self.no_newtype("switch", value)
         if value.type.slots != 1 or value.type == STRING:
             raise P4Error(subject.pos, f"cannot switch on a value of type {value.type}")
         cases: list[tuple[list[ir.Const] | None, ir.Stmt]] = []

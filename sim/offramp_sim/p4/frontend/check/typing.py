@@ -175,7 +175,11 @@ class TypeResolver:
             case ast.TupleType(name="list"):
                 return List(self.type(node.args[0]))
             case ast.TupleType():
-                return Tuple(tuple(self.type(a) for a in node.args))
+                parts = [self.type(a) for a in node.args]
+                for part, at in zip(parts, node.args, strict=True):
+                    if strip(part) in (VOID, STRING, DONTCARE) or isinstance(part, Extern):
+                        raise P4Error(at.pos, f"a tuple cannot hold a value of type {part}")
+                return Tuple(tuple(parts))
             case ast.AnyType():
                 return DONTCARE
             case ast.NamedType():
@@ -313,7 +317,7 @@ def _check_field(kind: str, t: Type, pos: Pos) -> None:
             raise P4Error(pos, f"a header cannot have a field of type {t}")
     elif kind == "header_union" and not isinstance(t, Header | TypeVar):
         raise P4Error(pos, f"a header union holds headers only, not {t}")
-    elif kind == "struct" and (t in (INT, VOID, MATCH_KIND) or isinstance(t, Extern)):
+    elif kind == "struct" and (t in (INT, STRING, VOID, MATCH_KIND) or isinstance(t, Extern)):
         raise P4Error(pos, f"a struct cannot have a field of type {t}")
 
 

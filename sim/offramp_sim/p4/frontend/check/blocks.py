@@ -402,7 +402,8 @@ class Blocks(Tables):
             ast.PackageDecl: ir.PackageInstance, ast.ExternDecl: ir.ExternInstance,
         }  # fmt: skip
         if not isinstance(value, kinds[type(wanted.decl)]):
-            raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}")
+            kind = _KINDS[type(wanted.decl)]
+            raise P4Error(node.pos, f"'{p.name}' must be a {kind} as '{wanted.decl.name}' declares it")
         if isinstance(value, ir.PackageInstance) and value.type_name != wanted.decl.name:
             raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}, not a {value.type_name}")
         if not isinstance(wanted.decl, ast.ParserDecl | ast.ControlDecl):

@@ -192,7 +192,9 @@ class Expressions(Newtypes):
                 return self._ternary(node, expected)
             case ast.CastOp():
                 to = self.type(node.type)
-                made = self.cast(self._expr(node.operand, deep_strip(to)), to, node.pos)
+                operand = self._expr(node.operand, deep_strip(to))
+                self.check_cast(operand, to, node.pos)
+                made = self.cast(operand, to, node.pos)
                 return self.note(self._copy(made), to)
             case ast.Call():
                 return self.call(node, expected)
@@ -316,7 +318,9 @@ class Expressions(Newtypes):
             high = low + width - 1
         else:
             high = self.number(node.high, "the high end of a slice", 0, top)
-            low = self.number(node.low, "the low end of a slice", 0, high)
+            low = self.number(node.low, "the low end of a slice", 0, top)
+            if high < low:
+                raise P4Error(node.pos, f"the high end of a slice comes first: {low}:{high}, not {high}:{low}")
         if high > top:
             raise P4Error(node.pos, f"bit {high} is outside {_describe(base.type)}")
         t = Bits(high - low + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.blocks import Blocks
 from offramp_sim.p4.frontend.check.restrictions import (
+    check_annotations,
     check_direction,
     check_distinct,
     check_enum_base,
@@ -74,6 +75,7 @@ class Elaborator(Blocks):
         self.out = kept
 
     def _top(self, d: ast.Decl) -> None:
+        check_annotations(d.annotations)
         match d:
             case ast.NamesDecl():
                 self._names(d)

@@ -419,7 +419,7 @@ class Calls(Expressions):
             _no_arguments(node, name)
             place = self.place(callee.base)
             return ir.HeaderOp("setValid" if name == "setValid" else "setInvalid", place, type=VOID, pos=node.pos)
-        if isinstance(t, Stack) and name in ("push_front", "pop_front"):
+        if isinstance(t, Stack) and t.first and name in ("push_front", "pop_front"):
             if len(node.args) != 1:
                 raise P4Error(node.pos, f"'{name}' takes 1 argument, {len(node.args)} given")
             count = self.number(node.args[0], "the count", 0, 1 << 16)

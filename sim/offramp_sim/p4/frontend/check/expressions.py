@@ -120,7 +120,8 @@ class Expressions(Newtypes):
             wanted = list(to.types)
         elif isinstance(to, Stack):
             wanted = [to.element] * to.size
-            parts = parts + [ir.InvalidHeader(type=to.element, pos=pos)] * (to.size - len(parts))
+            if to.first:
+                parts = parts + [ir.InvalidHeader(type=to.element, pos=pos)] * (to.size - len(parts))
         elif isinstance(to, List):
             wanted = [to.element] * len(parts)
         else:
@@ -269,6 +270,8 @@ class Expressions(Newtypes):
     def _stack_member(self, base: ir.Expr, t: Stack, node: ast.Dot) -> ir.Expr:
         if node.name in ("next", "last", "lastIndex") and self.where in ("control", "action"):
             raise P4Error(node.pos, f"'{node.name}' of a stack can be used in parsers only")
+        if node.name in ("next", "last", "lastIndex") and not t.first:
+            raise P4Error(node.pos, f"an array has no '{node.name}': only stacks of headers have it")
         match node.name:
             case "size":
                 return ir.Const(t.size, type=Bits(32), pos=node.pos)

@@ -165,12 +165,10 @@ class TypeResolver:
                 return self._base(node)
             case ast.StackType():
                 element = strip(self.type(node.element))
-                if not isinstance(element, Header | Union):
-                    if isinstance(element, TypeVar):
-                        raise Unsupported(node.pos, "a stack of a type parameter")
-                    raise Unsupported(
-                        node.pos, f"an array of {element} (only headers and header unions can be stacked)"
-                    )
+                if isinstance(element, Extern):
+                    raise Unsupported(node.pos, f"an array of extern objects of type {element}")
+                if element in (INT, STRING, VOID, MATCH_KIND) or isinstance(element, Varbit | List):
+                    raise P4Error(node.pos, f"an array cannot hold values of type {element}")
                 return Stack(element, self.number(node.size, "the size of a stack", 1, 1 << 16))
             case ast.TupleType(name="list"):
                 return List(self.type(node.args[0]))
@@ -308,6 +306,8 @@ def deep_strip(t: Type) -> Type:
 
 def _check_field(kind: str, t: Type, pos: Pos) -> None:
     if kind == "header":
+        while isinstance(t, Stack):
+            t = strip(t.element)
         ok = isinstance(t, Bits | Varbit | TypeVar) or t == BOOL or (isinstance(t, Enum) and t.base is not None)
         if isinstance(t, Struct):
             for f in t.fields:

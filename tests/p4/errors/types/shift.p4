@@ -5,6 +5,6 @@ header h_t {
 
 control c(inout h_t h, inout bit<8> x) {
     apply {
-        x = x << 8s1;
+        int<8> n = 1; x = x << n;
     }
 }

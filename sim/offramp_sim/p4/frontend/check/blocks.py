@@ -12,7 +12,7 @@ from offramp_sim.p4.frontend.check.tables import Tables
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error
-from offramp_sim.p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
+from offramp_sim.p4.types import VOID, Annotation, Extern, Stack, Struct, Structure, Tuple, Type, TypeVar, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -201,19 +201,14 @@ class Blocks(Tables):
         outer, self.scope = self.scope, Scope(self.scope)
         try:
             body = self.statements(s.body)
-            select = [self._select_key(e) for e in s.select]
-            cases = [self._case(c, select, known) for c in s.cases]
+            subjects = [self.expr(e) for e in s.select]
+            select = [key for e in subjects for key in _select_keys(e)]
+            cases = [self._case(c, subjects, select, known) for c in s.cases]
         finally:
             self.scope = outer
         return ir.State(s.name, body, select, cases, self.annotations(s.annotations), s.pos)
 
-    def _select_key(self, node: ast.Expr) -> ir.Expr:
-        made = self.expr(node)
-        if made.type.slots != 1 or isinstance(made.type, Struct | Tuple):
-            raise P4Error(node.pos, f"cannot select on a value of type {made.type}")
-        return made
-
-    def _case(self, c: ast.CaseDecl, select: list[ir.Expr], known: set[str]) -> ir.SelectCase:
+    def _case(self, c: ast.CaseDecl, subjects: list[ir.Expr], select: list[ir.Expr], known: set[str]) -> ir.SelectCase:
         if c.target not in known and c.target not in _ENDS:
             raise P4Error(c.pos, f"state '{c.target}' is not declared")
         if not select:
@@ -229,8 +224,9 @@ class Blocks(Tables):
                         c.pos, f"value set '{entity.name}' has {entity.element.slots} keys, not {len(select)}"
                     )
                 return ir.SelectCase([ir.KeyValueSet(entity)], c.target, c.pos)
-        if len(items) != len(select):
-            raise P4Error(c.pos, f"select has {len(select)} keys, {len(items)} given")
+        if len(items) != len(subjects):
+            raise P4Error(c.pos, f"select has {len(subjects)} keys, {len(items)} given")
+        items = [part for item, e in zip(items, subjects, strict=True) for part in _case_keys(item, e.type)]
         keys = [self.key(k, e.type) for k, e in zip(items, select, strict=True)]
         return ir.SelectCase(keys, c.target, c.pos)
 
@@ -419,7 +415,7 @@ class Blocks(Tables):
         finally:
             self.scope = outer
         declared = wanted.decl.params
-        required = [q for q in declared if not _has_note(q, "optional")]
+        required = [q for q in declared if not _has_note(q, "optional") and q.default is None]
         if not len(required) <= len(value.params) <= len(declared):
             raise P4Error(
                 node.pos,
@@ -433,6 +429,36 @@ class Blocks(Tables):
             if not self.unify(t, v.type, bindings):
                 expected = self.substitute(t, bindings, v.pos)
                 raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
+
+
+def _select_keys(e: ir.Expr) -> list[ir.Expr]:
+    """The scalars of a select expression: a list stands for its parts."""
+    parts = components(e)
+    for part in parts:
+        if part.type.slots != 1 or isinstance(part.type, Structure | Stack):
+            raise P4Error(e.pos, f"cannot select on a value of type {part.type}")
+    return parts
+
+
+def _case_keys(node: ast.Expr, t: Type) -> list[ast.Expr]:
+    """A key for each scalar of ``t``: a list stands for its parts, ``default`` for all of them."""
+    if not isinstance(t, Tuple):
+        return [node]
+    if isinstance(node, ast.Any):
+        return [node] * len(scalars(t))
+    if not isinstance(node, ast.ListExpr) or len(node.items) != len(t.types):
+        raise P4Error(node.pos, f"expected a list of {len(t.types)} keys")
+    return [key for item, part in zip(node.items, t.types, strict=True) for key in _case_keys(item, part)]
+
+
+def components(e: ir.Expr) -> list[ir.Expr]:
+    """The scalars that a list or tuple consists of; other values themselves."""
+    if not isinstance(e.type, Tuple):
+        return [e]
+    if isinstance(e, ir.Compose):
+        return [part for p in e.parts for part in components(p)]
+    parts = [ir.Member(e, n, type=deep_strip(t), pos=e.pos) for n, t in enumerate(e.type.types)]
+    return [scalar for part in parts for scalar in components(part)]
 
 
 def _has_note(node: ast.Param | ast.FunctionDecl | ast.PackageDecl, name: str) -> bool:

@@ -234,8 +234,6 @@ class Calls(Expressions):
             if arg is None or isinstance(arg, ast.Any | ast.Dots) or not _mentions(t, self):
                 continue
             known = self.substitute(t, bindings, node.pos)
-            if isinstance(arg, ast.StructExpr) and isinstance(known, TypeVar):
-                raise Unsupported(arg.pos, f"a struct expression of unknown type for '{param.name}'; cast it")
             actual = self.expr(arg, None if _mentions(known, self) else known)
             if not self.unify(t, actual.type, bindings):
                 raise P4Error(arg.pos, f"{what}: '{param.name}' cannot be of type {actual.type}")

@@ -57,7 +57,8 @@ def _check_unordered(table: ir.Table) -> None:
     seen: dict[tuple[object, ...], Pos] = {}
     for entry in table.entries:
         if entry.priority is not None:
-            raise P4Error(entry.pos, f"the entries of table '{table.name}' have no priorities: its keys are exact or lpm")
+            what = f"the entries of table '{table.name}' have no priorities"
+            raise P4Error(entry.pos, f"{what}: its keys are exact or lpm")
         key = tuple(_identity(k) for k in entry.keys)
         if None not in key and key in seen:
             raise P4Error(entry.pos, f"another entry has these keys, at {seen[key]}")

@@ -10,19 +10,22 @@ from offramp_sim.p4.frontend.check.newtypes import Newtypes
 from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Template
 from offramp_sim.p4.frontend.check.typing import deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
-from offramp_sim.p4.source import P4Error, Pos, Unsupported
+from offramp_sim.p4.source import P4Error, Pos
 from offramp_sim.p4.types import (
     BOOL,
     ERROR,
     INT,
+    MATCH_KIND,
     STRING,
     VOID,
     Bits,
     Enum,
     Extern,
+    Field,
     Header,
     List,
     Stack,
+    Struct,
     Structure,
     Tuple,
     Type,
@@ -32,7 +35,7 @@ from offramp_sim.p4.types import (
 )  # fmt: skip
 
 _COMPARISONS = ("<", "<=", ">", ">=")
-_BITWISE = ("&", "|", "^")
+ANONYMOUS = "struct"  # the name of the type of a struct expression that nothing else names
 
 
 class Expressions(Newtypes):
@@ -100,15 +103,16 @@ class Expressions(Newtypes):
         to = deep_strip(to)
         if same(e.type, to):
             return e
-        if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int):
-            if isinstance(to, Bits):
-                return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
+        if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int) and isinstance(to, Bits):
+            return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
         if isinstance(e.type, Enum) and e.type.base is not None and (same(e.type.base, to) or to == INT):
             return self.cast(e, to, pos)
         if isinstance(e.type, Bits) and to == INT and isinstance(e, ir.Const):
             return ir.Const(e.value, type=INT, pos=e.pos)
         if isinstance(e, ir.Compose) and isinstance(e.type, Tuple):
             return self._compose(e.parts, to, pos)
+        if isinstance(e, ir.Compose) and isinstance(e.type, Struct) and e.type.name == ANONYMOUS:
+            return self._renamed(e, to, pos)
         if isinstance(e, ir.InvalidHeader) and isinstance(to, Header | Union):
             return ir.InvalidHeader(type=to, pos=pos)
         raise P4Error(pos, f"expected {_describe(to)}, found {_describe(e.type)}")
@@ -217,6 +221,8 @@ class Expressions(Newtypes):
                 raise P4Error(node.pos, "this is not a value")
 
     def _path(self, node: ast.Path) -> ir.Expr:
+        if node.name in self.match_kinds and self.scope.find(node.name, absolute=node.absolute) is None:
+            return ir.Const(node.name, type=MATCH_KIND, pos=node.pos)
         entity = self.lookup(node.name, node.pos, absolute=node.absolute)
         if isinstance(entity, ir.Var):
             return ir.VarRef(entity, type=deep_strip(entity.type), pos=node.pos)
@@ -406,6 +412,8 @@ class Expressions(Newtypes):
             if amount < 0:
                 raise P4Error(pos, "a shift amount cannot be negative")
             right = ir.Const(amount, type=Bits(max(32, amount.bit_length())), pos=right.pos)
+        if isinstance(right, ir.Const) and isinstance(right.type, Bits) and right.type.signed and int(right.value) >= 0:
+            right = ir.Const(right.value, type=Bits(right.type.width), pos=right.pos)
         if not isinstance(right.type, Bits) or right.type.signed:
             raise P4Error(pos, f"a shift amount must be unsigned, not {_describe(right.type)}")
         if left.type == INT and not isinstance(right, ir.Const):
@@ -453,6 +461,8 @@ class Expressions(Newtypes):
         if isinstance(left, ir.Const) and isinstance(right, ir.Const):
             equal = left.value == right.value
             return ir.Const(int(equal == (node.op == "==")), type=BOOL, pos=node.pos)
+        if is_constant(left) and is_constant(right):
+            return ir.Const(int(_same_constant(left, right) == (node.op == "==")), type=BOOL, pos=node.pos)
         if not left.type.slots:
             raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(left.type)}")
         return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
@@ -500,7 +510,7 @@ class Expressions(Newtypes):
 
     def _struct(self, node: ast.StructExpr, expected: Type | None) -> ir.Expr:
         if expected is None:
-            raise Unsupported(node.pos, "a struct expression whose type is not known from where it stands; cast it")
+            return self._anonymous(node)
         if not isinstance(expected, Structure) or isinstance(expected, Union):
             raise P4Error(node.pos, f"expected {_describe(expected)}, found a struct expression")
         given = dict(zip(node.names, node.items, strict=True))
@@ -521,6 +531,24 @@ class Expressions(Newtypes):
                 raise P4Error(node.pos, f"field '{f.name}' of {_describe(expected)} is not given")
         return ir.Compose(parts, type=expected, pos=node.pos)
 
+    def _anonymous(self, node: ast.StructExpr) -> ir.Expr:
+        """A struct expression whose type does not follow from where it stands: a struct without a name."""
+        if node.rest:
+            raise P4Error(node.pos, "'...' needs a known type")
+        parts = [self.expr(item) for item in node.items]
+        fields = [Field(name, part.type) for name, part in zip(node.names, parts, strict=True)]
+        if len({f.name for f in fields}) != len(fields):
+            raise P4Error(node.pos, "a field is given twice")
+        return ir.Compose(parts, type=Struct(ANONYMOUS, {}, fields), pos=node.pos)
+
+    def _renamed(self, e: ir.Compose, to: Type, pos: Pos) -> ir.Expr:
+        """A struct without a name as a value of a struct or header with the same fields."""
+        assert isinstance(e.type, Struct)
+        if not isinstance(to, Structure) or isinstance(to, Union) or to.index.keys() != e.type.index.keys():
+            raise P4Error(pos, f"expected {_describe(to)}, found a struct expression with other fields")
+        parts = [self.coerce(e.parts[e.type.index[f.name]], f.type, pos) for f in to.fields]
+        return ir.Compose(parts, type=to, pos=pos)
+
 
 def is_constant(e: ir.Expr) -> bool:
     """Whether a value is known at compile time."""
@@ -535,6 +563,14 @@ def _check_division(op: str, t: Type, divisor: ir.Expr, pos: Pos) -> None:
         raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
     if isinstance(divisor, ir.Const) and divisor.value == 0:
         raise P4Error(pos, "division by zero")
+
+
+def _same_constant(a: ir.Expr, b: ir.Expr) -> bool:
+    if isinstance(a, ir.Compose) and isinstance(b, ir.Compose):
+        return all(_same_constant(x, y) for x, y in zip(a.parts, b.parts, strict=True))
+    if isinstance(a, ir.Const) and isinstance(b, ir.Const):
+        return a.value == b.value
+    return isinstance(a, ir.InvalidHeader) and isinstance(b, ir.InvalidHeader)
 
 
 def _literal(node: ast.IntLit) -> ir.Const:

@@ -13,8 +13,8 @@ from offramp_sim.p4.frontend.check.scope import Scope, Template
 from offramp_sim.p4.frontend.check.statements import Statements
 from offramp_sim.p4.frontend.check.typing import deep_strip
 from offramp_sim.p4.frontend.syntax import ast
-from offramp_sim.p4.source import P4Error, Pos, Unsupported
-from offramp_sim.p4.types import BOOL, Annotation, Bits, Enum, Header, Stack, Structure, Type, Union
+from offramp_sim.p4.source import P4Error, Unsupported
+from offramp_sim.p4.types import BOOL, INT, Annotation, Bits, Enum, Header, Stack, Structure, Type, Union
 
 _MATCH_NEEDS_BITS = ("lpm", "range")
 
@@ -250,7 +250,7 @@ class Tables(Statements):
         if isinstance(node, ast.BinaryOp) and node.op == "&&&":
             mask_type: Type = t.base if isinstance(t, Enum) and t.base is not None else t
             value = self.expr(node.left)
-            value = self.coerce(value, mask_type if isinstance(value.type, Bits) else t, node.pos)
+            value = self.coerce(value, mask_type if isinstance(value.type, Bits) or value.type == INT else t, node.pos)
             return ir.KeyMask(value, self.expr(node.right, mask_type))
         if isinstance(node, ast.BinaryOp) and node.op == ".." and isinstance(t, Enum) and t.base is not None:
             return ir.KeyRange(self.expr(node.left, t.base), self.expr(node.right, t.base))

@@ -247,7 +247,7 @@ class TypeResolver:
             return True
         if isinstance(pattern, TypeVar):
             bound = bindings.get(pattern)
-            if bound is None or bound == INT:
+            if bound is None or bound in (INT, DONTCARE):
                 bindings[pattern] = actual
                 return True
             return actual == INT or same(bound, actual)

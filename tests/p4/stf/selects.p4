@@ -1,4 +1,4 @@
-// Selects on lists, masks and ranges of serialisable enums, a struct declared by its typedef.
+// Selects on lists, labels of serialisable enums, a struct declared by its typedef.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -26,7 +26,7 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
     state start {
         packet.extract(hdr.h);
         pair_t pair = { hdr.h.a, hdr.h.b };
-        transition select(hdr.h.kind, { pair.a, pair.b }, { hdr.h.b, { hdr.h.a, hdr.h.b } }) {
+        transition select((bit<8>) hdr.h.kind, { pair.a, pair.b }, { hdr.h.b, { hdr.h.a, hdr.h.b } }) {
             (kind_t.low, { 1, 2 }, default): first;
             (2 .. 5, { 15, 3 }, default): second;
             (0xF0 &&& 0xF0, default, { 4, { 5, 4 } }): third;

@@ -15,7 +15,7 @@ INNER: Fields = [("x", Bits(12)), ("y", Bits(9, signed=True))]
 class Shapes:
     """The types of one program. ``h0`` comes first in every packet, with ``kind``, ``next`` and a checksum."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, *, portable: bool = False) -> None:
         self.rng = rng
         lead: Fields = [("kind", Bits(8)), ("next", Bits(8)), ("sum", Bits(16))]
         self.types: dict[str, Fields] = {
@@ -30,7 +30,7 @@ class Shapes:
         self.has_varbit = rng.random() < 0.5
         self.varbit = 8 * rng.randint(1, 6)
         self.grid = (rng.randint(1, 5), Bits(rng.choice(WIDTHS)))
-        self.has_array = rng.random() < 0.5
+        self.has_array = rng.random() < 0.5 and not portable
         self.meta: Fields = [(f"m{i}", self._scalar()) for i in range(rng.randint(3, 7))]
 
     def declarations(self) -> list[str]:

@@ -59,7 +59,7 @@ def _actions(statements: Statements, scope: Scope, meter: str) -> tuple[Lines, l
     for _ in range(scope.rng.randint(1, 3)):
         name, inner = statements.name("ta"), scope.inner()
         types = [scope.bits() for _ in range(scope.rng.randint(0, 3))]
-        inner.places += [Place(f"d{i}", t) for i, t in enumerate(types)]
+        inner.places += [Place(f"d{i}", t, writable=False) for i, t in enumerate(types)]
         inner.in_action, inner.actions = True, []
         lines += [f"action {name}({', '.join(f'{t} d{i}' for i, t in enumerate(types))}) {{"]
         colours = inner.of_type(lambda t: t == Bits(2), writable=True)

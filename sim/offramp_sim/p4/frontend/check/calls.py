@@ -77,6 +77,10 @@ class Calls(Expressions):
     def function_body(self, decl: ast.FunctionDecl, returns: Type) -> ir.Block:
         """The body of a function, its parameters already in scope."""
 
+    def is_parameter(self, var: ir.Var) -> bool:
+        """Whether a variable is a parameter."""
+        return var in self.declared
+
     # --- dispatch ------------------------------------------------------------------------------------------
 
     def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:

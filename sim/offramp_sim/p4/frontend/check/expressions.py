@@ -46,6 +46,10 @@ class Expressions(Newtypes):
         """A call of any kind."""
 
     @abstractmethod
+    def is_parameter(self, var: ir.Var) -> bool:
+        """Whether a variable is a parameter."""
+
+    @abstractmethod
     def table_result(self, node: ast.Dot) -> ir.Expr | None:
         """``table.apply().hit`` and its like, or None if the base is not the application of a table."""
 
@@ -90,6 +94,8 @@ class Expressions(Newtypes):
             root = root.base
         if root.var.direction == "in" or isinstance(root.var.type, Extern):
             raise P4Error(node.pos, f"'{root.var.name}' is read-only here")
+        if not root.var.direction and self.is_parameter(root.var):
+            raise P4Error(node.pos, f"'{root.var.name}' is a parameter without direction, which is read-only")
         return made
 
     # --- conversion ----------------------------------------------------------------------------------------

@@ -36,5 +36,10 @@ def program_workload(
     ports = rng.integers(0, _PORTS, _PACKETS).astype(np.int32)
     batch = PacketBatch(ports, np.full(_PACKETS, size, np.int32), data)
     return Workload(
-        source.name, source, lambda s: RandomControl(s, seed).fill(), [batch], include=tuple(include), defines=defines or {}
+        source.name,
+        source,
+        lambda s: RandomControl(s, seed).fill(),
+        [batch],
+        include=tuple(include),
+        defines=defines or {},
     )

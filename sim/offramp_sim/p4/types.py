@@ -12,6 +12,7 @@ struct, tuple             the cells of the fields, in order
 header                    1 cell for validity (0 or 1), then the fields
 header union              the cells of its headers, in order
 stack                     1 cell for nextIndex, then the elements
+array                     the cells of the elements, in order
 ========================  =======================================================================
 """
 
@@ -206,15 +207,20 @@ class Union(Structure):
 
 @dataclass(frozen=True)
 class Stack(Type):
-    """``element[size]``, of headers or header unions."""
+    """``element[size]``: a stack of headers or header unions, or an array of values of another type."""
 
-    element: Header | Union
+    element: Type
     size: int
+
+    @property
+    def first(self) -> int:
+        """Cells before the first element: a stack has a nextIndex, an array has nothing."""
+        return int(isinstance(strip(self.element), Header | Union))
 
     @property
     def slots(self) -> int:
         """Cells in flat memory."""
-        return 1 + self.size * self.element.slots
+        return self.first + self.size * self.element.slots
 
     def __str__(self) -> str:
         return f"{self.element}[{self.size}]"
@@ -309,6 +315,8 @@ def _width(t: Type) -> int:
         return 1
     if isinstance(t, Struct):
         return sum(_width(f.type) for f in t.fields)
+    if isinstance(t, Stack):
+        return t.size * bit_width(t.element)
     return 0
 
 
@@ -333,7 +341,7 @@ def scalars(t: Type) -> Sequence[Type]:
     if isinstance(t, Tuple):
         return [s for x in t.types for s in scalars(x)]
     if isinstance(t, Stack):
-        return [Bits(32), *(list(scalars(t.element)) * t.size)]
+        return [Bits(32)] * t.first + list(scalars(t.element)) * t.size
     if isinstance(t, Varbit):
         return [t, Bits(32)]
     return [t] if t.slots else []

@@ -9,7 +9,7 @@ import numpy as np
 
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.bench.workload import Workload
-from offramp_sim.p4.fuzz.packets import populate
+from offramp_sim.p4.fuzz.control import RandomControl
 
 _PACKETS = 4096
 _PORTS = 4
@@ -36,5 +36,10 @@ def program_workload(
     ports = rng.integers(0, _PORTS, _PACKETS).astype(np.int32)
     batch = PacketBatch(ports, np.full(_PACKETS, size, np.int32), data)
     return Workload(
-        source.name, source, lambda s: populate(s, seed), [batch], include=tuple(include), defines=defines or {}
+        source.name,
+        source,
+        lambda s: RandomControl(s, seed).fill(),
+        [batch],
+        include=tuple(include),
+        defines=defines or {},
     )

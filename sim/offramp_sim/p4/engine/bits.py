@@ -34,7 +34,7 @@ def kinds(t: Type) -> tuple[Kind, ...]:
     if isinstance(t, Tuple):
         return tuple(k for x in t.types for k in kinds(x))
     if isinstance(t, Stack):
-        return (None, *(kinds(t.element) * t.size))
+        return (None,) * t.first + kinds(t.element) * t.size
     return (t,) if isinstance(t, Varbit) else (scalar_bits(t),)
 
 

@@ -34,7 +34,7 @@ def equal(t: Type) -> Equal:
         return _components(list(t.types), t.offsets)
     if isinstance(t, Stack):
         step = t.element.slots
-        return _components([t.element] * t.size, [1 + i * step for i in range(t.size)])
+        return _components([t.element] * t.size, [t.first + i * step for i in range(t.size)])
     return lambda a, b: list(a) == list(b)
 
 

@@ -13,7 +13,7 @@ from offramp_sim.p4.types import Header, Stack, Type, Union, Varbit, strip
 @expression(ir.Compose)
 def _compose(g: Generator, e: ir.Compose) -> str:
     t = strip(e.type)
-    lead = ["1"] if isinstance(t, Header) else ["0"] if isinstance(t, Stack) else []
+    lead = ["1"] if isinstance(t, Header) else ["0"] * t.first if isinstance(t, Stack) else []
     parts = lead + [g.cells(p) for p in e.parts]
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 

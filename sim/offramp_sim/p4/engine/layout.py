@@ -87,7 +87,7 @@ class Layout:
         if isinstance(expr, ir.Element) and isinstance(expr.index, ir.Const):
             base, stack, index = self.static(expr.base), strip(expr.base.type), expr.index.value
             if base is not None and isinstance(stack, Stack) and isinstance(index, int):
-                return base + 1 + index * stack.element.slots if 0 <= index < stack.size else None
+                return base + stack.first + index * stack.element.slots if 0 <= index < stack.size else None
         return None
 
     def template(self) -> Memory:

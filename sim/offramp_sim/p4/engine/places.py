@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from offramp_sim.p4 import ir
@@ -75,10 +76,10 @@ def _element(g: Generator, expr: ir.Element) -> Address:
     if isinstance(expr.index, ir.Const):
         index = expr.index.value
         inside = isinstance(index, int) and 0 <= index < stack.size
-        return plus(base, 1 + int(index) * stack.element.slots) if inside else "VOID"
+        return plus(base, stack.first + int(index) * stack.element.slots) if inside else "VOID"
     i = g.name("i")
     inside_text = f"0 <= ({i} := {g.value(expr.index)}) < {stack.size}"
-    return f"({plus(base, 1)} + {stack.element.slots} * {i} if {inside_text} else VOID)"
+    return f"({plus(base, stack.first)} + {stack.element.slots} * {i} if {inside_text} else VOID)"
 
 
 def _stack(expr: ir.Expr) -> Stack:
@@ -207,13 +208,15 @@ def _load_element(g: Generator, expr: ir.Element) -> str:
     if is_place(expr):
         return load(address(g, expr), expr.type)
     stack = _stack(expr.base)
-    return f"{g.bind(_pick, 'pick')}({g.value(expr.base)}, {g.value(expr.index)}, {stack.size}, {stack.element.slots})"
+    cells = f"{g.value(expr.base)}, {g.value(expr.index)}, {stack.first}, {stack.element.slots}"
+    picked = f"{g.bind(_pick, 'pick')}({cells})"
+    return f"{picked}[0]" if is_scalar(stack.element) else picked
 
 
-def _pick(stack: list[int], index: int, size: int, slots: int) -> list[int]:
+def _pick(stack: Sequence[int], index: int, first: int, slots: int) -> Sequence[int]:
     """Element of a stack that is a value and not a place."""
-    at = 1 + index * slots
-    return stack[at : at + slots] if index < size else [0] * slots
+    at = first + index * slots
+    return stack[at : at + slots] if 0 <= at < len(stack) else [0] * slots
 
 
 @expression(ir.StackLastIndex)

@@ -119,7 +119,8 @@ def _for_in(g: Generator, s: ir.ForIn) -> None:
         values = f"range({g.value(s.low)}, {g.value(s.high)} + 1)"
     elif isinstance(collection, Stack):
         step, stack = collection.element.slots, g.temporary(g.value(s.low), "stack")
-        values = f"({stack}[i : i + {step}] for i in range(1, {collection.slots}, {step}))"
+        parts = f"({stack}[i : i + {step}] for i in range({collection.first}, {collection.slots}, {step}))"
+        values = stack if is_scalar(t) else parts
     elif isinstance(collection, Tuple):
         cells = g.temporary(g.value(s.low), "list")
         values = (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offramp.errors import OfframpError
 from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.fuzz.packets import Packet, populate
+from offramp_sim.p4.fuzz.control import RandomControl
+from offramp_sim.p4.fuzz.packets import Packet
 from offramp_sim.p4.fuzz.programs import random_program
 from offramp_sim.p4.switch import Switch
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Make = Callable[["ir.Program"], Any]
 MAX_PASSES: Final = 30
+CHANGE_EVERY: Final = 6
+"""Packets after which the control plane makes changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,14 @@ def compare(engine: Make, text: str, case: Case) -> Outcome:
 def difference(oracle: Any, tested: Any, case: Case) -> str | None:
     """Run ``case`` on two fresh switches; what differs, or None."""
     digests: tuple[list[Any], list[Any]] = [], []
-    for switch, told in zip((oracle, tested), digests, strict=True):
-        populate(switch, case.seed)
-        switch.on_digest = told.append
+    controls = [RandomControl(switch, case.seed) for switch in (oracle, tested)]
+    for control, told in zip(controls, digests, strict=True):
+        control.fill()
+        control.switch.on_digest = told.append
     for number, (port, frame) in enumerate(case.packets):
+        if number % CHANGE_EVERY == CHANGE_EVERY - 1:
+            for control in controls:
+                control.disturb()
         expected, got = oracle.process_one(port, frame), tested.process_one(port, frame)
         if expected != got:
             return f"packet {number} (port {port}, {frame.hex()}): {_packets(expected)} expected, {_packets(got)} sent"
@@ -110,10 +117,14 @@ def _state(switch: Any) -> dict[str, Any]:
     """Everything that outlives packets."""
     found: dict[str, Any] = {"stats": asdict(switch.stats)}
     found |= {f"register {n}": [r.read(i) for i in range(r.size)] for n, r in switch.registers.items()}
+    found |= {
+        f"meter {n}": [list(cell.levels) for cell in m.cells] for n, m in switch.meters.items() if m.table is None
+    }
     found |= {f"counter {n}": (list(c.packets), list(c.bytes)) for n, c in switch.counters.items()}
     for name, table in switch.tables.items():
         found[f"look-ups of {name}"] = table.hits, table.misses
         found[f"direct counter of {name}"] = [(e.packets, e.bytes) for e in table.entries]
+        found[f"direct meter of {name}"] = [list(e.meter.levels) if e.meter else [] for e in table.entries]
     return found
 
 

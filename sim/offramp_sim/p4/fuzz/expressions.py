@@ -77,7 +77,7 @@ def _unsigned(scope: Scope, t: Bits, depth: int) -> str:
         return f"({expression(scope, t, depth)} {operator} {expression(scope, t, depth)})"
     if roll == 5:
         return f"({scope.pick(('~', '-'))}{expression(scope, t, depth)})"
-    if roll == 6:
+    if roll == 6 and not scope.portable:
         divisor = scope.rng.randint(1, min(t.mask, 300))
         return f"({expression(scope, t, depth)} {scope.pick(('/', '%'))} {t.width}w{divisor})"
     if roll == 7:

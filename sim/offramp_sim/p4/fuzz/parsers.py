@@ -8,6 +8,13 @@ from offramp_sim.p4.fuzz.shapes import Shapes
 from offramp_sim.p4.fuzz.statements import Lines, Statements
 from offramp_sim.p4.types import Bits
 
+_SUB = [
+    "parser Sub(packet_in packet, out h1_t h) {",
+    "state start {", "packet.extract(h);", "transition select(packet.lookahead<bit<8>>()) {",
+    "8w0x80 &&& 8w0x80: more;", "default: accept;", "}", "}",
+    "state more {", "packet.advance(8);", "transition accept;", "}", "}",
+]  # fmt: skip
+
 
 def write_parser(statements: Statements, scope: Scope, shapes: Shapes) -> tuple[Lines, list[int]]:
     """The parser, and the values that its selects look for in bytes."""
@@ -24,10 +31,14 @@ class _Parser:
         self.states += ["either_0", "either_1"] if shapes.has_union else []
         self.rng.shuffle(self.states)
         self.hints: list[int] = []
+        self.uses_sub = self.rng.random() < 0.4
 
     def write(self) -> tuple[Lines, list[int]]:
         head = "parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {"
-        lines = [head, *self._state("start", "packet.extract(hdr.h0);", self.states)]
+        lines = [*_SUB, head] if self.uses_sub else [head]
+        lines += ["Sub() sub;"] if self.uses_sub else []
+        lines += ["value_set<bit<8>>(4) few;", "value_set<seen_t>(4) pairs;"]
+        lines += [*self._state("start", "packet.extract(hdr.h0);", self.states)]
         for at, name in enumerate(self.states):
             later = self.states[at + 1 :]
             lines += self._state(name, self._extract(name), later)
@@ -36,7 +47,9 @@ class _Parser:
     def _extract(self, name: str) -> str:
         return {
             "one": "packet.extract(hdr.h1);",
-            "two": self.rng.choice(("packet.extract(hdr.h2);", "packet.extract<h1_t>(_);")),
+            "two": "sub.apply(packet, hdr.h2);"
+            if self.uses_sub
+            else self.rng.choice(("packet.extract(hdr.h2);", "packet.extract<h1_t>(_);")),
             "stack": "packet.extract(hdr.items.next);",
             "variable": "packet.extract(hdr.var, (bit<32>)packet.lookahead<bit<8>>()[2:0] * 8);",
             "either_0": "packet.extract(hdr.either.u0);",
@@ -65,7 +78,9 @@ class _Parser:
         lines = [f"transition select({key}{', ' + other if second else ''}) {{"]
         for _ in range(self.rng.randint(1, 4)):
             case = self._case()
-            if second:
+            if self.rng.random() < 0.2:
+                case = "pairs" if second else "few"
+            elif second:
                 case = f"({case}, {self.rng.choice(('_', '4w3', '4w8 &&& 4w12', '4w2..4w9'))})"
             lines.append(f"{case}: {self._target(later)};")
         if self.rng.random() < 0.8:

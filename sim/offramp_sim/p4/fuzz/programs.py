@@ -27,16 +27,16 @@ class RandomProgram:
     hints: tuple[int, ...]
 
 
-def random_program(seed: int, size: int = 8) -> RandomProgram:
-    """A program whose blocks have up to ``size`` statements."""
-    return _Writer(Random(seed), size).program()
+def random_program(seed: int, size: int = 8, *, portable: bool = False) -> RandomProgram:
+    """A program whose blocks have up to ``size`` statements; ``portable`` ones are for p4c and bmv2 too."""
+    return _Writer(Random(seed), size, portable).program()
 
 
 class _Writer:
-    def __init__(self, rng: Random, size: int) -> None:
-        self.rng, self.size = rng, size
+    def __init__(self, rng: Random, size: int, portable: bool) -> None:
+        self.rng, self.size, self.portable = rng, size, portable
         self.statements = Statements()
-        self.shapes = Shapes(rng)
+        self.shapes = Shapes(rng, portable=portable)
 
     def program(self) -> RandomProgram:
         shapes = self.shapes
@@ -56,13 +56,14 @@ class _Writer:
 
     def _scope(self, functions: list[Callee]) -> Scope:
         scope = Scope(self.rng, list(self.shapes.places()), functions)
+        scope.portable = self.portable
         scope.headers, scope.stacks = list(self.shapes.headers()), list(self.shapes.stacks())
         return scope
 
     def _function(self, lines: Lines) -> Callee:
         """A function of its parameters alone."""
         rng, name = self.rng, self.statements.name("f")
-        scope = Scope(rng)
+        scope = Scope(rng, portable=self.portable)
         returns = scope.scalar()
         directions = ("in", "in", "in", "inout", "out")
         params = [(scope.pick(directions), scope.scalar()) for _ in range(rng.randint(1, 3))]

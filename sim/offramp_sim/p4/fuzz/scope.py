@@ -70,6 +70,7 @@ class Scope:
         tables: tables with the names of their actions, applied at most once each.
         arrays: (extern, name, element type, size) of registers, counters and meters.
         controls: statements that apply a nested control.
+        portable: keep to what p4c's back end for bmv2 takes too.
         in_action, in_loop, in_parser: where the statement stands.
     """
 
@@ -83,6 +84,7 @@ class Scope:
     arrays: list[tuple[str, str, Type, int]] = field(default_factory=list)
     controls: list[str] = field(default_factory=list)
     requests: list[Callable[[], str]] = field(default_factory=list)
+    portable: bool = False
     in_action: bool = False
     in_loop: bool = False
     in_parser: bool = False

@@ -9,12 +9,13 @@ from offramp_sim.p4.fuzz.scope import WIDTHS, Place
 from offramp_sim.p4.types import BOOL, Bits, Type
 
 Fields = list[tuple[str, Type]]
+INNER: Fields = [("x", Bits(12)), ("y", Bits(9, signed=True))]
 
 
 class Shapes:
     """The types of one program. ``h0`` comes first in every packet, with ``kind``, ``next`` and a checksum."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, *, portable: bool = False) -> None:
         self.rng = rng
         lead: Fields = [("kind", Bits(8)), ("next", Bits(8)), ("sum", Bits(16))]
         self.types: dict[str, Fields] = {
@@ -28,6 +29,8 @@ class Shapes:
         self.has_union = rng.random() < 0.6
         self.has_varbit = rng.random() < 0.5
         self.varbit = 8 * rng.randint(1, 6)
+        self.grid = (rng.randint(1, 5), Bits(rng.choice(WIDTHS)))
+        self.has_array = rng.random() < 0.5 and not portable
         self.meta: Fields = [(f"m{i}", self._scalar()) for i in range(rng.randint(3, 7))]
 
     def declarations(self) -> list[str]:
@@ -40,8 +43,17 @@ class Shapes:
         lines += ["struct headers_t {", "h0_t h0;", "h1_t h1;", "h1_t h2;", f"item_t[{self.stack_size}] items;"]
         lines += ["var_t var;"] if self.has_varbit else []
         lines += ["either_t either;"] if self.has_union else []
+        size, element = self.grid
         lines += ["}", "struct inner_t {", "bit<12> x;", "int<9> y;", "}"]
-        lines += ["struct meta_t {", "@field_list(1) bit<16> link;", "@field_list(1) bit<8> rounds;", "inner_t inner;"]
+        lines += ["struct seen_t {", "@match(ternary) bit<8> a;", "@match(range) bit<4> b;", "}"]
+        lines += [
+            "struct meta_t {",
+            "@field_list(1) bit<16> link;",
+            "@field_list(1) bit<8> rounds;",
+            "inner_t inner;",
+            "inner_t other;",
+        ]
+        lines += ["bit<3> at;", f"{element}[{size}] grid;"] if self.has_array else ["bit<3> at;"]
         lines += [f"{t} {f};" for f, t in self.meta]
         return [*lines, "}", "struct told_t {", "bit<16> what;", "bit<16> link;", "}"]
 
@@ -57,8 +69,13 @@ class Shapes:
             for member in ("u0", "u1"):
                 for field, t in self.types[member]:
                     yield Place(f"hdr.either.{member}.{field}", t)
-        for field, t in (*self.meta, ("link", Bits(16)), ("inner.x", Bits(12)), ("inner.y", Bits(9, signed=True))):
+        inner = [(f"{name}.{field}", t) for name in ("inner", "other") for field, t in INNER]
+        for field, t in (*self.meta, ("link", Bits(16)), ("at", Bits(3)), *inner):
             yield Place(f"meta.{field}", t)
+        for field, t in self.types["item"]:
+            yield Place(f"hdr.items[meta.at].{field}", t)
+        if self.has_array:
+            yield from (Place(f"meta.grid[{at}]", self.grid[1]) for at in ("0", "meta.at"))
 
     def standard_metadata(self, *, writable_port: bool) -> list[Place]:
         """Fields of the architecture's metadata that mean the same everywhere."""

@@ -43,10 +43,14 @@ class Statements:
             kinds.append((2, self._call))
         if scope.arrays:
             kinds.append((3, self._array))
+        if any(p.text == "meta.inner.x" for p in scope.places):
+            kinds.append((1, self._structure))
         if scope.requests:
             kinds.append((2, lambda s, _: [s.pick(s.requests)()]))
         if depth > 0 and not scope.in_parser:
-            kinds += [(4, self._if), (1, self._switch), (1, self._loop)]
+            kinds += [(4, self._if), (1, self._loop)]
+            if not (scope.portable and scope.in_action):
+                kinds.append((1, self._switch))
         if not scope.in_action and not scope.in_loop and depth > 0 and (scope.tables or scope.controls):
             kinds.append((4, self._apply))
         weights, makers = zip(*kinds, strict=True)
@@ -78,6 +82,21 @@ class Statements:
         if scope.chance(0.4):
             return [f"{name} = {scope.pick([n for n, k in scope.headers if k == kind])};"]
         return [f"{name}.{scope.pick(('setValid', 'setInvalid'))}();"]
+
+    def _structure(self, scope: Scope, depth: int) -> Lines:
+        """Structs and arrays as a whole."""
+        del depth
+        x, y = expression(scope, Bits(12), 1), expression(scope, Bits(9, signed=True), 1)
+        made = [
+            f"meta.inner = {scope.pick((f'{{ {x}, {y} }}', f'{{ y = {y}, x = {x} }}', 'meta.other'))};",
+            f"meta.other = {condition(scope, 1)} ? meta.inner : meta.other;",
+            f"if (meta.inner {scope.pick(('==', '!='))} meta.other) {{ meta.link = meta.link + 1; }}",
+        ]
+        if any(p.text == "meta.grid[0]" for p in scope.places) and not scope.in_parser:
+            name = self.name("g")
+            element = next(p.type for p in scope.places if p.text == "meta.grid[0]")
+            made.append(f"for ({element} {name} in meta.grid) {{ meta.link = meta.link ^ (bit<16>)({name}[0:0]); }}")
+        return [scope.pick(made)]
 
     def _stack(self, scope: Scope, depth: int) -> Lines:
         del depth
@@ -156,7 +175,7 @@ class Statements:
         name = self.name("i")
         inner.places.append(Place(name, Bits(8), writable=False))
         times = scope.rng.randint(1, 4)
-        if scope.chance(0.5):
+        if scope.portable or scope.chance(0.5):
             head = f"for (bit<8> {name} = 0; {name} < {times}; {name} = {name} + 1) {{"
         else:
             head = f"for (bit<8> {name} in 8w1..8w{times}) {{"

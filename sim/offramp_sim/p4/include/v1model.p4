@@ -8,6 +8,9 @@
 #ifndef V1MODEL_VERSION
 #define V1MODEL_VERSION 20180101
 #endif
+#if V1MODEL_VERSION != 20180101 && V1MODEL_VERSION != 20200408
+#error V1MODEL_VERSION: versions of v1model are 20180101 and 20200408
+#endif
 
 match_kind {
     range,

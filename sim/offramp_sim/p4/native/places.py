@@ -238,14 +238,24 @@ def _copy_member(g: Emitter, expr: ir.Member, into: Value) -> None:
     g.copy(into, g.at(base, component_offset(expr)), shape(expr.type).size)
 
 
+@value(ir.Element)
+def _element_value(g: Emitter, expr: ir.Element) -> Value:
+    return _load_place(g, expr) if is_place(expr) else g.load(_element_of_value(g, expr), expr.type)
+
+
 @aggregate(ir.Element)
 def _copy_element(g: Emitter, expr: ir.Element, into: Value) -> None:
     if is_place(expr):
         _copy_place(g, expr, into)
-        return
+    else:
+        g.copy(into, _element_of_value(g, expr), shape(expr.type).size)
+
+
+def _element_of_value(g: Emitter, expr: ir.Element) -> Value:
+    """Where an element lies of a stack that is a value and not a place."""
     stack, base = stack_of(expr.base), g.temporary(expr.base)
     index, fits = index_of(g, expr.index, stack.size)
     at = _nth(g, base, stack, index)
     if fits is not None:
         at = g.b.select(fits, at, nothing(g, stack.element))
-    g.copy(into, at, shape(expr.type).size)
+    return at

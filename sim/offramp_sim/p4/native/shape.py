@@ -89,8 +89,8 @@ def shape(t: Type) -> Shape:
         return Shape(aligned(4 + (t.width + 7) // 8, 4), 4)
     if isinstance(t, Stack):
         element = shape(t.element)
-        align = max(4, element.align)
-        return Shape(aligned(aligned(4, element.align) + t.size * element.size, align), align)
+        align = max(4, element.align) if t.first else element.align
+        return Shape(aligned(element_offset(t, t.size), align), align)
     if isinstance(t, Structure | Tuple):
         return _place(t)[1]
     return Shape(0, 1)
@@ -120,4 +120,4 @@ def _place(t: Structure | Tuple) -> tuple[tuple[int, ...], Shape]:
 def element_offset(t: Stack, index: int) -> int:
     """Where an element of a stack begins."""
     element = shape(t.element)
-    return aligned(4, element.align) + index * element.size
+    return (aligned(4, element.align) if t.first else 0) + index * element.size

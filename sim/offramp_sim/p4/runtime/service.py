@@ -57,7 +57,8 @@ class Service:
         """Write (section 12)."""
         self._check_primary(request)
         if request.atomicity != v1.WriteRequest.CONTINUE_ON_ERROR:
-            name = v1.WriteRequest.Atomicity.Name(request.atomicity)
+            names = {number: name for name, number in v1.WriteRequest.Atomicity.items()}
+            name = names.get(request.atomicity, request.atomicity)
             raise RpcError(Code.UNIMPLEMENTED, f"atomicity {name} is not supported, only CONTINUE_ON_ERROR")
         with self.device.control():
             pipeline = self._pipeline()

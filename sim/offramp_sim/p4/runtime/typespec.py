@@ -137,6 +137,8 @@ class TypeCatalog:
                 made.members.add(name=name, value=padded(value & t.base.mask, t.base.width))
 
     def _stack(self, spec: Any, t: Stack) -> None:
+        if not isinstance(t.element, Header | Union):
+            raise OfframpError(f"an array of {t.element} has no representation in P4Runtime")
         self.spec(t.element)
         if isinstance(t.element, Union):
             spec.header_union_stack.header_union.name = t.element.name

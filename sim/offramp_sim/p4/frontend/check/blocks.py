@@ -6,17 +6,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check.restrictions import Where, check_instance
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.check.tables import Tables
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error
-from offramp_sim.p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
+from offramp_sim.p4.types import VOID, Annotation, Extern, Stack, Struct, Structure, Tuple, Type, TypeVar, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENDS = ("accept", "reject")
+_KINDS: dict[type, str] = {
+    ast.ParserDecl: "parser", ast.ControlDecl: "control", ast.PackageDecl: "package", ast.ExternDecl: "extern",
+}  # fmt: skip
 
 
 class Blocks(Tables):
@@ -56,6 +60,7 @@ class Blocks(Tables):
         body: list[ast.Decl] | None,
     ) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance:
         decl = template.decl
+        check_instance(_KINDS[type(decl)], decl.name, self.where, node.pos)
         if body is not None and not isinstance(decl, ast.ExternDecl):
             raise P4Error(node.pos, f"'{decl.name}' has no abstract methods")
         if isinstance(decl, ast.ExternDecl):
@@ -89,7 +94,7 @@ class Blocks(Tables):
             inner.put(n, t)
         for p, a in self.bind(decl.ctor, node, f"'{decl.name}'"):
             inner.put(p.name, self._constructor_argument(p, a, inner))
-        with self._inside(inner, name):
+        with self._inside(inner, name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
             params = self.variables(decl.params)
             for v in params:
                 if v.name in ("accept", "reject"):
@@ -102,11 +107,12 @@ class Blocks(Tables):
             return self._control(decl, name, params, notes)
 
     @contextmanager
-    def _inside(self, scope: Scope, prefix: str) -> Iterator[None]:
+    def _inside(self, scope: Scope, prefix: str, where: Where) -> Iterator[None]:
         before = self.scope, self.prefix
         self.scope, self.prefix = scope, prefix
         try:
-            yield
+            with self.standing_in(where):
+                yield
         finally:
             self.scope, self.prefix = before
 
@@ -195,19 +201,14 @@ class Blocks(Tables):
         outer, self.scope = self.scope, Scope(self.scope)
         try:
             body = self.statements(s.body)
-            select = [self._select_key(e) for e in s.select]
-            cases = [self._case(c, select, known) for c in s.cases]
+            subjects = [self.expr(e) for e in s.select]
+            select = [key for e in subjects for key in _select_keys(e)]
+            cases = [self._case(c, subjects, select, known) for c in s.cases]
         finally:
             self.scope = outer
         return ir.State(s.name, body, select, cases, self.annotations(s.annotations), s.pos)
 
-    def _select_key(self, node: ast.Expr) -> ir.Expr:
-        made = self.expr(node)
-        if made.type.slots != 1 or isinstance(made.type, Struct | Tuple):
-            raise P4Error(node.pos, f"cannot select on a value of type {made.type}")
-        return made
-
-    def _case(self, c: ast.CaseDecl, select: list[ir.Expr], known: set[str]) -> ir.SelectCase:
+    def _case(self, c: ast.CaseDecl, subjects: list[ir.Expr], select: list[ir.Expr], known: set[str]) -> ir.SelectCase:
         if c.target not in known and c.target not in _ENDS:
             raise P4Error(c.pos, f"state '{c.target}' is not declared")
         if not select:
@@ -223,8 +224,9 @@ class Blocks(Tables):
                         c.pos, f"value set '{entity.name}' has {entity.element.slots} keys, not {len(select)}"
                     )
                 return ir.SelectCase([ir.KeyValueSet(entity)], c.target, c.pos)
-        if len(items) != len(select):
-            raise P4Error(c.pos, f"select has {len(select)} keys, {len(items)} given")
+        if len(items) != len(subjects):
+            raise P4Error(c.pos, f"select has {len(subjects)} keys, {len(items)} given")
+        items = [part for item, e in zip(items, subjects, strict=True) for part in _case_keys(item, e.type)]
         keys = [self.key(k, e.type) for k, e in zip(items, select, strict=True)]
         return ir.SelectCase(keys, c.target, c.pos)
 
@@ -385,17 +387,21 @@ class Blocks(Tables):
         self, p: ast.Param, value: Entity, scope: Scope, bindings: Bindings, node: ast.Expr
     ) -> None:
         """The instance must have the parameters that its place in the package asks for."""
-        if not isinstance(p.type, ast.NamedType):
+        wanted = scope.find(p.type.name) if isinstance(p.type, ast.NamedType) else None
+        if isinstance(wanted, TypeVar):
             return
-        wanted = scope.find(p.type.name)
-        if not isinstance(wanted, Template):
-            return
+        if not isinstance(wanted, Template) or isinstance(wanted.decl, ast.StructDecl):
+            raise P4Error(node.pos, f"'{p.name}' must be a value, not an instance")
+        assert isinstance(p.type, ast.NamedType)
         kinds: dict[type, type] = {
             ast.ParserDecl: ir.ParserInstance, ast.ControlDecl: ir.ControlInstance,
             ast.PackageDecl: ir.PackageInstance, ast.ExternDecl: ir.ExternInstance,
         }  # fmt: skip
         if not isinstance(value, kinds[type(wanted.decl)]):
-            raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}")
+            kind = _KINDS[type(wanted.decl)]
+            raise P4Error(node.pos, f"'{p.name}' must be a {kind} as '{wanted.decl.name}' declares it")
+        if isinstance(value, ir.PackageInstance) and value.type_name != wanted.decl.name:
+            raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}, not a {value.type_name}")
         if not isinstance(wanted.decl, ast.ParserDecl | ast.ControlDecl):
             return
         assert isinstance(value, ir.ParserInstance | ir.ControlInstance)
@@ -409,7 +415,7 @@ class Blocks(Tables):
         finally:
             self.scope = outer
         declared = wanted.decl.params
-        required = [q for q in declared if not _has_note(q, "optional")]
+        required = [q for q in declared if not _has_note(q, "optional") and q.default is None]
         if not len(required) <= len(value.params) <= len(declared):
             raise P4Error(
                 node.pos,
@@ -423,6 +429,36 @@ class Blocks(Tables):
             if not self.unify(t, v.type, bindings):
                 expected = self.substitute(t, bindings, v.pos)
                 raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
+
+
+def _select_keys(e: ir.Expr) -> list[ir.Expr]:
+    """The scalars of a select expression: a list stands for its parts."""
+    parts = components(e)
+    for part in parts:
+        if part.type.slots != 1 or isinstance(part.type, Structure | Stack):
+            raise P4Error(e.pos, f"cannot select on a value of type {part.type}")
+    return parts
+
+
+def _case_keys(node: ast.Expr, t: Type) -> list[ast.Expr]:
+    """A key for each scalar of ``t``: a list stands for its parts, ``default`` for all of them."""
+    if not isinstance(t, Tuple):
+        return [node]
+    if isinstance(node, ast.Any):
+        return [node] * len(scalars(t))
+    if not isinstance(node, ast.ListExpr) or len(node.items) != len(t.types):
+        raise P4Error(node.pos, f"expected a list of {len(t.types)} keys")
+    return [key for item, part in zip(node.items, t.types, strict=True) for key in _case_keys(item, part)]
+
+
+def components(e: ir.Expr) -> list[ir.Expr]:
+    """The scalars that a list or tuple consists of; other values themselves."""
+    if not isinstance(e.type, Tuple):
+        return [e]
+    if isinstance(e, ir.Compose):
+        return [part for p in e.parts for part in components(p)]
+    parts = [ir.Member(e, n, type=deep_strip(t), pos=e.pos) for n, t in enumerate(e.type.types)]
+    return [scalar for part in parts for scalar in components(part)]
 
 
 def _has_note(node: ast.Param | ast.FunctionDecl | ast.PackageDecl, name: str) -> bool:

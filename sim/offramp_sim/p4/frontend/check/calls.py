@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.expressions import Expressions
+from offramp_sim.p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Overloads, Scope, Template
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
@@ -20,6 +22,7 @@ from offramp_sim.p4.types import (
     Enum,
     Extern,
     Header,
+    Newtype,
     Stack,
     Structure,
     Type,
@@ -30,7 +33,7 @@ from offramp_sim.p4.types import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 
@@ -57,6 +60,15 @@ class Calls(Expressions):
         self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
         self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}
 
+    @contextmanager
+    def standing_in(self, where: Where) -> Iterator[None]:
+        """What is checked belongs to a parser, control, action or function."""
+        before, self.where = self.where, where
+        try:
+            yield
+        finally:
+            self.where = before
+
     @abstractmethod
     def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
         """An instance of a parser, control, extern or package; unnamed when ``name`` is None."""
@@ -64,6 +76,10 @@ class Calls(Expressions):
     @abstractmethod
     def function_body(self, decl: ast.FunctionDecl, returns: Type) -> ir.Block:
         """The body of a function, its parameters already in scope."""
+
+    def is_parameter(self, var: ir.Var) -> bool:
+        """Whether a variable is a parameter."""
+        return var in self.declared
 
     # --- dispatch ------------------------------------------------------------------------------------------
 
@@ -93,6 +109,7 @@ class Calls(Expressions):
             if callee.name != "apply":
                 raise P4Error(callee.pos, f"a table has no method '{callee.name}'")
             _no_arguments(node, "apply")
+            check_call("table", target.name, self.where, node.pos)
             return ir.TableApply(target, type=VOID, pos=node.pos)
         if isinstance(target, ir.ParserInstance | ir.ControlInstance):
             if callee.name != "apply":
@@ -158,20 +175,23 @@ class Calls(Expressions):
 
     def argument(self, direction: str, node: ast.Expr | None, t: Type, what: str) -> ir.Arg:
         """One argument for a parameter of type ``t``."""
-        t = deep_strip(t)
+        declared, t = t, deep_strip(t)
         if node is None or (isinstance(node, ast.Any) and direction == "out"):
             return ir.Arg(direction, None)  # type: ignore[arg-type]
         if direction in ("out", "inout"):
             place = self.place(node)
             if not same(place.type, t):
                 raise P4Error(node.pos, f"{what} is {direction} and has type {t}, not {place.type}")
+            if isinstance(declared, Newtype):
+                self.check_newtype(place, declared, node.pos, literal=False)
             return ir.Arg(direction, place)  # type: ignore[arg-type]
         if isinstance(t, Extern):
             entity = self._target(node)
             if isinstance(entity, ir.Var) and isinstance(entity.type, Extern) and entity.type.name == t.name:
                 return ir.Arg("", ir.VarRef(entity, type=entity.type, pos=node.pos))
             raise Unsupported(node.pos, f"an extern object of type {t} passed as an argument at run time")
-        return ir.Arg(direction, self.expr(node, t))  # type: ignore[arg-type]
+        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, t)
+        return ir.Arg(direction, made)  # type: ignore[arg-type]
 
     # --- functions -----------------------------------------------------------------------------------------
 
@@ -186,6 +206,9 @@ class Calls(Expressions):
         if not fitting:
             counts = " or ".join(sorted({str(len(d.params)) for d in decls}))
             raise P4Error(node.pos, f"'{name}' takes {counts} arguments, {len(node.args)} given")
+        exact = [d for d in fitting if len(d.params) == len(node.args) and d.body is None]
+        if len(exact) > 1 and not names:
+            raise P4Error(node.pos, f"this call fits {len(exact)} functions '{name}': name its arguments")
         return fitting[0]
 
     def signature(self, decl: ast.FunctionDecl, scope: Scope) -> Signature:
@@ -215,8 +238,6 @@ class Calls(Expressions):
             if arg is None or isinstance(arg, ast.Any | ast.Dots) or not _mentions(t, self):
                 continue
             known = self.substitute(t, bindings, node.pos)
-            if isinstance(arg, ast.StructExpr) and isinstance(known, TypeVar):
-                raise Unsupported(arg.pos, f"a struct expression of unknown type for '{param.name}'; cast it")
             actual = self.expr(arg, None if _mentions(known, self) else known)
             if not self.unify(t, actual.type, bindings):
                 raise P4Error(arg.pos, f"{what}: '{param.name}' cannot be of type {actual.type}")
@@ -231,16 +252,19 @@ class Calls(Expressions):
         s = self.signature(decl, overloads.scope)
         bindings = self.infer(s, bound, node, expected, what)
         if decl.body is None:
+            if overloads.name == "verify":
+                check_call("verify", "verify", self.where, node.pos)
             return self._extern_call("", overloads.name, None, s, bound, bindings, node)
         missing = [v.name for v in s.variables if v not in bindings]
         if missing:
             raise P4Error(node.pos, f"{what}: type argument '{missing[0]}' cannot be inferred; write it")
         function = self._specialise_function(s, tuple(bindings[v] for v in s.variables), overloads.scope)
         args = [
-            self.argument(p.direction, a, v.type, f"'{p.name}'")
+            self.argument(p.direction, a, v.declared or v.type, f"'{p.name}'")
             for (p, a), v in zip(bound, function.params, strict=True)
         ]
-        return ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
+        made = ir.FunctionCall(function, args, type=function.returns, pos=node.pos)
+        return self.note(made, self.substitute(s.returns, bindings, node.pos))
 
     def _specialise_function(self, s: Signature, type_args: tuple[Type, ...], scope: Scope) -> ir.Function:
         key = (s.decl, tuple(deep_strip(t) for t in type_args))
@@ -265,7 +289,8 @@ class Calls(Expressions):
         try:
             for v in params:
                 self.declare(v.name, v, v.pos)
-            body = self.function_body(decl, returns)
+            with self.standing_in("function"):
+                body = self.function_body(decl, returns)
         finally:
             self.scope = outer
         return ir.Function(name, params, returns, body, decl.pos)
@@ -275,6 +300,7 @@ class Calls(Expressions):
         out = []
         for p in params:
             declared = self.type(p.type)
+            check_direction(p.name, p.direction, declared, p.pos)
             notes = self.annotations(p.annotations)
             v = ir.Var(p.name, deep_strip(declared), p.direction, notes, p.pos, declared)  # type: ignore[arg-type]
             self.declared[v] = p
@@ -283,9 +309,12 @@ class Calls(Expressions):
 
     def _action(self, action: ir.Action, node: ast.Call) -> ir.Expr:
         what = f"'{action.name}'"
+        check_call("action", action.name, self.where, node.pos)
+        if node.type_args:
+            raise P4Error(node.pos, f"action {what} takes no type arguments")
         bound = self.bind([self.declared[v] for v in action.params], node, what)
         args = [
-            self.argument(p.direction or "in", a, v.type, f"'{p.name}'")
+            self.argument(p.direction or "in", a, v.declared or v.type, f"'{p.name}'")
             for (p, a), v in zip(bound, action.params, strict=True)
         ]
         return ir.ActionCall(action, args, type=VOID, pos=node.pos)
@@ -293,6 +322,8 @@ class Calls(Expressions):
     def apply(self, target: ir.ParserInstance | ir.ControlInstance, node: ast.Call) -> ir.Expr:
         """``instance.apply(...)``."""
         what = f"'{target.type_name}'"
+        kind: Literal["parser", "control"] = "parser" if isinstance(target, ir.ParserInstance) else "control"
+        check_call(kind, target.type_name, self.where, node.pos)
         bound = self.bind([self.declared[v] for v in target.params], node, what)
         args = []
         for (p, a), v in zip(bound, target.params, strict=True):
@@ -301,7 +332,7 @@ class Calls(Expressions):
                 self._bind_extern(v, instance, node.pos)
                 args.append(ir.Arg("", None))
             else:
-                args.append(self.argument(p.direction, a, v.type, f"'{p.name}'"))
+                args.append(self.argument(p.direction, a, v.declared or v.type, f"'{p.name}'"))
         return ir.ApplyCall(target, args, type=VOID, pos=node.pos)
 
     def _bind_extern(self, v: ir.Var, instance: ir.ExternInstance, pos: Pos) -> None:
@@ -363,6 +394,11 @@ class Calls(Expressions):
         if _mentions(returns, self):
             raise P4Error(node.pos, f"'{method}': the type of the result cannot be inferred; write it")
         type_args = [deep_strip(bindings.get(v, VOID)) for v in s.variables]
+        for p, t, (_, given) in zip(s.decl.params, s.params, bound, strict=True):
+            if isinstance(t, TypeVar) and bindings.get(t) == INT and p.direction and given is not None:
+                raise P4Error(given.pos, f"'{p.name}' needs a width: write it, as in 8w1")
+        if extern == "packet_in" and type_args:
+            check_packet_call(method, type_args[0], len(args), node.pos)
         names = [p.name for p, _ in bound]
         call = ir.ExternCall(extern, method, target, type_args, args, names, type=returns, pos=node.pos)
         if isinstance(target, ir.Var):
@@ -385,7 +421,7 @@ class Calls(Expressions):
             _no_arguments(node, name)
             place = self.place(callee.base)
             return ir.HeaderOp("setValid" if name == "setValid" else "setInvalid", place, type=VOID, pos=node.pos)
-        if isinstance(t, Stack) and name in ("push_front", "pop_front"):
+        if isinstance(t, Stack) and t.first and name in ("push_front", "pop_front"):
             if len(node.args) != 1:
                 raise P4Error(node.pos, f"'{name}' takes 1 argument, {len(node.args)} given")
             count = self.number(node.args[0], "the count", 0, 1 << 16)

@@ -6,22 +6,26 @@ from abc import abstractmethod
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check import fold
+from offramp_sim.p4.frontend.check.newtypes import Newtypes
 from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Template
-from offramp_sim.p4.frontend.check.typing import TypeResolver, deep_strip, same
+from offramp_sim.p4.frontend.check.typing import deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
-from offramp_sim.p4.source import P4Error, Pos, Unsupported
+from offramp_sim.p4.source import P4Error, Pos
 from offramp_sim.p4.types import (
     BOOL,
     ERROR,
     INT,
+    MATCH_KIND,
     STRING,
     VOID,
     Bits,
     Enum,
     Extern,
+    Field,
     Header,
     List,
     Stack,
+    Struct,
     Structure,
     Tuple,
     Type,
@@ -31,15 +35,19 @@ from offramp_sim.p4.types import (
 )  # fmt: skip
 
 _COMPARISONS = ("<", "<=", ">", ">=")
-_BITWISE = ("&", "|", "^")
+ANONYMOUS = "struct"  # the name of the type of a struct expression that nothing else names
 
 
-class Expressions(TypeResolver):
+class Expressions(Newtypes):
     """Typed expressions. ``expected`` guides list and struct expressions and widens integer literals."""
 
     @abstractmethod
     def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:
         """A call of any kind."""
+
+    @abstractmethod
+    def is_parameter(self, var: ir.Var) -> bool:
+        """Whether a variable is a parameter."""
 
     @abstractmethod
     def table_result(self, node: ast.Dot) -> ir.Expr | None:
@@ -53,6 +61,14 @@ class Expressions(TypeResolver):
             expected = deep_strip(expected)
         made = self._expr(node, expected)
         return made if expected is None else self.coerce(made, expected, node.pos)
+
+    def value(self, node: ast.Expr, declared: Type) -> ir.Expr:
+        """What is assigned, passed or returned as a value of a declared type: new types stay apart."""
+        made = self._expr(node, deep_strip(declared))
+        literal = made.type == INT
+        made = self.coerce(made, declared, node.pos)
+        self.check_newtype(made, declared, node.pos, literal=literal)
+        return self.note(made, declared) if literal else made
 
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
         """An expression that must be known at compile time."""
@@ -78,6 +94,8 @@ class Expressions(TypeResolver):
             root = root.base
         if root.var.direction == "in" or isinstance(root.var.type, Extern):
             raise P4Error(node.pos, f"'{root.var.name}' is read-only here")
+        if not root.var.direction and self.is_parameter(root.var):
+            raise P4Error(node.pos, f"'{root.var.name}' is a parameter without direction, which is read-only")
         return made
 
     # --- conversion ----------------------------------------------------------------------------------------
@@ -91,17 +109,16 @@ class Expressions(TypeResolver):
         to = deep_strip(to)
         if same(e.type, to):
             return e
-        if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int):
-            if isinstance(to, Bits):
-                return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
-            if isinstance(to, Enum) and to.base is not None:
-                return ir.Const(to.base.wrap(e.value), type=to, pos=e.pos)
+        if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int) and isinstance(to, Bits):
+            return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
         if isinstance(e.type, Enum) and e.type.base is not None and (same(e.type.base, to) or to == INT):
             return self.cast(e, to, pos)
         if isinstance(e.type, Bits) and to == INT and isinstance(e, ir.Const):
             return ir.Const(e.value, type=INT, pos=e.pos)
         if isinstance(e, ir.Compose) and isinstance(e.type, Tuple):
             return self._compose(e.parts, to, pos)
+        if isinstance(e, ir.Compose) and isinstance(e.type, Struct) and e.type.name == ANONYMOUS:
+            return self._renamed(e, to, pos)
         if isinstance(e, ir.InvalidHeader) and isinstance(to, Header | Union):
             return ir.InvalidHeader(type=to, pos=pos)
         raise P4Error(pos, f"expected {_describe(to)}, found {_describe(e.type)}")
@@ -113,7 +130,8 @@ class Expressions(TypeResolver):
             wanted = list(to.types)
         elif isinstance(to, Stack):
             wanted = [to.element] * to.size
-            parts = parts + [ir.InvalidHeader(type=to.element, pos=pos)] * (to.size - len(parts))
+            if to.first:
+                parts = parts + [ir.InvalidHeader(type=to.element, pos=pos)] * (to.size - len(parts))
         elif isinstance(to, List):
             wanted = [to.element] * len(parts)
         else:
@@ -133,6 +151,8 @@ class Expressions(TypeResolver):
         if not _castable(source, to):
             raise P4Error(pos, f"{_describe(source)} cannot be cast to {_describe(to)}")
         if isinstance(e, ir.Const) and isinstance(e.value, int):
+            if to == BOOL and e.value not in (0, 1):
+                raise P4Error(pos, f"only 0 and 1 can be cast to bool, not {e.value}")
             return ir.Const(fold.cast(to, e.value), type=to, pos=pos)
         if isinstance(to, Enum) and to.base is not None and isinstance(source, Bits) and source != to.base:
             raise P4Error(pos, f"{source} cannot be cast to {to}, whose base is {to.base}")
@@ -152,6 +172,10 @@ class Expressions(TypeResolver):
         if isinstance(t, Varbit) or t in (STRING, VOID):
             raise P4Error(pos, f"{t} has no default value")
         return ir.Const(0, type=t, pos=pos)
+
+    def _copy(self, e: ir.Expr) -> ir.Expr:
+        """A cast that changes nothing still gives a value of another declared type."""
+        return ir.Cast(e, type=e.type, pos=e.pos) if self.newtype(e) is not None else e
 
     # --- one kind after another ----------------------------------------------------------------------------
 
@@ -178,8 +202,11 @@ class Expressions(TypeResolver):
             case ast.Ternary():
                 return self._ternary(node, expected)
             case ast.CastOp():
-                to = deep_strip(self.type(node.type))
-                return self.cast(self._expr(node.operand, to), to, node.pos)
+                to = self.type(node.type)
+                operand = self._expr(node.operand, deep_strip(to))
+                self.check_cast(operand, to, node.pos)
+                made = self.cast(operand, to, node.pos)
+                return self.note(self._copy(made), to)
             case ast.Call():
                 return self.call(node, expected)
             case ast.ListExpr():
@@ -200,11 +227,13 @@ class Expressions(TypeResolver):
                 raise P4Error(node.pos, "this is not a value")
 
     def _path(self, node: ast.Path) -> ir.Expr:
+        if node.name in self.match_kinds and self.scope.find(node.name, absolute=node.absolute) is None:
+            return ir.Const(node.name, type=MATCH_KIND, pos=node.pos)
         entity = self.lookup(node.name, node.pos, absolute=node.absolute)
         if isinstance(entity, ir.Var):
             return ir.VarRef(entity, type=deep_strip(entity.type), pos=node.pos)
         if isinstance(entity, Constant):
-            return _at(entity.value, node.pos)
+            return self.note(_at(entity.value, node.pos), self.newtype(entity.value) or VOID)
         what = "a type" if isinstance(entity, Type | Template) else "not a value"
         if isinstance(entity, Overloads | ir.Action):
             what = "a function: call it"
@@ -251,6 +280,10 @@ class Expressions(TypeResolver):
         raise P4Error(node.pos, f"type {t} has no member '{node.name}'")
 
     def _stack_member(self, base: ir.Expr, t: Stack, node: ast.Dot) -> ir.Expr:
+        if node.name in ("next", "last", "lastIndex") and self.where in ("control", "action"):
+            raise P4Error(node.pos, f"'{node.name}' of a stack can be used in parsers only")
+        if node.name in ("next", "last", "lastIndex") and not t.first:
+            raise P4Error(node.pos, f"an array has no '{node.name}': only stacks of headers have it")
         match node.name:
             case "size":
                 return ir.Const(t.size, type=Bits(32), pos=node.pos)
@@ -284,6 +317,7 @@ class Expressions(TypeResolver):
 
     def _slice(self, node: ast.SliceOp) -> ir.Expr:
         base = self.expr(node.base)
+        self.no_newtype("[:]", base)
         if isinstance(base.type, Enum) and base.type.base is not None:
             base = self.cast(base, base.type.base, node.pos)
         if not isinstance(base.type, Bits) and base.type != INT:
@@ -299,7 +333,9 @@ class Expressions(TypeResolver):
             high = low + width - 1
         else:
             high = self.number(node.high, "the high end of a slice", 0, top)
-            low = self.number(node.low, "the low end of a slice", 0, high)
+            low = self.number(node.low, "the low end of a slice", 0, top)
+            if high < low:
+                raise P4Error(node.pos, f"the high end of a slice comes first: {low}:{high}, not {high}:{low}")
         if high > top:
             raise P4Error(node.pos, f"bit {high} is outside {_describe(base.type)}")
         t = Bits(high - low + 1)
@@ -314,10 +350,13 @@ class Expressions(TypeResolver):
 
     def _unary(self, node: ast.UnaryOp) -> ir.Expr:
         operand = self._numeric(self.expr(node.operand), node.pos)
+        self.no_newtype(node.op, operand)
         t = operand.type
-        ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op == "-")
+        ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op in "+-")
         if not ok:
             raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(t)}")
+        if node.op == "+":
+            return operand
         if isinstance(operand, ir.Const) and isinstance(operand.value, int):
             return ir.Const(fold.unary(node.op, t, operand.value), type=t, pos=node.pos)
         return ir.Unary(node.op, operand, type=t, pos=node.pos)
@@ -345,8 +384,13 @@ class Expressions(TypeResolver):
     def arithmetic(self, op: str, left: ir.Expr, right: ir.Expr, pos: Pos) -> ir.Expr:
         """``left op right`` for numbers: shifts, concatenation, comparison and the rest."""
         left, right = self._numeric(left, pos), self._numeric(right, pos)
+        self.no_newtype(op, left, right)
         if op in ("<<", ">>"):
             return self._shift(op, left, right, pos)
+        if op == "++" and left.type == STRING == right.type:
+            if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+                return ir.Const(str(left.value) + str(right.value), type=STRING, pos=pos)
+            raise P4Error(pos, "strings can be joined only if they are known at compile time")
         if op == "++":
             if not (isinstance(left.type, Bits) and isinstance(right.type, Bits)):
                 raise P4Error(pos, f"'++' joins bit strings, not {_describe(left.type)} and {_describe(right.type)}")
@@ -355,10 +399,14 @@ class Expressions(TypeResolver):
                 value = int(left.value) << right.type.width | (int(right.value) & right.type.mask)
                 return ir.Const(fold.wrap(t, value), type=t, pos=pos)
             return ir.Binary(op, left, right, type=t, pos=pos)
+        if op in ("/", "%") and right.type == INT and isinstance(right, ir.Const) and int(right.value) < 0:
+            raise P4Error(pos, f"'{op}' is not defined for negative numbers")
         left, right = self._match(left, right, op, pos)
         t = left.type
         if not isinstance(t, Bits) and t != INT:
             raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+        if op in ("/", "%"):
+            _check_division(op, t, right, pos)
         if t == INT and op in ("|+|", "|-|"):
             raise P4Error(pos, "saturating arithmetic needs operands of fixed width")
         result = BOOL if op in _COMPARISONS else t
@@ -370,6 +418,8 @@ class Expressions(TypeResolver):
             if amount < 0:
                 raise P4Error(pos, "a shift amount cannot be negative")
             right = ir.Const(amount, type=Bits(max(32, amount.bit_length())), pos=right.pos)
+        if isinstance(right, ir.Const) and isinstance(right.type, Bits) and right.type.signed and int(right.value) >= 0:
+            right = ir.Const(right.value, type=Bits(right.type.width), pos=right.pos)
         if not isinstance(right.type, Bits) or right.type.signed:
             raise P4Error(pos, f"a shift amount must be unsigned, not {_describe(right.type)}")
         if left.type == INT and not isinstance(right, ir.Const):
@@ -405,7 +455,11 @@ class Expressions(TypeResolver):
         else:
             left = self.expr(node.left)
             right = self._expr(node.right, left.type)
-        if isinstance(left.type, Enum) != isinstance(right.type, Enum):
+        self.check_comparable(left, right, node.pos)
+        if isinstance(left.type, Enum) and isinstance(right.type, Enum):
+            if left.type is not right.type:
+                left, right = self._numeric(left, node.pos), self._numeric(right, node.pos)
+        elif isinstance(left.type, Enum) or isinstance(right.type, Enum):
             left, right = self._numeric(left, node.pos), self._numeric(right, node.pos)
         if isinstance(right, ir.Compose | ir.InvalidHeader):
             right = self.coerce(right, left.type, node.pos)
@@ -413,6 +467,8 @@ class Expressions(TypeResolver):
         if isinstance(left, ir.Const) and isinstance(right, ir.Const):
             equal = left.value == right.value
             return ir.Const(int(equal == (node.op == "==")), type=BOOL, pos=node.pos)
+        if is_constant(left) and is_constant(right):
+            return ir.Const(int(_same_constant(left, right) == (node.op == "==")), type=BOOL, pos=node.pos)
         if not left.type.slots:
             raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(left.type)}")
         return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
@@ -452,14 +508,15 @@ class Expressions(TypeResolver):
         assert expected is not None
         if len(node.items) > len(wanted):
             raise P4Error(node.pos, f"{_describe(expected)} has {len(wanted)} fields, {len(node.items)} values given")
-        parts = [self.expr(item, want) for item, want in zip(node.items, wanted, strict=False)]
+        one = self.value if isinstance(expected, Structure) else self.expr
+        parts = [one(item, want) for item, want in zip(node.items, wanted, strict=False)]
         if node.rest:
             parts += [self.default(want, node.pos) for want in wanted[len(parts) :]]
         return self._compose(parts, expected, node.pos)
 
     def _struct(self, node: ast.StructExpr, expected: Type | None) -> ir.Expr:
         if expected is None:
-            raise Unsupported(node.pos, "a struct expression whose type is not known from where it stands; cast it")
+            return self._anonymous(node)
         if not isinstance(expected, Structure) or isinstance(expected, Union):
             raise P4Error(node.pos, f"expected {_describe(expected)}, found a struct expression")
         given = dict(zip(node.names, node.items, strict=True))
@@ -469,7 +526,7 @@ class Expressions(TypeResolver):
             if name not in expected.index:
                 raise P4Error(item.pos, f"{_describe(expected)} has no field '{name}'")
         # Values are evaluated in the order in which they are written.
-        made = {name: self.expr(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
+        made = {name: self.value(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
         parts = []
         for f in expected.fields:
             if f.name in made:
@@ -480,12 +537,46 @@ class Expressions(TypeResolver):
                 raise P4Error(node.pos, f"field '{f.name}' of {_describe(expected)} is not given")
         return ir.Compose(parts, type=expected, pos=node.pos)
 
+    def _anonymous(self, node: ast.StructExpr) -> ir.Expr:
+        """A struct expression whose type does not follow from where it stands: a struct without a name."""
+        if node.rest:
+            raise P4Error(node.pos, "'...' needs a known type")
+        parts = [self.expr(item) for item in node.items]
+        fields = [Field(name, part.type) for name, part in zip(node.names, parts, strict=True)]
+        if len({f.name for f in fields}) != len(fields):
+            raise P4Error(node.pos, "a field is given twice")
+        return ir.Compose(parts, type=Struct(ANONYMOUS, {}, fields), pos=node.pos)
+
+    def _renamed(self, e: ir.Compose, to: Type, pos: Pos) -> ir.Expr:
+        """A struct without a name as a value of a struct or header with the same fields."""
+        assert isinstance(e.type, Struct)
+        if not isinstance(to, Structure) or isinstance(to, Union) or to.index.keys() != e.type.index.keys():
+            raise P4Error(pos, f"expected {_describe(to)}, found a struct expression with other fields")
+        parts = [self.coerce(e.parts[e.type.index[f.name]], f.type, pos) for f in to.fields]
+        return ir.Compose(parts, type=to, pos=pos)
+
 
 def is_constant(e: ir.Expr) -> bool:
     """Whether a value is known at compile time."""
     return isinstance(e, ir.Const | ir.InvalidHeader) or (
         isinstance(e, ir.Compose) and all(is_constant(p) for p in e.parts)
     )
+
+
+def _check_division(op: str, t: Type, divisor: ir.Expr, pos: Pos) -> None:
+    """Division is for unsigned numbers and arbitrary precision (sections 8.5 to 8.8)."""
+    if isinstance(t, Bits) and t.signed:
+        raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+    if isinstance(divisor, ir.Const) and divisor.value == 0:
+        raise P4Error(pos, "division by zero")
+
+
+def _same_constant(a: ir.Expr, b: ir.Expr) -> bool:
+    if isinstance(a, ir.Compose) and isinstance(b, ir.Compose):
+        return all(_same_constant(x, y) for x, y in zip(a.parts, b.parts, strict=True))
+    if isinstance(a, ir.Const) and isinstance(b, ir.Const):
+        return a.value == b.value
+    return isinstance(a, ir.InvalidHeader) and isinstance(b, ir.InvalidHeader)
 
 
 def _literal(node: ast.IntLit) -> ir.Const:
@@ -503,6 +594,8 @@ def _at(e: ir.Expr, pos: Pos) -> ir.Expr:
 def _castable(source: Type, to: Type) -> bool:
     number = isinstance(source, Bits) or source == INT
     if isinstance(to, Bits):
+        if isinstance(source, Bits) and source.signed != to.signed:
+            return source.width == to.width
         enum = isinstance(source, Enum) and source.base is not None
         boolean = source == BOOL and to.width == 1 and not to.signed
         return number or enum or boolean

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.blocks import Blocks
+from offramp_sim.p4.frontend.check.restrictions import (
+    check_annotations,
+    check_direction,
+    check_distinct,
+    check_enum_base,
+    check_methods,
+    check_newtype,
+    check_parameters,
+)
 from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Scope, Template
 from offramp_sim.p4.frontend.check.typing import Collected
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Pos
-from offramp_sim.p4.types import Bits, Enum, Header, Newtype, Type, strip
+from offramp_sim.p4.types import Bits, Enum, Header, Newtype, Type, TypeVar, strip
 
 
 class Elaborator(Blocks):
@@ -25,6 +34,8 @@ class Elaborator(Blocks):
             self._top(d)
         self._check_unused(decls)
         found = self.scope.here("main")
+        if isinstance(found, ir.ExternInstance):
+            raise P4Error(found.pos, "'main' must be an instance of a package")
         if isinstance(found, ir.PackageInstance):
             main = found
         if main is None:
@@ -64,6 +75,7 @@ class Elaborator(Blocks):
         self.out = kept
 
     def _top(self, d: ast.Decl) -> None:
+        check_annotations(d.annotations)
         match d:
             case ast.NamesDecl():
                 self._names(d)
@@ -74,15 +86,17 @@ class Elaborator(Blocks):
             case ast.TypedefDecl():
                 t = self.type(d.type)
                 if d.fresh:
+                    check_newtype(d.name, t, d.pos)
                     t = Newtype(d.name, self.annotations(d.annotations), t)
                     self.types[d.name] = t
                 self.declare(d.name, t, d.pos)
             case ast.ExternDecl():
-                self._declare_template(d)
-                self.externs[d.name] = Template(d, self.scope)
+                self._extern_decl(d)
             case ast.PackageDecl():
+                check_parameters(d.ctor, type_params=d.type_params, pos=d.pos)
                 self._declare_template(d)
             case ast.ParserDecl() | ast.ControlDecl():
+                check_parameters(d.params, d.ctor, type_params=d.type_params, pos=d.pos)
                 self._declare_template(d)
             case ast.FunctionDecl():
                 self._function_decl(d)
@@ -100,9 +114,31 @@ class Elaborator(Blocks):
     def _declare_template(self, d: ast.ExternDecl | ast.PackageDecl | ast.ParserDecl | ast.ControlDecl) -> None:
         self.declare(d.name, Template(d, self.scope), d.pos)
 
+    def _extern_decl(self, d: ast.ExternDecl) -> None:
+        check_methods(d)
+        check_distinct([(n, d.pos) for n in d.type_params], "type parameter")
+        self._declare_template(d)
+        self.externs[d.name] = Template(d, self.scope)
+        outer, self.scope = self.scope, Scope(self.scope)
+        for n in d.type_params:
+            self.scope.put(n, TypeVar(n))
+        try:
+            for m in d.methods:
+                self._check_prototype(m)
+        finally:
+            self.scope = outer
+
+    def _check_prototype(self, d: ast.FunctionDecl) -> None:
+        """Names and types of the parameters of a function without a body."""
+        check_parameters(d.params, type_params=d.type_params, pos=d.pos)
+        for p, t in zip(d.params, self.signature(d, self.scope).params, strict=True):
+            check_direction(p.name, p.direction, t, p.pos)
+
     def _names(self, d: ast.NamesDecl) -> None:
         for name, pos in d.members:
             if d.name == "match_kind":
+                if name in self.match_kinds:
+                    raise P4Error(pos, f"match kind '{name}' is declared twice")
                 self.match_kinds.add(name)
             elif name in self.errors:
                 raise P4Error(pos, f"error '{name}' is declared twice")
@@ -125,7 +161,11 @@ class Elaborator(Blocks):
         self._named_type(d.name, made, d.pos)
 
     def _enum(self, d: ast.EnumDecl) -> Enum:
-        base = strip(self.type(d.base)) if d.base is not None else None
+        base = None
+        if d.base is not None:
+            declared = self.type(d.base)
+            check_enum_base(declared, d.base.pos)
+            base = strip(declared)
         if base is not None and not isinstance(base, Bits):
             raise P4Error(d.pos, f"the base of an enum must be a bit string, not {base}")
         made = Enum(d.name, self.annotations(d.annotations), {}, base)
@@ -148,6 +188,7 @@ class Elaborator(Blocks):
         return made
 
     def _function_decl(self, d: ast.FunctionDecl) -> None:
+        self._check_prototype(d)
         before = self.scope.here(d.name)
         if isinstance(before, Overloads):
             before.decls.append(d)

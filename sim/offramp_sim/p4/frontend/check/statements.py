@@ -6,11 +6,12 @@ from abc import abstractmethod
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.calls import Calls
+from offramp_sim.p4.frontend.check.restrictions import check_call, check_labels
 from offramp_sim.p4.frontend.check.scope import Constant, Scope
 from offramp_sim.p4.frontend.check.typing import deep_strip
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Unsupported
-from offramp_sim.p4.types import BOOL, INT, VOID, Bits, Extern, List, Stack, Tuple, Type
+from offramp_sim.p4.types import BOOL, INT, STRING, VOID, Bits, Extern, List, Stack, Tuple, Type
 
 _RESULTS = ("hit", "miss", "action_run")
 
@@ -85,6 +86,7 @@ class Statements(Calls):
             case ast.DeclStmt():
                 return self.local(node.decl)
             case ast.Jump(what="exit"):
+                check_call("exit", "exit", self.where, node.pos)
                 return ir.Exit(pos=node.pos)
             case ast.Jump(what=""):
                 return None
@@ -103,7 +105,7 @@ class Statements(Calls):
             t = deep_strip(declared)
             if t in (INT, VOID) or isinstance(t, Extern | List):
                 raise P4Error(decl.pos, f"a variable cannot have type {t}")
-            value = None if decl.value is None else self.expr(decl.value, t)
+            value = None if decl.value is None else self.value(decl.value, declared)
             var = ir.Var(decl.name, t, "", self.annotations(decl.annotations), decl.pos, declared)
             self.declare(decl.name, var, decl.pos)
             return ir.Declare(var, value, pos=decl.pos)
@@ -123,7 +125,7 @@ class Statements(Calls):
             right = self.expr(node.value, None if shift else place.type)
             value = self.arithmetic(node.op, place, right, node.pos)
         else:
-            value = self.expr(node.value, place.type)
+            value = self.value(node.value, self.newtype(place) or place.type)
         return ir.Assign(place, value, pos=node.pos)
 
     def _assign_moving_slice(self, node: ast.AssignStmt, place: ast.SliceOp) -> ir.Stmt | None:
@@ -168,11 +170,13 @@ class Statements(Calls):
 
     def _switch(self, node: ast.SwitchStmt) -> ir.Stmt:
         subject = node.subject
+        check_labels(node)
         table = self._applied(subject.base) if isinstance(subject, ast.Dot) and subject.name == "action_run" else None
         if table is not None:
             return self._switch_action(node, table)
         value = self.expr(subject)
-        if not value.type.slots or value.type.slots > 1:
+        self.no_newtype("switch", value)
+        if value.type.slots != 1 or value.type == STRING:
             raise P4Error(subject.pos, f"cannot switch on a value of type {value.type}")
         cases: list[tuple[list[ir.Const] | None, ir.Stmt]] = []
         seen: set[int | str] = set()
@@ -197,6 +201,7 @@ class Statements(Calls):
     def _switch_action(self, node: ast.SwitchStmt, table: ir.Table) -> ir.Stmt:
         cases: list[tuple[list[ir.Action] | None, ir.Stmt]] = []
         by_action = {id(a.action): a.action for a in table.actions}
+        seen: set[int] = set()
         for labels, body in _groups(node):
             if body is None:
                 continue
@@ -210,6 +215,9 @@ class Statements(Calls):
                 )
                 if not isinstance(entity, ir.Action) or id(entity) not in by_action:
                     raise P4Error(label.pos, f"this is not an action of table '{table.name}'")
+                if id(entity) in seen:
+                    raise P4Error(label.pos, "this label stands twice in the switch")
+                seen.add(id(entity))
                 assert actions is not None
                 actions.append(entity)
             cases.append((actions, self._scoped(body)))
@@ -279,6 +287,8 @@ class Statements(Calls):
         return ir.ForIn(var, low, high, body, pos=node.pos)
 
     def _return(self, node: ast.ReturnStmt) -> ir.Stmt:
+        if self.where == "parser":
+            raise P4Error(node.pos, "a parser state ends in 'transition', not in 'return'")
         if node.value is None:
             if self._returns != VOID:
                 raise P4Error(node.pos, f"expected a value of type {self._returns}")
@@ -292,9 +302,7 @@ def _groups(node: ast.SwitchStmt) -> list[tuple[list[ast.Expr], ast.Stmt | None]
     """Labels that share a body: a label without one falls through to the next (section 12.7)."""
     out: list[tuple[list[ast.Expr], ast.Stmt | None]] = []
     labels: list[ast.Expr] = []
-    for i, (label, body) in enumerate(node.cases):
-        if isinstance(label, ast.Any) and i != len(node.cases) - 1 and body is not None and node.cases[i + 1 :]:
-            raise P4Error(label.pos, "'default' must be the last label of a switch")
+    for label, body in node.cases:
         labels.append(label)
         if body is not None:
             out.append((labels, body))

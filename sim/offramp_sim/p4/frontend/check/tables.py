@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check.entries import check_entries, check_entry_key
 from offramp_sim.p4.frontend.check.expressions import is_constant
 from offramp_sim.p4.frontend.check.names import key_name
+from offramp_sim.p4.frontend.check.restrictions import check_parameters, same_syntax
 from offramp_sim.p4.frontend.check.scope import Scope, Template
 from offramp_sim.p4.frontend.check.statements import Statements
 from offramp_sim.p4.frontend.check.typing import deep_strip
 from offramp_sim.p4.frontend.syntax import ast
-from offramp_sim.p4.source import P4Error, Pos, Unsupported
-from offramp_sim.p4.types import BOOL, Annotation, Bits, Enum, Header, Stack, Structure, Type, Union
+from offramp_sim.p4.source import P4Error, Unsupported
+from offramp_sim.p4.types import BOOL, INT, Annotation, Bits, Enum, Header, Stack, Structure, Type, Union
 
 _MATCH_NEEDS_BITS = ("lpm", "range")
 
@@ -27,6 +29,7 @@ class Tables(Statements):
         super().__init__()
         self.prefix = self.namespace = ""
         self.action_namespaces: dict[ir.Action, str] = {}
+        self._listed_args: dict[ir.TableAction, list[ast.Expr]] = {}
 
     def qualified(self, name: str, annotations: dict[str, Annotation]) -> str:
         """The control-plane name (section 18.3.2): ``@name`` replaces the last part, or all after a leading dot."""
@@ -45,6 +48,7 @@ class Tables(Statements):
     def action(self, decl: ast.ActionDecl) -> ir.Action:
         """An action in the current scope."""
         notes = self.annotations(decl.annotations)
+        check_parameters(decl.params, pos=decl.pos)
         params = self.variables(decl.params)
         for v in params:
             if not v.direction and not (isinstance(v.type, Bits) or v.type == BOOL or _numbered(v.type)):
@@ -57,7 +61,8 @@ class Tables(Statements):
         try:
             for v in params:
                 self.declare(v.name, v, v.pos)
-            made.body = self.body(decl.body)
+            with self.standing_in("action"):
+                made.body = self.body(decl.body)
         finally:
             self.scope = outer
         self.out.actions.append(made)
@@ -67,6 +72,8 @@ class Tables(Statements):
     def table(self, decl: ast.TableDecl) -> ir.Table:
         """A table in the current scope."""
         notes = self.annotations(decl.annotations)
+        if not decl.has_actions:
+            raise P4Error(decl.pos, f"table '{decl.name}' has no list of actions")
         keys = [self._key(k) for k in decl.keys]
         actions = [self._listed(ref) for ref in decl.actions]
         properties: dict[str, ir.ExternInstance | ir.Expr] = {}
@@ -91,6 +98,7 @@ class Tables(Statements):
         )  # fmt: skip
         for e in decl.entries:
             made.entries.append(self._entry(e, made, decl.const_entries))
+        check_entries(made)
         self.out.tables.append(made)
         return made
 
@@ -160,7 +168,9 @@ class Tables(Statements):
         if len(ref.args) < len(directed):
             raise P4Error(ref.pos, f"'{ref.name}': argument '{directed[len(ref.args)].name}' is missing")
         bound = [self.argument(v.direction, a, v.type, f"'{v.name}'") for v, a in zip(directed, ref.args, strict=True)]
-        return ir.TableAction(action, bound, self.annotations(ref.annotations))
+        made = ir.TableAction(action, bound, self.annotations(ref.annotations))
+        self._listed_args[made] = ref.args
+        return made
 
     def _named_action(self, ref: ast.ActionRef) -> ir.Action:
         entity = self.lookup(ref.name, ref.pos, absolute=ref.absolute)
@@ -179,6 +189,7 @@ class Tables(Statements):
         params = listed.data_params
         args = ref.args
         if len(args) == len(action.params) and listed.bound:
+            self._check_repeated(args, listed)
             args = args[len(listed.bound) :]  # the bound arguments may be repeated
         call = ast.Call(
             ref.pos, ast.Any(ref.pos), [], args, ref.names if len(args) == len(ref.names) else [None] * len(args)
@@ -189,6 +200,12 @@ class Tables(Statements):
             if not is_constant(d):
                 raise P4Error(d.pos, "action data must be known at compile time")
         return ir.ActionChoice(listed, data)
+
+    def _check_repeated(self, args: list[ast.Expr], listed: ir.TableAction) -> None:
+        """Arguments that the list of actions has bound already must be the same again (section 14.2.1.3)."""
+        for given, wanted in zip(args, self._listed_args[listed], strict=False):
+            if not same_syntax(given, wanted):
+                raise P4Error(given.pos, "this argument is not the one in the table's list of actions")
 
     def _default(self, decl: ast.TableDecl, actions: list[ir.TableAction]) -> ir.ActionChoice:
         if decl.default is not None:
@@ -215,7 +232,7 @@ class Tables(Statements):
         for key, t, at in zip(
             keys, table.keys, node.keys if len(node.keys) == len(keys) else [node.keys[0]] * len(keys), strict=True
         ):
-            _check_entry_key(key, t, at.pos)
+            check_entry_key(key, t, at.pos)
         priority = self.number(node.priority, "a priority", 0, (1 << 31) - 1) if node.priority is not None else None
         choice = self._choice(node.action, table.actions, entry=True)
         return ir.Entry(keys, choice, priority, const or node.const, self.annotations(node.annotations), node.pos)
@@ -233,8 +250,10 @@ class Tables(Statements):
         if isinstance(node, ast.BinaryOp) and node.op == "&&&":
             mask_type: Type = t.base if isinstance(t, Enum) and t.base is not None else t
             value = self.expr(node.left)
-            value = self.coerce(value, mask_type if isinstance(value.type, Bits) else t, node.pos)
+            value = self.coerce(value, mask_type if isinstance(value.type, Bits) or value.type == INT else t, node.pos)
             return ir.KeyMask(value, self.expr(node.right, mask_type))
+        if isinstance(node, ast.BinaryOp) and node.op == ".." and isinstance(t, Enum) and t.base is not None:
+            return ir.KeyRange(self.expr(node.left, t.base), self.expr(node.right, t.base))
         if isinstance(node, ast.BinaryOp) and node.op == "..":
             return ir.KeyRange(self.expr(node.left, t), self.expr(node.right, t))
         made = self.expr(node)
@@ -247,20 +266,3 @@ class Tables(Statements):
 
 def _numbered(t: Type) -> bool:
     return isinstance(t, Enum) and t.base is not None
-
-
-def _check_entry_key(key: ir.Key, t: ir.TableKey, pos: Pos) -> None:
-    if isinstance(key, ir.KeyValue) and not is_constant(key.value):
-        raise P4Error(pos, "the keys of an entry must be known at compile time")
-    if isinstance(key, ir.KeyMask):
-        if t.match_kind == "exact" or t.match_kind == "optional":
-            raise P4Error(pos, f"a mask cannot match an {t.match_kind} key")
-        if t.match_kind == "lpm" and isinstance(key.mask, ir.Const) and isinstance(t.expr.type, Bits):
-            mask = int(key.mask.value)
-            inverse = ~mask & t.expr.type.mask
-            if inverse & (inverse + 1):
-                raise P4Error(pos, f"mask {mask:#x} is not a prefix")
-    if isinstance(key, ir.KeyRange) and t.match_kind != "range":
-        raise P4Error(pos, f"a range cannot match a key of kind '{t.match_kind}'")
-    if isinstance(key, ir.KeyAny) and t.match_kind == "exact":
-        raise P4Error(pos, "'_' cannot match an exact key")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check.restrictions import Where, check_annotations, check_distinct
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.frontend.syntax.expressions import ExpressionParser
@@ -71,6 +72,7 @@ class TypeResolver:
         self.match_kinds: set[str] = set()
         self.types: dict[str, Type] = {}
         self.out = Collected()
+        self.where: Where = ""
         self.origin: dict[Structure, tuple[Template, tuple[Type, ...]]] = {}  # of specialised structures
 
     @abstractmethod
@@ -109,16 +111,21 @@ class TypeResolver:
 
     def annotations(self, nodes: Sequence[ast.Annot]) -> dict[str, Annotation]:
         """Annotations by name; the last one of a name wins."""
+        check_annotations(nodes)
         out: dict[str, Annotation] = {}
         for a in nodes:
             parts = _split(a.tokens)
             if a.structured and parts and all(len(p) > 1 and p[1].text == "=" for p in parts):
+                check_distinct([(p[0].text, p[0].pos) for p in parts], "key")
                 kv = tuple((p[0].text, self._structured_value(p[2:])) for p in parts)
                 out[a.name] = Annotation(a.name, kv=kv, structured=True)
             elif a.structured:
                 out[a.name] = Annotation(a.name, tuple(map(self._structured_value, parts)), structured=True)
             else:
-                out[a.name] = Annotation(a.name, tuple(map(self._annotation_value, parts)))
+                known = self._structured_value if a.name == "name" else self._annotation_value
+                out[a.name] = Annotation(a.name, tuple(map(known, parts)))
+                if a.name == "name" and not isinstance(out[a.name].args[0], str):
+                    raise P4Error(a.pos, "@name needs a string in parentheses")
         return out
 
     def _structured_value(self, tokens: list[Token]) -> object:
@@ -126,7 +133,7 @@ class TypeResolver:
         end = Token("eof", "", tokens[-1].pos)
         value = self.constant(ExpressionParser([*tokens, end]).expression())
         if not isinstance(value, ir.Const):
-            raise P4Error(tokens[0].pos, "a structured annotation holds numbers, booleans and strings")
+            raise P4Error(tokens[0].pos, "an annotation holds numbers, booleans and strings")
         return bool(value.value) if value.type == BOOL else value.value
 
     def _annotation_value(self, tokens: list[Token]) -> object:
@@ -158,17 +165,19 @@ class TypeResolver:
                 return self._base(node)
             case ast.StackType():
                 element = strip(self.type(node.element))
-                if not isinstance(element, Header | Union):
-                    if isinstance(element, TypeVar):
-                        raise Unsupported(node.pos, "a stack of a type parameter")
-                    raise Unsupported(
-                        node.pos, f"an array of {element} (only headers and header unions can be stacked)"
-                    )
+                if isinstance(element, Extern):
+                    raise Unsupported(node.pos, f"an array of extern objects of type {element}")
+                if element in (INT, STRING, VOID, MATCH_KIND) or isinstance(element, Varbit | List):
+                    raise P4Error(node.pos, f"an array cannot hold values of type {element}")
                 return Stack(element, self.number(node.size, "the size of a stack", 1, 1 << 16))
             case ast.TupleType(name="list"):
                 return List(self.type(node.args[0]))
             case ast.TupleType():
-                return Tuple(tuple(self.type(a) for a in node.args))
+                parts = [self.type(a) for a in node.args]
+                for part, at in zip(parts, node.args, strict=True):
+                    if strip(part) in (VOID, STRING, DONTCARE) or isinstance(part, Extern):
+                        raise P4Error(at.pos, f"a tuple cannot hold a value of type {part}")
+                return Tuple(tuple(parts))
             case ast.AnyType():
                 return DONTCARE
             case ast.NamedType():
@@ -177,8 +186,9 @@ class TypeResolver:
     def _base(self, node: ast.BaseType) -> Type:
         if node.width is None:
             return INT if node.name == "int" else _SIMPLE[node.name]
-        low = 1 if node.name == "int" else 0
-        width = self.number(node.width, f"the width of {node.name}<>", low, _MAX_WIDTH)
+        width = self.number(node.width, f"the width of {node.name}<>", 0, _MAX_WIDTH)
+        if not width and node.name == "int":
+            raise P4Error(node.width.pos, "a signed integer needs at least 1 bit")
         if node.name == "varbit":
             return Varbit(width)
         return Bits(width, signed=node.name == "int")
@@ -237,7 +247,7 @@ class TypeResolver:
             return True
         if isinstance(pattern, TypeVar):
             bound = bindings.get(pattern)
-            if bound is None or bound == INT:
+            if bound is None or bound in (INT, DONTCARE):
                 bindings[pattern] = actual
                 return True
             return actual == INT or same(bound, actual)
@@ -296,6 +306,8 @@ def deep_strip(t: Type) -> Type:
 
 def _check_field(kind: str, t: Type, pos: Pos) -> None:
     if kind == "header":
+        while isinstance(t, Stack):
+            t = strip(t.element)
         ok = isinstance(t, Bits | Varbit | TypeVar) or t == BOOL or (isinstance(t, Enum) and t.base is not None)
         if isinstance(t, Struct):
             for f in t.fields:
@@ -305,7 +317,7 @@ def _check_field(kind: str, t: Type, pos: Pos) -> None:
             raise P4Error(pos, f"a header cannot have a field of type {t}")
     elif kind == "header_union" and not isinstance(t, Header | TypeVar):
         raise P4Error(pos, f"a header union holds headers only, not {t}")
-    elif kind == "struct" and (t in (INT, VOID, MATCH_KIND) or isinstance(t, Extern)):
+    elif kind == "struct" and (t in (INT, STRING, VOID, MATCH_KIND) or isinstance(t, Extern)):
         raise P4Error(pos, f"a struct cannot have a field of type {t}")
 
 

@@ -442,6 +442,7 @@ class TableDecl(Declaration):
     entries: list[EntryDecl] = field(default_factory=list)
     const_entries: bool = False
     properties: list[Property] = field(default_factory=list)
+    has_actions: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -76,13 +76,21 @@ class Cursor:
     def expect(self, text: str, where: str = "") -> Token:
         """Take ``text`` or fail."""
         if not self.at(text):
-            raise P4Error(self.pos, f"expected '{text}'{' ' + where if where else ''}, found {self.token}")
+            raise P4Error(self._gap(), f"expected '{text}'{' ' + where if where else ''}, found {self.token}")
         return self.next()
+
+    def _gap(self) -> Pos:
+        """Where something is missing: behind the token before, if the next one stands on another line."""
+        if self._at == 0 or (here := self._tokens[self._at - 1]).pos.file != self.pos.file:
+            return self.pos
+        if self.token.kind != "eof" and here.pos.line == self.pos.line:
+            return self.pos
+        return Pos(here.pos.file, here.pos.line, here.pos.column + len(here.text))
 
     def name(self, what: str) -> str:
         """Take an identifier."""
         t = self.token
-        if t.kind != "id" or (t.text in KEYWORDS and t.text not in SOFT):
+        if t.kind != "id" or t.text == "_" or (t.text in KEYWORDS and t.text not in SOFT):
             raise P4Error(t.pos, f"expected {what}, found {t}")
         return self.next().text
 

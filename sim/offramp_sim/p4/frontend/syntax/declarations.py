@@ -9,11 +9,17 @@ from offramp_sim.p4.frontend.syntax.statements import StatementParser
 from offramp_sim.p4.source import P4Error, Pos
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from offramp_sim.p4.frontend.syntax.lexer import Token
 
 
 class Parser(StatementParser):
     """A whole program."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        super().__init__(tokens)
+        self._inner: list[ast.Decl] = []  # types declared inside the declaration at hand
 
     def program(self) -> list[ast.Decl]:
         """All top-level declarations."""
@@ -23,7 +29,8 @@ class Parser(StatementParser):
                 continue
             decl = self._top()
             if decl is not None:
-                out.append(decl)
+                out += [*self._inner, decl]
+                self._inner = []
         return out
 
     def _top(self) -> ast.Decl | None:
@@ -139,8 +146,11 @@ class Parser(StatementParser):
     def _typedef(self, annotations: list[ast.Annot]) -> ast.Decl:
         fresh = self.next().text == "type"
         if self.at("struct", "header", "header_union", "enum"):
-            raise P4Error(self.pos, "declare the type first, then give it another name")
-        node = self.type()
+            made = self._enum([]) if self.at("enum") else self._struct([])
+            self._inner.append(made)
+            node: ast.TypeNode = ast.NamedType(made.pos, made.name)
+        else:
+            node = self.type()
         token, name = self._declare_type("a type name")
         node = self._array_suffix(node)
         self.expect(";", "after a type name")
@@ -192,6 +202,8 @@ class Parser(StatementParser):
     def _method(self, owner: str) -> ast.FunctionDecl:
         annotations = self.annotations()
         abstract = self.accept("abstract")
+        if self.at("void") and self.ahead().text == owner:
+            raise P4Error(self.pos, f"the constructor of '{owner}' has no return type")
         if self.token.text == owner and self.ahead().text == "(":
             pos = self.next().pos
             with self.scope():
@@ -400,6 +412,7 @@ class Parser(StatementParser):
                     table.keys.append(ast.KeyElement(at, expr, kind, self.annotations()))
                     self.expect(";", "after a key element")
             case "actions":
+                table.has_actions = True
                 self.expect("{")
                 while not self.accept("}"):
                     table.actions.append(self._action_ref(self.annotations()))
@@ -408,7 +421,7 @@ class Parser(StatementParser):
                 table.default, table.const_default = self._action_ref([]), const
                 self.expect(";", "after the default action")
             case "entries":
-                if not table.keys:
+                if not table.keys and self.ahead().text != "}":
                     raise P4Error(pos, "the entries of a table stand behind its key")
                 table.const_entries = const
                 self.expect("{")

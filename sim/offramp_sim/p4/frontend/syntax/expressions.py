@@ -138,7 +138,7 @@ class ExpressionParser(Cursor):
             operand = self._unary()
             if t.text == "-" and isinstance(operand, ast.IntLit) and operand.width is None:
                 return ast.IntLit(t.pos, -operand.value, None, signed=False)
-            return operand if t.text == "+" else ast.UnaryOp(t.pos, t.text, operand)
+            return ast.UnaryOp(t.pos, t.text, operand)
         if t.text == "(" and t.kind == "op":
             cast = self._cast()
             if cast is not None:

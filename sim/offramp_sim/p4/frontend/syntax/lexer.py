@@ -21,9 +21,8 @@ class Token:
     hidden: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        return {"eof": "end of file", "nl": "end of line", "bad": f"stray character {self.text!r}"}.get(
-            self.kind, f"'{self.text}'"
-        )
+        stray = f"'{self.text}', which is no number" if len(self.text) > 1 else f"stray character {self.text!r}"
+        return {"eof": "end of file", "nl": "end of line", "bad": stray}.get(self.kind, f"'{self.text}'")
 
 
 # ">>" is not a token: "bit<bit<8>>" must close two brackets; the expression parser joins adjacent ">".
@@ -39,6 +38,7 @@ _TOKEN = re.compile(
     | (?P<nl>\n)
     | (?P<comment>//[^\n]*|/\*.*?\*/)
     | (?P<open>/\*)
+    | (?P<bad>[0-9][0-9_]*[ws](?:0[bB][01_]*[2-9]|0[oO][0-7_]*[89])[0-9_]*|[0-9][0-9_]*[ws](?![0-9])[A-Za-z_]*)
     | (?P<int>(?:[0-9][0-9_]*[ws])?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9][0-9_]*))
     | (?P<id>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<str>"(?:\\.|[^"\\])*")
@@ -72,7 +72,7 @@ def tokenize(text: str, file: str) -> list[Token]:
             raise P4Error(pos, "this comment is never closed with '*/'")
         if kind == "nl":
             out.append(Token("nl", "\n", pos))
-        elif kind in ("int", "id", "str", "op"):
+        elif kind in ("int", "id", "str", "op", "bad"):
             out.append(Token(kind, lexeme, pos))  # type: ignore[arg-type]
         newlines = lexeme.count("\n")
         if newlines:

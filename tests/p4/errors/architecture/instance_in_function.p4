@@ -1,0 +1,7 @@
+extern counter {
+    counter(bit<32> size);
+}
+
+void f() {
+    counter(16) c;
+}

@@ -1,0 +1,5 @@
+extern E {
+    E();
+}
+
+E() main;

@@ -1,0 +1,2 @@
+@tag[1] @tag[2]
+const bit<8> a = 1;

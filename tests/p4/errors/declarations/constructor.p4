@@ -1,0 +1,3 @@
+extern e {
+    void e();
+}

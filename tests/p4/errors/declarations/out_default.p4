@@ -1,0 +1,3 @@
+void f(out bit<8> a = 1) {
+    a = 2;
+}

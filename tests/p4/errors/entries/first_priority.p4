@@ -1,0 +1,22 @@
+#include <core.p4>
+
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+
+control c(inout h_t h, inout bit<8> x) {
+    action set(bit<8> v) { x = v; }
+    table t {
+        key = { x : ternary; }
+        entries = {
+            1 : set(1);
+            priority = 10 : 2 : set(1);
+        }
+        actions = { set; }
+        default_action = set(0);
+    }
+    apply {
+        t.apply();
+    }
+}

@@ -1,0 +1,2 @@
+@name("open
+const bit<8> a = 1;

@@ -1,0 +1,2 @@
+#if defined(X)
+const bit<8> a = 1;

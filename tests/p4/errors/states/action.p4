@@ -1,0 +1,15 @@
+#include <core.p4>
+
+action a() { }
+
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+
+parser p(packet_in packet, out h_t h) {
+    state start {
+        a();
+        transition accept;
+    }
+}

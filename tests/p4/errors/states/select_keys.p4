@@ -1,0 +1,14 @@
+#include <core.p4>
+
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+
+parser p(packet_in packet, out h_t h) {
+    state start {
+        transition select(h.a, h.b) {
+            1: accept;
+        }
+    }
+}

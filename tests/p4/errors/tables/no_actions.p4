@@ -1,0 +1,15 @@
+#include <core.p4>
+
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+
+control c(inout h_t h, inout bit<8> x) {
+    table t {
+        key = { x : exact; }
+    }
+    apply {
+        t.apply();
+    }
+}

@@ -1,0 +1,14 @@
+bit<8> f(inout bit<8> a) {
+    return a;
+}
+
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+
+control c(inout h_t h, inout bit<8> x) {
+    apply {
+        x = f(3);
+    }
+}

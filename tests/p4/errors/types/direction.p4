@@ -1,0 +1,1 @@
+extern void log(in string text);

@@ -1,0 +1,3 @@
+header h_t {
+    error e;
+}

@@ -1,0 +1,3 @@
+struct s { bit<8> a; }
+
+type s t;

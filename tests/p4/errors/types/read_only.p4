@@ -1,0 +1,5 @@
+control c(in bit<8> a) {
+    apply {
+        a = 1;
+    }
+}

@@ -1,0 +1,3 @@
+header_union u_t {
+    bit<8> a;
+}

@@ -1,0 +1,3 @@
+struct s {
+    byte a;
+}

@@ -116,7 +116,9 @@ def _direct_read(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
 
 
 def on_hit(target: V1Target, g: Generator, table: ir.Table) -> None:
-    """Write what the direct counter and the direct meter of ``table`` do when ``entry`` has matched."""
+    """Write what direct counter, direct meter and idle time-out of ``table`` do when ``entry`` has matched."""
+    if target.tables[table].notes_hits:
+        g.line(f"entry.last_hit_us = {g.bind(target.clock, 'clock')}()")
     if isinstance(table.properties.get("counters"), ir.ExternInstance):
         g.line("entry.packets += 1")
         g.line(f"entry.bytes += m[{LENGTH}]")

@@ -23,6 +23,21 @@ def run(
         typer.Option("-i", "--interface", help="NUMBER@INTERFACE or NUMBER@unix:PATH; one for each port."),
     ] = None,
     grpc_server_addr: Annotated[str, typer.Option(help="P4Runtime server: HOST:PORT or unix:PATH.")] = "127.0.0.1:9559",
+    grpc_cert: Annotated[
+        Path | None, typer.Option(help="Certificate of the P4Runtime server, PEM: serve with TLS.", show_default=False)
+    ] = None,
+    grpc_key: Annotated[Path | None, typer.Option(help="Its private key, PEM.", show_default=False)] = None,
+    grpc_ca: Annotated[
+        Path | None,
+        typer.Option(help="Clients must show a certificate signed by one of these, PEM.", show_default=False),
+    ] = None,
+    translation: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON: for each type with @p4runtime_translation, controller's value to program's value.",
+            show_default=False,
+        ),
+    ] = None,
     device_id: Annotated[int, typer.Option(help="P4Runtime device.")] = 0,
     cpu_port: Annotated[
         int | None, typer.Option(help="Packets to this port go to the controller.", show_default=False)
@@ -44,6 +59,7 @@ def run(
 
     Any of the options from --priority-queues on puts a traffic manager between ingress and egress.
     """
+    from offramp_sim.p4.runtime.translation import read_tables
     from offramp_sim.p4.serve import Settings, check_port_number, parse_port
     from offramp_sim.p4.serve import run as serve
 
@@ -69,6 +85,10 @@ def run(
         seed=seed,
         include=tuple(str(folder) for folder in include or []),
         defines=dict(macro(text) for text in define or []),
+        grpc_cert=None if grpc_cert is None else str(grpc_cert),
+        grpc_key=None if grpc_key is None else str(grpc_key),
+        grpc_ca=None if grpc_ca is None else str(grpc_ca),
+        translation={} if translation is None else read_tables(translation),
         tm=traffic.config(
             priority_queues=priority_queues,
             port_rate=port_rate,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from offramp.errors import OfframpError
+from offramp.switch.p4rt.tls import Tls
 from offramp.transport.unix import check_path
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class EmbeddedSwitch:
         program: P4 source file.
         ports: how many ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
-        cpu_port, device_id, seed, include, defines, tm: as in :class:`offramp_sim.p4.serve.Settings`.
+        cpu_port, device_id, seed, include, defines, tm, tls, translation: as in :class:`offramp_sim.p4.serve.Settings`.
         interfaces: network interfaces to use as ports instead of Unix sockets.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
@@ -56,6 +57,8 @@ class EmbeddedSwitch:
         tm: TmConfig | None = None,
         interfaces: Sequence[str] = (),
         launcher: Sequence[str] = (),
+        tls: Tls | None = None,
+        translation: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
         self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
@@ -68,6 +71,10 @@ class EmbeddedSwitch:
             "include": tuple(str(folder) for folder in include),
             "defines": dict(defines or {}),
             "tm": tm,
+            "translation": dict(translation or {}),
+            "grpc_cert": tls.cert if tls else None,
+            "grpc_key": tls.key if tls else None,
+            "grpc_ca": tls.ca if tls else None,
         }
         self._launcher = list(launcher)
         self.port_specs = list(interfaces) or [

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from offramp.errors import OfframpError
+from offramp.switch.p4rt.tls import Tls
 from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class Settings:
         cpu_port: packets that leave by it become packet-ins.
         include, defines: for the program's preprocessor.
         tm: traffic manager; None: what the program sends leaves at once.
+        grpc_cert, grpc_key: PEM files of the P4Runtime server for TLS; None: no TLS.
+        grpc_ca: PEM file with the certificates that sign those of clients; None: clients need none.
+        translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
     program: str | None
@@ -50,6 +54,17 @@ class Settings:
     include: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     tm: TmConfig | None = None
+    grpc_cert: str | None = None
+    grpc_key: str | None = None
+    grpc_ca: str | None = None
+    translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def tls(self) -> Tls | None:
+        """The certificates; None: no TLS."""
+        if self.grpc_cert is None and self.grpc_key is None and self.grpc_ca is None:
+            return None
+        return Tls(self.grpc_cert, self.grpc_key, self.grpc_ca)
 
     def to_json(self) -> str:
         """For :func:`main` of a child process."""
@@ -143,6 +158,7 @@ def build(settings: Settings) -> Running:
     from offramp_sim.p4.runtime.device import Device
     from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.runtime.service import Service
+    from offramp_sim.p4.runtime.translation import Translations
 
     def make_switch(program: Program) -> Switch:
         if settings.tm is not None:
@@ -155,7 +171,7 @@ def build(settings: Settings) -> Running:
 
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
-    device = Device(settings.device_id, make_switch, settings.cpu_port)
+    device = Device(settings.device_id, make_switch, settings.cpu_port, Translations(settings.translation))
     if settings.program is not None:
         from offramp_sim.p4.frontend import load
 
@@ -165,7 +181,7 @@ def build(settings: Settings) -> Running:
     try:
         for number, spec in settings.ports.items():
             ports[number] = open_port(spec)
-        server = Server(Service(device), settings.address)
+        server = Server(Service(device), settings.address, settings.tls)
     except OfframpError:
         for port in ports.values():
             port.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.errors import OfframpError
@@ -158,6 +160,24 @@ class Translations:
                 self._named[key] = Named(inner, table)
             return self._named[key]
         return Renumbered(width, inner, _numbers(type_name, table))
+
+
+def read_tables(path: Path) -> dict[str, dict[str, int]]:
+    """The tables of a JSON file such as ``{"port_id_t": {"Ethernet0": 1}}``.
+
+    Raises:
+        OfframpError: it cannot be read or has another form.
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OfframpError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise OfframpError(f"{path}: not JSON: {error}") from None
+    tables = raw.values() if isinstance(raw, dict) else [None]
+    if not all(isinstance(t, dict) and all(type(value) is int for value in t.values()) for t in tables):
+        raise OfframpError(f'{path}: expected a table for each type, {{"TYPE": {{"VALUE": NUMBER}}}}')
+    return dict(raw)
 
 
 def data_width(program: Program, info: Any, field: Any) -> int:

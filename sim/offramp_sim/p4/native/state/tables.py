@@ -126,6 +126,8 @@ class NativeTable(TableState):
             _detach(entry)
         entries = list(self._entries.values())
         self._by_number, self._free, self._numbers = [], [], {}
+        if self._counted:
+            self._by_number.append(self.default_entry)  # whose misses are counted in the first row
         self._capacity = max(16, 1 << len(entries).bit_length())
         self._rows: npt.NDArray[np.uint8] = np.zeros((self._capacity, self._plan.row_size), np.uint8)
         self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)

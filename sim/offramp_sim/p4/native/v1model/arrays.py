@@ -132,6 +132,12 @@ def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
         g.store_number(colour, g.cell(target.cells.colour), 64)
 
 
+def on_miss(target: V1Target, g: Emitter, table: ir.Table) -> None:
+    """Write what the direct counter of ``table`` does on a miss: it counts in the default entry, which is the first."""
+    if isinstance(table.properties.get("counters"), ir.ExternInstance):
+        _count_entry(g, target.plan.tables[table].words, i64(1), i64(0))
+
+
 def _count_entry(g: Emitter, words: int, entry: Value, index: Value) -> None:
     """Count, and remember which entries have been counted."""
     both = g.at(g.pointer(words + context.COUNTS), g.b.mul(index, i64(16)))

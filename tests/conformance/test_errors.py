@@ -186,25 +186,32 @@ def test_default_actions(session):
 
 def test_what_is_not_offered_is_named(session):
     extern = v1.Entity(extern_entry=v1.ExternEntry(extern_type_id=1))
-    assert refusal(session, insert(extern)) == ("UNIMPLEMENTED", "extern_entry is not supported")
+    assert refusal(session, insert(extern)) == ("INVALID_ARGUMENT", "no extern type has id 0x1")
     assert refusal(session, insert(v1.Entity())) == ("INVALID_ARGUMENT", "the entity is empty")
-    group = session.make.multicast_group(1, [(1, 1)])
-    entry = group.packet_replication_engine_entry.multicast_group_entry
-    entry.replicas[0].backup_replicas.add(port=b"\x02")
-    assert refusal(session, insert(group)) == (
-        "UNIMPLEMENTED",
-        "multicast group 1: backup replicas are not supported",
-    )
     counter = session.make.counter("marked", 0)
     assert refusal(session, insert(counter)) == (
         "INVALID_ARGUMENT",
         "counter IngressImpl.marked can only be modified",
     )
-    with pytest.raises(RpcError, match=r"UNIMPLEMENTED: .*atomicity DATAPLANE_ATOMIC is not supported"):
-        session._call(
-            "Write",
-            v1.WriteRequest(election_id=session._election(), atomicity=v1.WriteRequest.DATAPLANE_ATOMIC, updates=[]),
-        )
+    with pytest.raises(RpcError, match=r"INVALID_ARGUMENT: .*atomicity 7 is unknown"):
+        session._call("Write", v1.WriteRequest(election_id=session._election(), atomicity=7, updates=[]))
+
+
+def test_backup_replicas_are_checked(session):
+    group = session.make.multicast_group(1, [(1, 1)])
+    entry = group.packet_replication_engine_entry.multicast_group_entry
+    entry.replicas[0].backup_replicas.add(port=b"\x01", instance=2)
+    assert refusal(session, insert(group)) == (
+        "INVALID_ARGUMENT",
+        "multicast group 1: a backup replica has the port 1 of its replica",
+    )
+    entry.replicas.add(port=b"\x02", instance=1)
+    del entry.replicas[0].backup_replicas[:]
+    entry.replicas[0].backup_replicas.add(port=b"\x02", instance=1)
+    assert refusal(session, insert(group)) == (
+        "INVALID_ARGUMENT",
+        "multicast group 1: two replicas have the same port and instance",
+    )
 
 
 def test_reads_say_what_was_wrong(session):

@@ -71,8 +71,6 @@ def test_verify_saves_nothing_and_commit_needs_a_saved_one(target, session):
     assert len(session.read_table("mac")) == 1
     with pytest.raises(RpcError, match=r"NOT_FOUND: .*no configuration has been saved"):
         session.push(b"", b"", action="COMMIT")
-    with pytest.raises(RpcError, match=r"UNIMPLEMENTED: .*RECONCILE_AND_COMMIT is not supported"):
-        session.push(b"", target.program.read_bytes(), action="RECONCILE_AND_COMMIT")
 
 
 def test_saved_pipeline_is_written_before_it_is_committed(target, session):

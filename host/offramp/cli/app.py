@@ -16,6 +16,8 @@ from offramp.cli.switch_lint import lint
 from offramp.cli.switch_p4info import p4info
 from offramp.cli.switch_resources import resources
 from offramp.cli.switch_run import Bmv2Arguments, run
+from offramp.cli.switch_shell import CONTEXT as SHELL_CONTEXT
+from offramp.cli.switch_shell import shell
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
 from offramp.cli.train import train
@@ -44,6 +46,7 @@ switch.command()(fuzz)
 switch.command()(lint)
 switch.command()(p4info)
 switch.command()(resources)
+switch.command(context_settings=SHELL_CONTEXT)(shell)
 
 
 def _version(wanted: bool) -> None:

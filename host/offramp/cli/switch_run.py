@@ -24,6 +24,21 @@ def run(
         typer.Option("-i", "--interface", help="NUMBER@INTERFACE or NUMBER@unix:PATH; one for each port."),
     ] = None,
     grpc_server_addr: Annotated[str, typer.Option(help="P4Runtime server: HOST:PORT or unix:PATH.")] = "127.0.0.1:9559",
+    grpc_cert: Annotated[
+        Path | None, typer.Option(help="Certificate of the P4Runtime server, PEM: serve with TLS.", show_default=False)
+    ] = None,
+    grpc_key: Annotated[Path | None, typer.Option(help="Its private key, PEM.", show_default=False)] = None,
+    grpc_ca: Annotated[
+        Path | None,
+        typer.Option(help="Clients must show a certificate signed by one of these, PEM.", show_default=False),
+    ] = None,
+    translation: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON: for each type with @p4runtime_translation, controller's value to program's value.",
+            show_default=False,
+        ),
+    ] = None,
     device_id: Annotated[int, typer.Option(help="P4Runtime device.")] = 0,
     cpu_port: Annotated[
         int | None, typer.Option(help="Packets to this port go to the controller.", show_default=False)
@@ -62,6 +77,7 @@ def run(
 
     Traces (--log-console, --log-file, --trace) need the Python engine.
     """
+    from offramp_sim.p4.runtime.translation import read_tables
     from offramp_sim.p4.serve import Settings, check_port_number, parse_port
     from offramp_sim.p4.serve import run as serve
 
@@ -98,6 +114,10 @@ def run(
         traces=None if trace is None else str(trace),
         include=tuple(str(folder) for folder in include or []),
         defines=dict(macro(text) for text in define or []),
+        grpc_cert=None if grpc_cert is None else str(grpc_cert),
+        grpc_key=None if grpc_key is None else str(grpc_key),
+        grpc_ca=None if grpc_ca is None else str(grpc_ca),
+        translation={} if translation is None else read_tables(translation),
         tm=traffic.config(
             priority_queues=priority_queues,
             port_rate=port_rate,

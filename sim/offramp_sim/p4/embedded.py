@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from offramp.errors import OfframpError
+from offramp.switch.p4rt.tls import Tls
 from offramp.transport.unix import check_path
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class EmbeddedSwitch:
         program: P4 source file.
         ports: how many ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
-        cpu_port, device_id, seed, include, defines, tm, engine: as in :class:`offramp_sim.p4.serve.Settings`.
+        cpu_port, device_id, seed, include, defines, tm, engine, tls, translation: as in
+            :class:`offramp_sim.p4.serve.Settings`.
         interfaces: network interfaces to use as ports instead of Unix sockets.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
@@ -57,6 +59,8 @@ class EmbeddedSwitch:
         engine: str = "auto",
         interfaces: Sequence[str] = (),
         launcher: Sequence[str] = (),
+        tls: Tls | None = None,
+        translation: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
         self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
@@ -70,6 +74,10 @@ class EmbeddedSwitch:
             "defines": dict(defines or {}),
             "tm": tm,
             "engine": engine,
+            "translation": dict(translation or {}),
+            "grpc_cert": tls.cert if tls else None,
+            "grpc_key": tls.key if tls else None,
+            "grpc_ca": tls.ca if tls else None,
         }
         self._launcher = list(launcher)
         self.port_specs = list(interfaces) or [

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from offramp.errors import OfframpError
+from offramp.switch.p4rt.tls import Tls
 from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Settings:
         drop_port: egress_spec that drops.
         pcap: folder for captures of all ports; None: none are made.
         log, traces: files for the trace of each packet, as trees (``-``: standard output) and as JSON lines.
+        grpc_cert, grpc_key: PEM files of the P4Runtime server for TLS; None: no TLS.
+        grpc_ca: PEM file with the certificates that sign those of clients; None: clients need none.
+        translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
     program: str | None
@@ -61,6 +65,17 @@ class Settings:
     pcap: str | None = None
     log: str | None = None
     traces: str | None = None
+    grpc_cert: str | None = None
+    grpc_key: str | None = None
+    grpc_ca: str | None = None
+    translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def tls(self) -> Tls | None:
+        """The certificates; None: no TLS."""
+        if self.grpc_cert is None and self.grpc_key is None and self.grpc_ca is None:
+            return None
+        return Tls(self.grpc_cert, self.grpc_key, self.grpc_ca)
 
     def to_json(self) -> str:
         """For :func:`main` of a child process."""
@@ -156,6 +171,7 @@ def build(settings: Settings) -> Running:
     from offramp_sim.p4.runtime.device import Device
     from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.runtime.service import Service
+    from offramp_sim.p4.runtime.translation import Translations
 
     options: dict[str, Any] = {
         "seed": settings.seed,
@@ -176,7 +192,7 @@ def build(settings: Settings) -> Running:
 
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
-    device = Device(settings.device_id, make, settings.cpu_port)
+    device = Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation))
     if settings.program is not None:
         from offramp_sim.p4.frontend import load
 
@@ -189,7 +205,7 @@ def build(settings: Settings) -> Running:
             ports[number] = open_port(spec, share)
             if settings.pcap is not None:
                 ports[number] = CapturedPort(ports[number], Path(settings.pcap))
-        server = Server(Service(device), settings.address)
+        server = Server(Service(device), settings.address, settings.tls)
     except OfframpError:
         for port in ports.values():
             port.close()

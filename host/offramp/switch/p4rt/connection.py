@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from offramp.switch.p4rt import schema
 from offramp.switch.p4rt.status import Code, RpcError, code_of
+from offramp.switch.p4rt.tls import Tls
 
 MAX_MESSAGE = 256 << 20
 MAX_METADATA = 16 << 20  # every update of a failing batch has its status in the trailing metadata
@@ -42,13 +43,13 @@ class Connection(Protocol):
 
 
 class GrpcConnection:
-    """A gRPC channel to ``host:port`` or ``unix:PATH``."""
+    """A gRPC channel to ``host:port`` or ``unix:PATH``, with TLS if ``tls`` is given."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: Tls | None = None) -> None:
         import grpc
 
         self.name = address
-        options = [
+        options: list[tuple[str, int | str]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE),
             ("grpc.max_send_message_length", MAX_MESSAGE),
             ("grpc.max_metadata_size", MAX_METADATA),
@@ -57,7 +58,12 @@ class GrpcConnection:
             # Several sessions of one process are several controllers, each with a connection of its own.
             ("grpc.use_local_subchannel_pool", 1),
         ]
-        self._channel = grpc.insecure_channel(address, options)
+        if tls is None:
+            self._channel = grpc.insecure_channel(address, options)
+        else:
+            if tls.server_name:
+                options.append(("grpc.ssl_target_name_override", tls.server_name))
+            self._channel = grpc.secure_channel(address, tls.channel_credentials(), options)
         self._unary = {
             method: self._channel.unary_unary(
                 f"/{schema.SERVICE}/{method}",
@@ -133,6 +139,11 @@ def _translate(error: Any) -> RpcError:
     message = error.details() or ""
     if code is Code.UNAVAILABLE:
         # gRPC wraps the reason of the operating system in addresses and times.
-        reason = re.search(r"(Connection refused|No such file or directory|Connection reset|Socket closed)", message)
-        message = reason[1].lower() if reason else message
+        reason = re.search(
+            r"Connection refused|No such file or directory|Connection reset|Socket closed|"
+            r"CERTIFICATE_VERIFY_FAILED|WRONG_VERSION_NUMBER|CERTIFICATE_REQUIRED|Hostname Verification|"
+            r"Ssl handshake failed",
+            message,
+        )
+        message = reason[0].lower().replace("_", " ") if reason else message
     return RpcError(code, message, errors)

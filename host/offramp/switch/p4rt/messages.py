@@ -12,6 +12,12 @@ RPC = """
 Status code:i32=1 message:string=2 details:google.protobuf.Any*=3
 """
 
+STRATUM = """
+P4RoleConfig exclusive_p4_ids:u32*=1 shared_p4_ids:u32*=2 packet_in_filter:P4RoleConfig.PacketFilter=3
+    receives_packet_ins:bool=4 can_push_pipeline:bool=5
+P4RoleConfig.PacketFilter metadata_id:u32=1 value:bytes=2
+"""
+
 CONFIG = """
 P4Info pkg_info:PkgInfo=1 tables:Table*=2 actions:Action*=3 action_profiles:ActionProfile*=4
     counters:Counter*=5 direct_counters:DirectCounter*=6 meters:Meter*=7 direct_meters:DirectMeter*=8

@@ -115,6 +115,7 @@ def _build() -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
     any_pb2.DESCRIPTOR.CopyToProto(any_file)
     files = [
         _File("google.rpc", messages.RPC, [any_file.name]),
+        _File("stratum", messages.STRATUM, []),
         _File("p4.config.v1", messages.CONFIG, [any_file.name]),
         _File("p4.v1", messages.V1, [any_file.name, "offramp/google.rpc", "offramp/p4.config.v1"]),
     ]
@@ -144,6 +145,8 @@ v1 = _NAMESPACES["p4.v1"]
 """Messages of ``p4.v1``: ``v1.TableEntry(...)``."""
 config = _NAMESPACES["p4.config.v1"]
 """Messages of ``p4.config.v1``: ``config.P4Info(...)``."""
+stratum = _NAMESPACES["stratum"]
+"""``stratum.P4RoleConfig``: what a role may do."""
 rpc = _NAMESPACES["google.rpc"]
 """``rpc.Status``."""
 wellknown = _NAMESPACES["google.protobuf"]

@@ -17,6 +17,7 @@ from offramp.switch.p4rt.report import describe_failure
 from offramp.switch.p4rt.schema import v1
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.p4rt.stream import StreamClient
+from offramp.switch.p4rt.tls import Tls
 
 BATCH = 2000
 """Updates in one WriteRequest: well below gRPC's default limit of 4 MB a message."""
@@ -31,6 +32,8 @@ class Session:
         election_id: the highest one is primary.
         timeout_s: how long any call may take.
         role: role name; empty is full access.
+        role_config: what the role may do, a ``stratum.P4RoleConfig``; None: everything.
+        tls: certificates, where ``target`` is an address.
 
     Every method raises :class:`OfframpError` when the switch does not answer, refuses, or a name is unknown.
     """
@@ -43,13 +46,16 @@ class Session:
         election_id: int = 1,
         timeout_s: float = 5.0,
         role: str = "",
+        role_config: Any | None = None,
+        tls: Tls | None = None,
     ) -> None:
-        self._connection = GrpcConnection(target) if isinstance(target, str) else target
+        self._connection = GrpcConnection(target, tls) if isinstance(target, str) else target
         self.name = self._connection.name
         self.device_id = device_id
         self.election_id = election_id
         self.timeout_s = timeout_s
         self.role = role
+        self.role_config = role_config
         self._stream: StreamClient | None = None
         self._factory: EntityFactory | None = None
 
@@ -59,7 +65,9 @@ class Session:
         try:
             self.capabilities()
             self._stream = StreamClient(self._connection)
-            answer = self._stream.arbitrate(self.device_id, self.election_id, self.role, self.timeout_s)
+            answer = self._stream.arbitrate(
+                self.device_id, self.election_id, self.role, self.timeout_s, self.role_config
+            )
             self._require_primary(answer)
         except BaseException:
             self.close()

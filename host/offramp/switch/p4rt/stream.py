@@ -43,7 +43,9 @@ class StreamClient:
             raise self._failure
         self._requests.put(v1.StreamMessageRequest(**update))
 
-    def arbitrate(self, device_id: int, election_id: int, role: str, timeout_s: float) -> Any:
+    def arbitrate(
+        self, device_id: int, election_id: int, role: str, timeout_s: float, role_config: Any | None = None
+    ) -> Any:
         """Ask to be primary; returns the server's first answer, a MasterArbitrationUpdate.
 
         Raises:
@@ -53,6 +55,8 @@ class StreamClient:
         update.election_id.high, update.election_id.low = election_id >> 64, election_id & (2**64 - 1)
         if role:
             update.role.name = role
+        if role_config is not None:
+            update.role.config.Pack(role_config)
         with self._changed:
             self._arbitration = None
             self.send(arbitration=update)

@@ -74,6 +74,9 @@ class Target(Protocol):
     tables: Mapping[ir.Table, TableState]
     value_sets: Mapping[ir.ValueSet, ValueSetState]
 
+    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+        """Write what a miss does to the resources of the default entry; ``state`` is the name of the table's."""
+
     def on_hit(self, g: Generator, table: ir.Table) -> None:
         """Write what happens when the name ``entry`` has been bound to the entry that matched."""
 

@@ -73,6 +73,7 @@ def _find(g: Generator, table: ir.Table, state: str) -> None:
     with g.indented("if entry is None:"):
         g.line(f"{state}.misses += 1")
         g.line(f"action = {state}.default")
+        g.target.on_miss(g, table, state)
     with g.indented("else:"):
         g.line(f"{state}.hits += 1")
         profile = g.target.tables[table].profile

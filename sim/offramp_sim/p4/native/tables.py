@@ -90,6 +90,7 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
     def missed() -> None:
         if plan.key.search != "none":
             count(g, plan.words + context.MISSES)
+            g.target.on_miss(g, table)
         g.b.store(g.word(plan.words + context.DEFAULT), row)
         g.b.store(i64(0), found)
 

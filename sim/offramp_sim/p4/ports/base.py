@@ -51,6 +51,10 @@ class Port(Protocol):
     def congested(self) -> bool:
         """So much is kept that the switch should take in nothing more until it is gone."""
 
+    @property
+    def up(self) -> bool:
+        """Whether what the port is attached to is there and has a carrier."""
+
     def tick(self, now: float) -> None:
         """Called about once a second."""
 

@@ -55,6 +55,11 @@ class CapturedPort:
         """Of the port."""
         return self._port.congested
 
+    @property
+    def up(self) -> bool:
+        """Of the port."""
+        return self._port.up
+
     def tick(self, now: float) -> None:
         """Of the port."""
         self._port.tick(now)

@@ -17,7 +17,7 @@ from offramp_sim.p4.runtime.device import Device
 
 TICK_S = 1.0
 CONGESTED_WAIT_S = 0.1
-DIGEST_WAIT_S = 0.005
+NOTICE_WAIT_S = 0.005
 
 
 class Forwarder:
@@ -51,7 +51,7 @@ class Forwarder:
 
     def run(self) -> None:
         """Work until :meth:`stop`, then close all ports."""
-        next_tick = time.monotonic() + TICK_S
+        next_tick = time.monotonic()
         try:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -59,6 +59,7 @@ class Forwarder:
                     next_tick = now + TICK_S
                     for port in self._ports.values():
                         port.tick(now)
+                    self._device.set_links({number: port.up for number, port in self._ports.items()})
                 self._turn(max(0.0, next_tick - now))
         finally:
             self._device.inject = self._device.discard
@@ -79,8 +80,9 @@ class Forwarder:
                     owners[descriptor] = number
         if congested:
             timeout_s = min(timeout_s, CONGESTED_WAIT_S)
-        if self._device.digests_waiting:
-            timeout_s = min(timeout_s, DIGEST_WAIT_S)
+        notices_s = self._device.notices_due_s
+        if notices_s is not None:
+            timeout_s = min(timeout_s, max(notices_s, NOTICE_WAIT_S))
         due_s = self._device.due_s
         if due_s is not None:
             timeout_s = min(timeout_s, due_s)
@@ -100,7 +102,7 @@ class Forwarder:
         if len(arrived) or self._device.due_s == 0.0:
             self._distribute(self._device.process(arrived))
         else:
-            self._device.send_digests()
+            self._device.send_notices()
 
     def _take_injected(self) -> list[PacketBatch]:
         os.eventfd_read(self._wake)

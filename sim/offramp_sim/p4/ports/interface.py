@@ -26,6 +26,7 @@ KEEP = 4096
 """Frames kept for a busy interface; beyond that they are lost, as in a switch whose queue is full."""
 _SIOCGIFFLAGS = 0x8913
 _IFF_UP = 1
+_RUNNING = _IFF_UP | 0x40
 
 _LOG = logging.getLogger(__name__)
 
@@ -115,6 +116,11 @@ class InterfacePort:
         """Never: a real interface drops."""
         return False
 
+    @property
+    def up(self) -> bool:
+        """Whether the interface is there, up, and has a carrier."""
+        return self._socket is not None and flags(self.name) & _RUNNING == _RUNNING
+
     def tick(self, now: float) -> None:  # noqa: ARG002
         """Count what was missed; attach again to an interface that has returned."""
         if self._socket is not None:
@@ -143,10 +149,15 @@ class InterfacePort:
 
 def is_up(ifname: str) -> bool:
     """Whether the interface exists and is up."""
+    return bool(flags(ifname) & _IFF_UP)
+
+
+def flags(ifname: str) -> int:
+    """The flags of an interface (netdevice(7)); 0 if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             reply = fcntl.ioctl(probe, _SIOCGIFFLAGS, struct.pack("16sh22x", ifname.encode()[:15], 0))
         except OSError:
-            return False
-    flags: int = struct.unpack_from("16sh", reply)[1]
-    return bool(flags & _IFF_UP)
+            return 0
+    found: int = struct.unpack_from("16sh", reply)[1]
+    return found

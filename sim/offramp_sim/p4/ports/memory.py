@@ -20,6 +20,7 @@ class MemoryPorts:
         self._ends = {number: pair() for number in ports}
         self._lock = threading.Lock()
         device.inject = self.process
+        device.set_links(dict.fromkeys(ports, True))
 
     def io(self, port: int) -> MemoryLink:
         """The host's end of a port."""

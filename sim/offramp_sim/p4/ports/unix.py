@@ -113,6 +113,11 @@ class UnixPort:
         """Whether the host is far behind, but still reading."""
         return self._kept_bytes > HIGH_WATER and not self._stalled()
 
+    @property
+    def up(self) -> bool:
+        """Always: a socket has no carrier."""
+        return True
+
     def tick(self, now: float) -> None:
         """Nothing to do."""
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from offramp.switch.p4rt.schema import rpc, v1
 from offramp.switch.p4rt.status import Code, RpcError
+from offramp_sim.p4.runtime import roles
+from offramp_sim.p4.runtime.entities.base import copied
+from offramp_sim.p4.runtime.roles import FULL, Role
+
+MAX_ROLES = 256
+"""Roles are remembered as long as the switch lives."""
 
 
 @dataclass(eq=False)
@@ -19,6 +25,21 @@ class Controller:
     device_id: int | None = None
     role: str = ""
     election_id: int | None = None
+
+
+@dataclass
+class _Seat:
+    """One role: who holds streams for it, the highest election id ever seen, and its rights."""
+
+    controllers: list[Controller] = field(default_factory=list)
+    highest: int | None = None
+    rights: Role = FULL
+
+    @property
+    def primary(self) -> Controller | None:
+        if self.highest is None:
+            return None
+        return next((c for c in self.controllers if c.election_id == self.highest), None)
 
 
 def election_number(message: Any) -> int | None:
@@ -34,8 +55,7 @@ class Arbitration:
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
         self._lock = threading.Lock()
-        self._controllers: dict[str, list[Controller]] = {}
-        self._highest: dict[str, int | None] = {}
+        self._seats: dict[str, _Seat] = {}
 
     def update(self, controller: Controller, update: Any) -> None:
         """Handle a MasterArbitrationUpdate.
@@ -43,83 +63,107 @@ class Arbitration:
         Raises:
             RpcError: the stream must end with this status.
         """
-        role, number = update.role.name, election_number(update)
-        if update.role.HasField("config"):
-            raise RpcError(Code.INVALID_ARGUMENT, f"role {role!r}: this switch has no role configurations")
+        name, number = update.role.name, election_number(update)
+        rights = roles.parse(copied(update.role.config)) if update.role.HasField("config") else FULL
         with self._lock:
             first = controller.device_id is None
-            if not first and controller.role != role:
+            if not first and controller.role != name:
                 raise RpcError(
                     Code.FAILED_PRECONDITION,
-                    f"the stream has role {controller.role!r}; open another one for {role!r}",
+                    f"the stream has role {controller.role!r}; open another one for {name!r}",
                 )
-            others = [c for c in self._controllers.get(role, []) if c is not controller]
-            if number is not None and any(c.election_id == number for c in others):
+            seat = self._seats.get(name) or _Seat()
+            if name not in self._seats and len(self._seats) >= MAX_ROLES:
+                raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MAX_ROLES} roles")
+            if number is not None and any(c.election_id == number for c in seat.controllers if c is not controller):
                 raise RpcError(Code.INVALID_ARGUMENT, f"election id {number} is in use by another controller")
-            was = self._primary(role)
+            becomes = number is not None and (seat.highest is None or number >= seat.highest)
+            if becomes:
+                self._check_exclusive(name, rights)
+            self._seats[name] = seat
+            was = seat.primary
             if first:
-                self._controllers.setdefault(role, []).append(controller)
-            controller.device_id, controller.role = self._device_id, role
-            controller.election_id = number
-            highest = self._highest.get(role)
-            if number is not None and (highest is None or number >= highest):
-                self._highest[role] = number
-            primary = self._primary(role)
+                seat.controllers.append(controller)
+            controller.device_id, controller.role, controller.election_id = self._device_id, name, number
+            if becomes:
+                seat.highest, seat.rights = number, rights
             # Everyone hears of a change and of the primary's own updates, else only the one who asked.
+            primary = seat.primary
             everyone = primary is not was or primary is controller
-            for listener in self._controllers[role] if everyone else [controller]:
-                listener.send(self._notice(listener, primary))
+            listeners = seat.controllers if everyone else [controller]
+            for listener in sorted(listeners, key=lambda c: c is primary):  # the primary last
+                listener.send(self._notice(listener, seat))
 
     def leave(self, controller: Controller) -> None:
         """A stream has ended."""
         with self._lock:
-            role = controller.role
-            if controller.device_id is None or controller not in self._controllers.get(role, []):
+            seat = self._seats.get(controller.role)
+            if controller.device_id is None or seat is None or controller not in seat.controllers:
                 return
-            was = self._primary(role)
-            self._controllers[role].remove(controller)
+            was = seat.primary
+            seat.controllers.remove(controller)
             if controller is was:
-                for listener in self._controllers[role]:
-                    listener.send(self._notice(listener, None))
+                for listener in seat.controllers:
+                    listener.send(self._notice(listener, seat))
 
-    def check_primary(self, role: str, number: int | None) -> None:
-        """Whether a request comes from the primary.
+    def check_primary(self, role: str, number: int | None) -> Role:
+        """The rights of a request's role, if the request comes from the primary.
 
         Raises:
             RpcError: NOT_FOUND, no such role; PERMISSION_DENIED, not primary.
         """
         with self._lock:
-            if role and role not in self._controllers:
+            if role and role not in self._seats:
                 raise RpcError(Code.NOT_FOUND, f"role {role!r} is not known")
-            primary = self._primary(role)
+            seat = self._seats.get(role) or _Seat()
+            primary = seat.primary
             if primary is None or number is None or primary.election_id != number:
                 held = "there is none" if primary is None else f"that has election id {primary.election_id}"
                 raise RpcError(Code.PERMISSION_DENIED, f"only the primary controller may do this; {held}")
+            return seat.rights
+
+    def rights(self, role: str) -> Role:
+        """The rights of a role.
+
+        Raises:
+            RpcError: NOT_FOUND, no such role.
+        """
+        with self._lock:
+            if role and role not in self._seats:
+                raise RpcError(Code.NOT_FOUND, f"role {role!r} is not known")
+            return self._seats[role].rights if role in self._seats else FULL
 
     def is_primary(self, controller: Controller) -> bool:
         """Whether this stream belongs to the primary of its role."""
         with self._lock:
-            return controller.device_id is not None and self._primary(controller.role) is controller
+            return controller.device_id is not None and self._seats[controller.role].primary is controller
 
-    def primaries(self) -> list[Controller]:
-        """The primary of each role."""
+    def primaries(self) -> list[tuple[Controller, Role]]:
+        """The primary of each role, and its rights."""
         with self._lock:
-            found = [self._primary(role) for role in self._controllers]
-        return [c for c in found if c is not None]
+            found = [(seat.primary, seat.rights) for seat in self._seats.values()]
+        return [(primary, rights) for primary, rights in found if primary is not None]
 
-    def _primary(self, role: str) -> Controller | None:
-        highest = self._highest.get(role)
-        if highest is None:
-            return None
-        return next((c for c in self._controllers[role] if c.election_id == highest), None)
+    def _check_exclusive(self, name: str, rights: Role) -> None:
+        if rights.ids is None:
+            return
+        for other, seat in self._seats.items():
+            if other == name or seat.rights.ids is None:
+                continue
+            clash = (rights.exclusive & seat.rights.ids) | (rights.ids & seat.rights.exclusive)
+            if clash:
+                message = f"roles {name!r} and {other!r} both write object {min(clash):#010x}, one of them exclusively"
+                raise RpcError(Code.INVALID_ARGUMENT, message)
 
-    def _notice(self, listener: Controller, primary: Controller | None) -> Any:
+    def _notice(self, listener: Controller, seat: _Seat) -> Any:
         update = v1.MasterArbitrationUpdate(device_id=self._device_id)
         if listener.role:
             update.role.name = listener.role
-        highest = self._highest.get(listener.role)
-        if highest is not None:
-            update.election_id.high, update.election_id.low = highest >> 64, highest & (2**64 - 1)
+        if seat.rights.message is not None:
+            update.role.config.CopyFrom(seat.rights.message)
+        if seat.highest is not None:
+            update.election_id.high, update.election_id.low = seat.highest >> 64, seat.highest & (2**64 - 1)
+        primary = seat.primary
         if primary is None:
             status = rpc.Status(code=Code.NOT_FOUND, message="there is no primary controller")
         elif listener is primary:

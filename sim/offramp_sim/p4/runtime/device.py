@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.runtime.arbitration import Arbitration
+from offramp_sim.p4.runtime.environment import Environment, Links
 from offramp_sim.p4.runtime.pipeline import Pipeline, SwitchFactory
+from offramp_sim.p4.runtime.translation import Translations
 
 if TYPE_CHECKING:
     from offramp_sim.p4.ir import Program
@@ -24,24 +26,33 @@ class Device:
         device_id: P4Runtime device.
         make_switch: the switch for a program.
         cpu_port: packets that leave by it go to the controllers; None: there is no CPU port.
+        translations: of the types with ``@p4runtime_translation``.
 
     Attributes:
         inject: set by whoever moves packets; takes what the controller sends into the switch.
-        to_controller, digest_list: set by the P4Runtime service; take each frame that left by the CPU port, and
-            each DigestList.
+        to_controller, notify: set by the P4Runtime service; take each frame that left by the CPU port with its
+            pipeline, and what the primaries are told about the object with an id in P4Info, as the field of
+            StreamMessageResponse.
         no_pipeline: frames dropped because no pipeline was loaded.
     """
 
-    def __init__(self, device_id: int, make_switch: SwitchFactory, cpu_port: int | None = None) -> None:
+    def __init__(
+        self,
+        device_id: int,
+        make_switch: SwitchFactory,
+        cpu_port: int | None = None,
+        translations: Translations | None = None,
+    ) -> None:
         self.id = device_id
+        self.environment = Environment(lambda: self.now_ns, Links(), translations or Translations())
         self.cpu_port = cpu_port
         self.make_switch = make_switch
         self.arbitration = Arbitration(device_id)
         self.pipeline: Pipeline | None = None
         self.saved: Pipeline | None = None
         self.inject: Callable[[PacketBatch], None] = self.discard
-        self.to_controller: Callable[[bytes], None] = lambda _: None
-        self.digest_list: Callable[[Any], None] = lambda _: None
+        self.to_controller: Callable[[Pipeline, bytes], None] = lambda _, __: None
+        self.notify: Callable[[int, Mapping[str, Any]], None] = lambda _, __: None
         self.no_pipeline = 0
         self._data = threading.Lock()
         self._control = threading.RLock()
@@ -50,9 +61,17 @@ class Device:
 
     def load(self, program: Program) -> None:
         """Run a program, outside of any controller's doing."""
-        pipeline = Pipeline(program, self.make_switch)
+        pipeline = self.make_pipeline(program)
         with self.control(), self.exclusive():
             self.pipeline = pipeline
+
+    def make_pipeline(self, program: Program, given: Any | None = None) -> Pipeline:
+        """A pipeline for this device, not running yet.
+
+        Raises:
+            OfframpError: the switch refuses the program, or ``given`` is not its configuration.
+        """
+        return Pipeline(program, self.make_switch, given, self.environment)
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         """Frames in, frames out; those for the CPU port go to the controllers."""
@@ -67,14 +86,14 @@ class Device:
             pipeline.switch.now_us = now_ns // 1000
             pipeline.switch.on_digest = lambda digest: pipeline.digests.collect(digest, now_ns)
             out = pipeline.switch.process(batch)
-        self.send_digests()
+        self.send_notices()
         if self.cpu_port is None:
             return out
         for_cpu = out.ports == self.cpu_port
         if not for_cpu.any():
             return out
         for frame in out.select(for_cpu).frames():
-            self.to_controller(frame)
+            self.to_controller(pipeline, frame)
         return out.select(~for_cpu)
 
     @property
@@ -90,17 +109,32 @@ class Device:
         return None if next_us is None else max(0, next_us - self.now_ns // 1000) * 1e-6
 
     @property
-    def digests_waiting(self) -> bool:
-        """Whether :meth:`send_digests` should be called again before long."""
-        return self.pipeline is not None and self.pipeline.digests.waiting
+    def notices_due_s(self) -> float | None:
+        """Seconds until :meth:`send_notices` has something to do; None: nothing is waiting."""
+        pipeline = self.pipeline
+        next_ns = None if pipeline is None else pipeline.notices_ns
+        return None if next_ns is None else max(0, next_ns - self.now_ns) * 1e-9
 
-    def send_digests(self) -> None:
-        """Hand the digest lists that are due to the controllers."""
-        if self.digests_waiting:
-            with self._data:
-                messages = list(self.pipeline.digests.due(self.now_ns)) if self.pipeline else []
-            for message in messages:
-                self.digest_list(message)
+    def send_notices(self) -> None:
+        """Hand the digest lists and idle notifications that are due to the controllers."""
+        if self.notices_due_s != 0:
+            return
+        with self._data:
+            pipeline, now_ns = self.pipeline, self.now_ns
+            digests = list(pipeline.digests.due(now_ns)) if pipeline is not None else []
+            idle = list(pipeline.timers.due(now_ns)) if pipeline is not None else []
+        for message in digests:
+            self.notify(message.digest_id, {"digest": message})
+        for message in idle:
+            self.notify(message.table_entry[0].table_id, {"idle_timeout_notification": message})
+
+    def set_links(self, up: Mapping[int, bool]) -> None:
+        """Take in which ports there are, and whether the link of each is up."""
+        with self.exclusive():
+            if self.environment.links.set(up):
+                for pipeline in (self.pipeline, self.saved):
+                    if pipeline is not None:
+                        pipeline.links_changed()
 
     def discard(self, batch: PacketBatch) -> None:
         """Where packets go while nobody moves any."""

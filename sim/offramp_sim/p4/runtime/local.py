@@ -11,7 +11,7 @@ from offramp.switch.p4rt.status import RpcError
 from offramp_sim.p4.runtime.service import Service
 from offramp_sim.p4.runtime.streams import StreamEnd
 
-DIGEST_WAIT_S = 0.01
+NOTICE_WAIT_S = 0.01
 _END = object()
 
 
@@ -60,12 +60,12 @@ class _LocalStream:
             yield response
 
     def _next(self) -> Any:
-        # Nobody else looks at the clock for the digests that wait for their time-out.
+        # Nobody else looks at the clock for the notices that wait for their time.
         while True:
             try:
-                return self._responses.get(timeout=DIGEST_WAIT_S)
+                return self._responses.get(timeout=NOTICE_WAIT_S)
             except queue.Empty:
-                self._device.send_digests()
+                self._device.send_notices()
 
     def cancel(self) -> None:
         self._end.close()

@@ -13,6 +13,7 @@ from offramp_sim.p4.runtime.annotations import annotate
 from offramp_sim.p4.runtime.ids import SymbolTable, explicit_id, field_ids
 from offramp_sim.p4.runtime.tna_externs import standard_externs
 from offramp_sim.p4.runtime.typespec import TypeCatalog, flatten, padded, width_of
+from offramp_sim.p4.state.table import supports_timeout
 from offramp_sim.p4.types import Annotation, Enum, Header, Newtype, Structure, Type, strip
 
 DEFAULT_TABLE_SIZE = 1024
@@ -127,8 +128,7 @@ class _Generator:
         self._default_action(made, table)
         made.is_const_table = table.const_entries
         made.has_initial_entries = bool(table.entries)
-        timeout = table.properties.get("support_timeout")
-        if isinstance(timeout, ir.Const) and timeout.value:
+        if supports_timeout(table):
             made.idle_timeout_behavior = config.Table.NOTIFY_CONTROL
         implementation = table.properties.get("implementation")
         if isinstance(implementation, ir.ExternInstance):

@@ -13,18 +13,20 @@ from offramp_sim.p4.runtime import p4info
 from offramp_sim.p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler
 from offramp_sim.p4.runtime.entities.base import ById, Handler, by_id, invalid
 from offramp_sim.p4.runtime.entities.digests import DigestHandler
+from offramp_sim.p4.runtime.entities.direct import DirectCounterHandler, DirectMeterHandler
+from offramp_sim.p4.runtime.entities.externs import ExternHandler
+from offramp_sim.p4.runtime.entities.idle import IdleTimers
 from offramp_sim.p4.runtime.entities.matching import ActionCodec, KeyCodec
 from offramp_sim.p4.runtime.entities.meters import MeterHandler
 from offramp_sim.p4.runtime.entities.profiles import GroupHandler, MemberHandler, Profile
 from offramp_sim.p4.runtime.entities.replication import ReplicationHandler
-from offramp_sim.p4.runtime.entities.tables import (
-    DirectCounterHandler,
-    DirectMeterHandler,
-    Table,
-    TableHandler,
-)
+from offramp_sim.p4.runtime.entities.selectors import Selector
+from offramp_sim.p4.runtime.entities.table import Table
+from offramp_sim.p4.runtime.entities.tables import TableHandler
 from offramp_sim.p4.runtime.entities.value_sets import ValueSetHandler
+from offramp_sim.p4.runtime.environment import Environment
 from offramp_sim.p4.runtime.packet_io import ControllerHeader
+from offramp_sim.p4.runtime.translation import Codec, data_width
 
 if TYPE_CHECKING:
     from offramp_sim.p4 import AnySwitch
@@ -40,19 +42,50 @@ class Pipeline:
         program, switch: what runs.
         config: the ForwardingPipelineConfig as the controller set it, P4Info filled in.
         packet_in, packet_out: the controller headers.
+        tables, selectors: by control-plane name.
     """
 
-    def __init__(self, program: Program, make_switch: SwitchFactory, given: Any | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        make_switch: SwitchFactory,
+        given: Any | None = None,
+        environment: Environment | None = None,
+    ) -> None:
         self.program = program
+        self.environment = environment or Environment()
         self.info = p4info.generate(program)
         self.config = config_message(self.info, program, given)
         self.switch = make_switch(program)
-        self.packet_in = ControllerHeader(self.info, "packet_in")
-        self.packet_out = ControllerHeader(self.info, "packet_out")
+        self.packet_in = self._header("packet_in")
+        self.packet_out = self._header("packet_out")
         self.digests = DigestHandler(
             by_id("digest", self.info.digests, str), p4info.digest_types(program), program.errors
         )
+        self.timers = IdleTimers()
+        self.replication = ReplicationHandler(self.switch.pre, self.environment.links)
+        self.selectors: dict[str, Selector] = {}
+        self.tables: dict[str, Table] = {}
         self.handlers = self._handlers()
+
+    @property
+    def notices_ns(self) -> int | None:
+        """When digests or idle notifications are due; None: none are waiting."""
+        times = [t for t in (self.digests.next_ns, self.timers.next_ns) if t is not None]
+        return min(times, default=None)
+
+    def links_changed(self) -> None:
+        """Follow the links that have come up or gone down: watch ports and backup replicas."""
+        self.replication.links_changed()
+        for selector in self.selectors.values():
+            selector.links_changed()
+
+    def _codec(self, field: Any) -> Codec:
+        translations = self.environment.translations
+        return translations.codec(self.program, self.info, field.type_name.name, field.bitwidth)
+
+    def _header(self, name: str) -> ControllerHeader:
+        return ControllerHeader(self.info, name, self._codec, lambda f: data_width(self.program, self.info, f))
 
     def handler(self, kind: str | None) -> Handler:
         """The handler of an entity kind (field of ``p4.v1.Entity``).
@@ -68,15 +101,23 @@ class Pipeline:
 
     def _handlers(self) -> dict[str, Handler]:
         info, switch = self.info, self.switch
-        actions = ActionCodec(info)
-        tables = {t.preamble.id: Table(t, switch.tables[t.preamble.name], actions, info) for t in info.tables}
-        by_table = ById("table", tables)
-        profiles = {
-            p.preamble.id: Profile(
-                switch.profiles[p.preamble.name],
-                [t for t in tables.values() if t.info.implementation_id == p.preamble.id],
+        actions = ActionCodec(info, self._codec)
+        by_number = {p.preamble.id: p.preamble.name for p in info.action_profiles}
+        for p in info.action_profiles:
+            state = switch.profiles[p.preamble.name]
+            self.selectors[p.preamble.name] = Selector(p, state, self.environment.links)
+        for t in info.tables:
+            name = t.preamble.name
+            selector = self.selectors.get(by_number.get(t.implementation_id, ""))
+            self.tables[name] = Table(
+                t, switch.tables[name], actions, info, self._codec, self.environment.clock, selector
             )
-            for p in info.action_profiles
+        by_table = ById("table", {t.id: t for t in self.tables.values()})
+        profiles = {
+            number: Profile(
+                self.selectors[name], [t for t in self.tables.values() if t.info.implementation_id == number]
+            )
+            for number, name in by_number.items()
         }
         registers = {
             r.preamble.id: Register(switch.registers[r.preamble.name], r.type_spec, info.type_info)
@@ -85,23 +126,24 @@ class Pipeline:
         value_sets = {
             v.preamble.id: (
                 switch.value_sets[v.preamble.name],
-                KeyCodec(v.match, f"value set {v.preamble.name}"),
+                KeyCodec(v.match, f"value set {v.preamble.name}", self._codec),
             )
             for v in info.value_sets
         }
         by_profile = ById("action profile", profiles)
         return {
-            "table_entry": TableHandler(by_table),
+            "table_entry": TableHandler(by_table, self.timers),
             "direct_counter_entry": DirectCounterHandler(by_table),
             "direct_meter_entry": DirectMeterHandler(by_table),
             "counter_entry": CounterHandler(by_id("counter", info.counters, switch.counters.__getitem__)),
             "meter_entry": MeterHandler(by_id("meter", info.meters, switch.meters.__getitem__)),
             "register_entry": RegisterHandler(ById("register", registers)),
-            "packet_replication_engine_entry": ReplicationHandler(switch.pre),
+            "packet_replication_engine_entry": self.replication,
             "value_set_entry": ValueSetHandler(ById("value set", value_sets)),
             "action_profile_member": MemberHandler(by_profile),
             "action_profile_group": GroupHandler(by_profile),
             "digest_entry": self.digests,
+            "extern_entry": ExternHandler(),
         }
 
 

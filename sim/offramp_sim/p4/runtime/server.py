@@ -16,6 +16,7 @@ from offramp.errors import OfframpError
 from offramp.switch.p4rt import schema
 from offramp.switch.p4rt.schema import rpc, v1, wellknown
 from offramp.switch.p4rt.status import Code, RpcError
+from offramp.switch.p4rt.tls import Tls
 from offramp_sim.p4.runtime.service import Service
 
 MAX_STREAMS = 32
@@ -34,13 +35,14 @@ _END = object()
 class Server:
     """Serves a :class:`Service` at ``host:port`` or ``unix:PATH``; a context manager.
 
-    Port 0 takes a free one; ``address`` then names it.
+    Port 0 takes a free one; ``address`` then names it. With ``tls`` the connections are encrypted, and with its
+    ``ca`` clients must show a certificate.
 
     Raises:
-        OfframpError: the address is in use or cannot be bound.
+        OfframpError: the address is in use or cannot be bound, or a certificate is none.
     """
 
-    def __init__(self, service: Service, address: str) -> None:
+    def __init__(self, service: Service, address: str, tls: Tls | None = None) -> None:
         self._service = service
         self._streams = threading.Semaphore(MAX_STREAMS)
         options = [
@@ -52,7 +54,10 @@ class Server:
         self._server = grpc.server(workers, options=options)
         self._server.add_generic_rpc_handlers((self._handlers(),))
         try:
-            port = self._server.add_insecure_port(address)
+            if tls is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, tls.server_credentials())
         except RuntimeError:
             port = 0
         if port == 0:

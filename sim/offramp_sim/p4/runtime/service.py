@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from offramp.errors import OfframpError
@@ -13,7 +13,10 @@ from offramp_sim.p4.runtime.arbitration import Controller, election_number
 from offramp_sim.p4.runtime.device import Device, check_device
 from offramp_sim.p4.runtime.entities.base import as_rpc_error, invalid
 from offramp_sim.p4.runtime.pipeline import Pipeline, compile_config
+from offramp_sim.p4.runtime.reconcile import carry_over
+from offramp_sim.p4.runtime.roles import Role
 from offramp_sim.p4.runtime.streams import StreamEnd
+from offramp_sim.p4.runtime.transaction import apply_all, apply_each
 
 API_VERSION = "1.5.0"
 CHUNK = 128
@@ -29,7 +32,7 @@ class Service:
     def __init__(self, device: Device) -> None:
         self.device = device
         device.to_controller = self._packet_in
-        device.digest_list = self._digest_list
+        device.notify = self._notify
 
     # --- one request, one response -------------------------------------------------------------------------
 
@@ -55,47 +58,58 @@ class Service:
 
     def write(self, request: Any) -> Any:
         """Write (section 12)."""
-        self._check_primary(request)
-        if request.atomicity != v1.WriteRequest.CONTINUE_ON_ERROR:
-            names = {number: name for name, number in v1.WriteRequest.Atomicity.items()}
-            name = names.get(request.atomicity, request.atomicity)
-            raise RpcError(Code.UNIMPLEMENTED, f"atomicity {name} is not supported, only CONTINUE_ON_ERROR")
+        if request.atomicity not in v1.WriteRequest.Atomicity.values():
+            raise invalid(f"atomicity {request.atomicity} is unknown")
         with self.device.control():
+            role = self._check_primary(request)
             pipeline = self._pipeline()
-            errors: list[Any] = []
-            updates = iter(request.updates)
-            while part := list(itertools.islice(updates, CHUNK)):
+            errors: list[OfframpError | None] = []
+            if request.atomicity == v1.WriteRequest.CONTINUE_ON_ERROR:
+                for at in range(0, len(request.updates), CHUNK):
+                    with self.device.exclusive():
+                        errors += apply_each(pipeline, request.updates[at : at + CHUNK], role.check_write)
+            else:
                 with self.device.exclusive():
-                    errors += [_apply(pipeline, update) for update in part]
+                    errors = apply_all(pipeline, request.updates, role.check_write)
         failed = sum(error is not None for error in errors)
         if failed:
-            messages = [v1.Error() if e is None else _error(e) for e in errors]
-            raise RpcError(Code.UNKNOWN, f"{failed} of {len(errors)} updates failed", messages)
+            raise RpcError(Code.UNKNOWN, f"{failed} of {len(errors)} updates failed", _messages(errors))
         return v1.WriteResponse()
 
     def set_pipeline(self, request: Any) -> Any:
         """SetForwardingPipelineConfig (section 14)."""
-        self._check_primary(request)
+        if not self._check_primary(request).pipeline:
+            raise RpcError(Code.PERMISSION_DENIED, f"role {request.role!r} may not set the pipeline")
         action = request.action
-        if action in {_SET.UNSPECIFIED, _SET.RECONCILE_AND_COMMIT} or action not in _SET.Action.values():
-            if action == _SET.RECONCILE_AND_COMMIT:
-                raise RpcError(Code.UNIMPLEMENTED, "RECONCILE_AND_COMMIT is not supported")
-            raise invalid("the action must be VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT or COMMIT")
+        if action == _SET.UNSPECIFIED or action not in _SET.Action.values():
+            raise invalid(
+                "the action must be VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT or RECONCILE_AND_COMMIT"
+            )
         if action == _SET.COMMIT:
             if request.HasField("config"):
                 raise invalid("COMMIT takes no configuration")
-            self._commit()
-            return v1.SetForwardingPipelineConfigResponse()
-        if not request.HasField("config"):
+        elif not request.HasField("config"):
             raise invalid("the configuration is missing")
-        name = request.config.p4info.pkg_info.name or f"device{self.device.id}.p4"
-        made = self._load(request.config, name)
-        with self.device.control(), self.device.exclusive():
-            if action == _SET.VERIFY_AND_SAVE:
-                self.device.saved = made
-            elif action == _SET.VERIFY_AND_COMMIT:
-                self.device.pipeline, self.device.saved = made, None
+        made = None if action == _SET.COMMIT else self._load(request.config)
+        if action != _SET.VERIFY:
+            with self.device.control(), self.device.exclusive():
+                self._check_primary(request)  # the compilation took its time
+                self._install(action, made)
         return v1.SetForwardingPipelineConfigResponse()
+
+    def _install(self, action: int, made: Pipeline | None) -> None:
+        device = self.device
+        if action == _SET.VERIFY_AND_SAVE:
+            device.saved = made
+            return
+        if action == _SET.COMMIT:
+            made = device.saved
+            if made is None:
+                raise RpcError(Code.NOT_FOUND, "no configuration has been saved by VERIFY_AND_SAVE")
+        elif action == _SET.RECONCILE_AND_COMMIT and device.pipeline is not None:
+            assert made is not None
+            carry_over(device.pipeline, made)
+        device.pipeline, device.saved = made, None
 
     def get_pipeline(self, request: Any) -> Any:
         """GetForwardingPipelineConfig (section 15)."""
@@ -120,13 +134,14 @@ class Service:
         """Read (section 13): ReadResponse messages, then RpcError if any filter was bad."""
         check_device(self.device, request.device_id)
         pipeline = self._pipeline()
-        errors: list[Any] = []
+        rights = self.device.arbitration.rights(request.role)
+        errors: list[OfframpError | None] = []
         entities: list[Any] = []
         with self.device.control():
             for wanted in request.entities:
                 try:
                     kind = wanted.WhichOneof("entity")
-                    found = pipeline.handler(kind).read(getattr(wanted, kind))
+                    found = rights.readable(pipeline.handler(kind).read(getattr(wanted, kind or "")))
                     while part := self._take(found):
                         entities += part
                     errors.append(None)
@@ -134,9 +149,9 @@ class Service:
                     errors.append(error)
         for at in range(0, len(entities), RESPONSE_ENTITIES):
             yield v1.ReadResponse(entities=entities[at : at + RESPONSE_ENTITIES])
-        if any(error is not None for error in errors):
-            messages = [v1.Error() if e is None else _error(e) for e in errors]
-            raise RpcError(Code.UNKNOWN, f"{sum(e is not None for e in errors)} of the reads failed", messages)
+        failed = sum(error is not None for error in errors)
+        if failed:
+            raise RpcError(Code.UNKNOWN, f"{failed} of the reads failed", _messages(errors))
 
     def open_stream(self, send: Callable[[Any], None]) -> StreamEnd:
         """StreamChannel (section 16); ``send`` takes responses and must not block."""
@@ -146,27 +161,27 @@ class Service:
         with self.device.exclusive():
             return list(itertools.islice(found, CHUNK))
 
-    def _packet_in(self, frame: bytes) -> None:
-        pipeline = self.device.pipeline
-        unpacked = pipeline.packet_in.unpack(frame) if pipeline is not None else None
+    def _packet_in(self, pipeline: Pipeline, frame: bytes) -> None:
+        unpacked = pipeline.packet_in.unpack(frame)
         if unpacked is None:
             return
         metadata, payload = unpacked
-        self._to_primaries(packet=v1.PacketIn(payload=payload, metadata=metadata))
+        message = v1.StreamMessageResponse(packet=v1.PacketIn(payload=payload, metadata=metadata))
+        for controller, rights in self.device.arbitration.primaries():
+            if rights.takes_packet(metadata):
+                controller.send(message)
 
-    def _digest_list(self, message: Any) -> None:
-        self._to_primaries(digest=message)
-
-    def _to_primaries(self, **update: Any) -> None:
+    def _notify(self, identifier: int, update: Mapping[str, Any]) -> None:
         message = v1.StreamMessageResponse(**update)
-        for controller in self.device.arbitration.primaries():
-            controller.send(message)
+        for controller, rights in self.device.arbitration.primaries():
+            if rights.hears_of(identifier):
+                controller.send(message)
 
     # --- checks --------------------------------------------------------------------------------------------
 
-    def _check_primary(self, request: Any) -> None:
+    def _check_primary(self, request: Any) -> Role:
         check_device(self.device, request.device_id)
-        self.device.arbitration.check_primary(request.role, election_number(request))
+        return self.device.arbitration.check_primary(request.role, election_number(request))
 
     def _pipeline(self) -> Pipeline:
         pipeline = self.device.saved or self.device.pipeline
@@ -174,34 +189,20 @@ class Service:
             raise RpcError(Code.FAILED_PRECONDITION, "no forwarding pipeline is loaded")
         return pipeline
 
-    def _load(self, given: Any, name: str) -> Pipeline:
+    def _load(self, given: Any) -> Pipeline:
+        name = given.p4info.pkg_info.name or f"device{self.device.id}.p4"
         try:
-            return Pipeline(compile_config(given, name), self.device.make_switch, given)
+            return self.device.make_pipeline(compile_config(given, name), given)
         except RpcError:
             raise
         except OfframpError as error:
             raise invalid(str(error)) from None
 
-    def _commit(self) -> None:
-        with self.device.control(), self.device.exclusive():
-            if self.device.saved is None:
-                raise RpcError(Code.NOT_FOUND, "no configuration has been saved by VERIFY_AND_SAVE")
-            self.device.pipeline, self.device.saved = self.device.saved, None
 
-
-def _apply(pipeline: Pipeline, update: Any) -> OfframpError | None:
-    """Do one update; what went wrong, or None."""
-    try:
-        kind = update.entity.WhichOneof("entity")
-        handler = pipeline.handler(kind)
-        if update.type not in {v1.Update.INSERT, v1.Update.MODIFY, v1.Update.DELETE}:
-            return invalid("the update has no type")
-        handler.write(update.type, getattr(update.entity, kind))
-    except OfframpError as error:
-        return error
-    return None
-
-
-def _error(error: OfframpError) -> Any:
-    status = as_rpc_error(error)
-    return v1.Error(canonical_code=status.code, message=status.message, space="offramp")
+def _messages(errors: Sequence[OfframpError | None]) -> list[Any]:
+    """A ``p4.v1.Error`` for each update or filter."""
+    statuses = (None if error is None else as_rpc_error(error) for error in errors)
+    return [
+        v1.Error() if s is None else v1.Error(canonical_code=s.code, message=s.message, space="offramp")
+        for s in statuses
+    ]

@@ -45,7 +45,8 @@ class StreamEnd:
             message = f"the stream is for device {known}; open another one for device {update.device_id}"
             raise RpcError(Code.FAILED_PRECONDITION, message)
         check_device(self._device, update.device_id)
-        self._device.arbitration.update(self._controller, update)
+        with self._device.control():  # what the primary is writing is finished first
+            self._device.arbitration.update(self._controller, update)
 
     def _packet_out(self, packet: Any) -> None:
         try:

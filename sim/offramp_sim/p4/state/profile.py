@@ -91,6 +91,12 @@ class ActionProfileState:
             raise StateError("not_found", f"action selector {self.name}: no group {group}")
         del self.groups[group]
 
+    def drop(self, group: int, members: Sequence[int]) -> None:
+        """Remove a group together with members that no other group has."""
+        del self.groups[group]
+        for member in members:
+            del self.members[member]
+
     def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
         """The action to run; None for an empty group or a member that is gone."""
         if isinstance(action, Group):

@@ -33,7 +33,11 @@ DEFAULT_SIZE: Final = 1024  # what p4c gives a table without the property ``size
 
 @dataclass(slots=True)
 class TableEntry:
-    """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter`` and ``register`` its direct others."""
+    """One entry; ``packets`` and ``bytes`` are its direct counter, ``meter`` and ``register`` its direct others.
+
+    ``idle_timeout_ns`` is its time to live without a hit (0: for ever), ``last_hit_us`` when it was last hit; only
+    tables with ``support_timeout`` note hits.
+    """
 
     keys: tuple[Match, ...]
     action: ActionData | Member | Group
@@ -44,6 +48,8 @@ class TableEntry:
     bytes: int = 0
     meter: MeterCell | None = None
     register: int | None = None
+    idle_timeout_ns: int = 0
+    last_hit_us: int = 0
 
 
 class TableState:
@@ -52,6 +58,9 @@ class TableState:
     Attributes:
         lookup: from the unsigned key values (``selector`` keys left out) to the winning entry or None.
         hits, misses: look-ups since the last reset.
+        default: what a miss runs.
+        default_entry: metadata and direct counter of the default entry.
+        notes_hits: each entry's ``last_hit_us`` is kept.
         needs_priority: entries are ordered by priority, the highest first (the first inserted among equals).
     """
 
@@ -64,6 +73,7 @@ class TableState:
             if key.match_kind not in KINDS:
                 raise Unsupported(key.expr.pos, f"match kind {key.match_kind}")
         self._exact = set(self.kinds) <= {"exact"}
+        self.notes_hits = supports_timeout(table)
         self.needs_priority = not set(self.kinds) <= {"exact", "lpm"}
         if not self.needs_priority and self.kinds.count("lpm") > 1:
             raise Unsupported(table.pos, f"table {table.name} with more than one lpm key")
@@ -80,6 +90,7 @@ class TableState:
         """Only the entries and the default action of the source."""
         self._entries.clear()
         self.default = _source_action(self.table.default)
+        self.default_entry = TableEntry((), self.default)
         self.hits = self.misses = 0
         for entry in self._initial:
             copy = TableEntry(entry.keys, entry.action, entry.priority, entry.const)
@@ -109,11 +120,11 @@ class TableState:
         self._changed()
 
     def modify(self, entry: TableEntry) -> None:
-        """Replace action and metadata of the entry with the same match and priority."""
+        """Replace action, metadata and time-out of the entry with the same match and priority."""
         self._check_writable()
         old = self._existing(entry.keys, entry.priority)
         self._check_action(entry.action)
-        old.action, old.metadata = entry.action, entry.metadata
+        old.action, old.metadata, old.idle_timeout_ns = entry.action, entry.metadata, entry.idle_timeout_ns
 
     def delete(self, keys: tuple[Match, ...], priority: int = 0) -> None:
         """Remove an entry."""
@@ -132,7 +143,15 @@ class TableState:
             if self.table.const_default and action != self.default:
                 raise StateError("permission_denied", f"table {self.name}: the default action is const")
             self._check_action(action, as_default=True)
+        if action is None:
+            self.default_entry.packets = self.default_entry.bytes = 0
+            self.default_entry.metadata = b""
         self.default = _source_action(self.table.default) if action is None else action
+
+    @property
+    def default_is_changed(self) -> bool:
+        """Whether the default action is no longer that of the source."""
+        return self.default != _source_action(self.table.default)
 
     def clear(self) -> None:
         """Remove all entries that are not constant."""
@@ -212,6 +231,12 @@ class TableState:
             if not 0 <= value < 1 << key_width(param.type):
                 message = f"{value} does not fit {param.type}"
                 raise StateError("invalid", f"table {self.name}, action {action.action}, {param.name}: {message}")
+
+
+def supports_timeout(table: ir.Table) -> bool:
+    """Whether the table has v1model's property ``support_timeout = true``."""
+    wanted = table.properties.get("support_timeout")
+    return isinstance(wanted, ir.Const) and bool(wanted.value)
 
 
 def constant(expr: ir.Expr) -> int:

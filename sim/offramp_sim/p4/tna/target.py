@@ -70,6 +70,9 @@ class TnaTarget:
         if table in self._direct:
             g.line(f"m[{self.cell(table)}] = entry")
 
+    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+        """Nothing: TNA's direct externs are called by actions."""
+
     def selector_hash(self, g: Generator, table: ir.Table) -> str:
         """Text of the hash of an action selector; "0" without one."""
         return functions.selector_hash(self, g, table)

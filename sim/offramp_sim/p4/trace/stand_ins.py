@@ -73,6 +73,10 @@ class _Table:
         return self._state.default
 
     @property
+    def default_entry(self) -> TableEntry:
+        return self._state.default_entry
+
+    @property
     def hits(self) -> int:
         return self._state.hits
 

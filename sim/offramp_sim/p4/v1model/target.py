@@ -64,6 +64,10 @@ class V1Target:
         """Write what a hit does to direct counters and meters."""
         arrays.on_hit(self, g, table)
 
+    def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
+        """Write what a miss does to the direct counter of the default entry."""
+        arrays.on_miss(g, table, state)
+
     def selector_hash(self, g: Generator, table: ir.Table) -> str:
         """Text of the hash of an action selector."""
         return checksums.selector_hash(self, g, table)

@@ -78,6 +78,11 @@ class NativeProfile(ActionProfileState):
         super().delete_group(group)
         self._stale = True
 
+    def drop(self, group: int, members: Sequence[int]) -> None:
+        """Remove a group together with members that no other group has."""
+        super().drop(group, members)
+        self._stale = True
+
     def reset(self) -> None:
         """No members, no groups."""
         super().reset()

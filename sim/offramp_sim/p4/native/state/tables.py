@@ -28,7 +28,8 @@ class NativeTable(TableState):
         self._inserted: list[TableEntry] = []
         self._modified: list[TableEntry] = []
         super().__init__(table, profile)
-        self._counted = isinstance(table.properties.get("counters"), ir.ExternInstance)
+        # Counting also tells which entries have been hit.
+        self._counted = self.notes_hits or isinstance(table.properties.get("counters"), ir.ExternInstance)
         self._metered = isinstance(table.properties.get("meters"), ir.ExternInstance)
 
     def __hash__(self) -> int:
@@ -111,19 +112,22 @@ class NativeTable(TableState):
             return
         words[self._base + at.TOUCHES] = 0
         numbers = self._touched[:touches]
-        counts = self._counts[numbers - 1].tolist()
+        counts, now_us = self._counts[numbers - 1].tolist(), int(words[at.NOW_US])
         self._counts[numbers - 1] = 0
         for number, (packets, volume) in zip(numbers.tolist(), counts, strict=True):
             entry = self._by_number[number - 1]
             assert entry is not None
             entry.packets += packets
             entry.bytes += volume
+            entry.last_hit_us = now_us
 
     def _rebuild(self) -> None:
         for entry in self._by_number:
             _detach(entry)
         entries = list(self._entries.values())
         self._by_number, self._free, self._numbers = [], [], {}
+        if self._counted:
+            self._by_number.append(self.default_entry)  # whose misses are counted in the first row
         self._capacity = max(16, 1 << len(entries).bit_length())
         self._rows: npt.NDArray[np.uint8] = np.zeros((self._capacity, self._plan.row_size), np.uint8)
         self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)

@@ -16,6 +16,7 @@ from offramp_sim.p4.native.runtime import context
 from offramp_sim.p4.native.runtime.meters import execute_meter
 from offramp_sim.p4.native.runtime.program import LENGTH
 from offramp_sim.p4.native.shape import bits_of
+from offramp_sim.p4.state.table import supports_timeout
 
 if TYPE_CHECKING:
     from offramp_sim.p4.native.v1model.target import V1Target
@@ -122,13 +123,19 @@ def _direct_read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
 def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
     """Write what the direct counter and the direct meter of ``table`` do when ``entry`` has matched."""
     words, index = target.plan.tables[table].words, g.b.sub(entry, i64(1))
-    if isinstance(table.properties.get("counters"), ir.ExternInstance):
+    if isinstance(table.properties.get("counters"), ir.ExternInstance) or supports_timeout(table):
         _count_entry(g, words, entry, index)
     meter = table.properties.get("meters")
     if isinstance(meter, ir.ExternInstance):
         kind = target.objects.of[meter].kind
         colour = _colour(g, kind, g.pointer(words + context.METERS), index)
         g.store_number(colour, g.cell(target.cells.colour), 64)
+
+
+def on_miss(target: V1Target, g: Emitter, table: ir.Table) -> None:
+    """Write what the direct counter of ``table`` does on a miss: it counts in the default entry, which is the first."""
+    if isinstance(table.properties.get("counters"), ir.ExternInstance):
+        _count_entry(g, target.plan.tables[table].words, i64(1), i64(0))
 
 
 def _count_entry(g: Emitter, words: int, entry: Value, index: Value) -> None:

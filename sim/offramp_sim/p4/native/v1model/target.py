@@ -56,6 +56,10 @@ class V1Target:
         """Write what a hit does to direct counters and meters."""
         arrays.on_hit(self, g, table, entry)
 
+    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+        """Write what a miss does to the direct counter of the default entry."""
+        arrays.on_miss(self, g, table)
+
     def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
         """The hash of an action selector."""
         return checksums.selector_hash(g, table)

@@ -43,7 +43,8 @@ class Word:
     def __init__(self, spec: Any, type_info: Any, width: int, what: str) -> None:
         if spec.WhichOneof("type_spec") == "new_type":
             spec = type_info.new_types[spec.new_type.name].original_type
-        kind = spec.WhichOneof("type_spec")
+        # A translated type has no original: P4Data carries the data plane's bits.
+        kind = spec.WhichOneof("type_spec") or "bitstring"
         self.width, self._what = width, what
         self._field = {"bitstring": "bitstring", "bool": "bool", "serializable_enum": "enum_value"}[kind]
         self._signed = kind == "bitstring" and spec.bitstring.WhichOneof("type_spec") == "int"

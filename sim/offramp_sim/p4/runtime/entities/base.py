@@ -37,6 +37,13 @@ def invalid(message: str) -> RpcError:
     return RpcError(Code.INVALID_ARGUMENT, message)
 
 
+def copied(message: Any) -> Any:
+    """A copy that keeps nothing else of the request alive."""
+    made = type(message)()
+    made.CopyFrom(message)
+    return made
+
+
 def as_rpc_error(error: Exception) -> RpcError:
     """Any failure of a handler as a status."""
     if isinstance(error, RpcError):

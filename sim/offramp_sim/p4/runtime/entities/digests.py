@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from offramp.switch.p4rt.schema import v1
 from offramp.switch.p4rt.status import Code, RpcError
-from offramp_sim.p4.runtime.entities.base import DELETE, INSERT, ById, invalid
+from offramp_sim.p4.runtime.entities.base import DELETE, INSERT, ById, copied, invalid
 from offramp_sim.p4.runtime.entities.p4data import encode_value
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ class _Channel:
     buffer: dict[Values, None] = field(default_factory=dict)
     since: int = 0
     sent: dict[Values, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def due_ns(self) -> int:
+        """When what is buffered is sent."""
+        full = 0 < self.config.max_list_size <= len(self.buffer)
+        return self.since if full else self.since + int(self.config.max_timeout_ns)
 
 
 class DigestHandler:
@@ -56,8 +63,8 @@ class DigestHandler:
         wanted = entry.config
         if min(wanted.max_timeout_ns, wanted.max_list_size, wanted.ack_timeout_ns) < 0:
             raise invalid(f"digest {name}: time-outs and list size are not negative")
-        channel = self._channels.setdefault(entry.digest_id, _Channel(wanted))
-        channel.config = wanted
+        config = copied(wanted)
+        self._channels.setdefault(entry.digest_id, _Channel(config)).config = config
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """The configuration of one digest or of all."""
@@ -82,18 +89,16 @@ class DigestHandler:
         """The DigestList messages to send now."""
         for identifier, channel in self._channels.items():
             size = channel.config.max_list_size
-            while channel.buffer and (
-                (size and len(channel.buffer) >= size) or now_ns - channel.since >= channel.config.max_timeout_ns
-            ):
+            while channel.buffer and channel.due_ns <= now_ns:
                 taken = list(channel.buffer)[: size or None]
                 for values in taken:
                     del channel.buffer[values]
                 yield self._message(identifier, channel, taken, now_ns)
 
     @property
-    def waiting(self) -> bool:
-        """Whether messages wait for their time-out."""
-        return any(channel.buffer for channel in self._channels.values())
+    def next_ns(self) -> int | None:
+        """When :meth:`due` has something to give; None: there is nothing to wait for."""
+        return min((c.due_ns for c in self._channels.values() if c.buffer), default=None)
 
     def acknowledge(self, ack: Any) -> None:
         """A DigestListAck.
@@ -115,7 +120,7 @@ class DigestHandler:
             digest_id=identifier,
             list_id=self._lists,
             data=[encode_value(element, iter(values), self._errors) for values in taken],
-            timestamp=now_ns,
+            timestamp=time.time_ns(),
         )
 
 

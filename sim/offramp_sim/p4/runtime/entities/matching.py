@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from offramp.errors import OfframpError
@@ -9,6 +10,7 @@ from offramp.switch.p4rt.schema import config, v1
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.p4rt.values import decode, encode, prefix_mask
 from offramp_sim.p4.runtime.entities.base import invalid
+from offramp_sim.p4.runtime.translation import Codec
 from offramp_sim.p4.state import (
     ANY,
     ActionData,
@@ -21,15 +23,18 @@ from offramp_sim.p4.state import (
 )
 
 _F = v1.FieldMatch
+CodecOf = Callable[[Any], Codec]
+"""The codec of a MatchField, Param or Metadata of P4Info."""
 _KINDS = {value: name.lower() for name, value in config.MatchField.MatchType.items()}
 
 
 class KeyCodec:
     """The match fields of one table or value set; ``what`` names it in messages."""
 
-    def __init__(self, fields: Any, what: str) -> None:
+    def __init__(self, fields: Any, what: str, codec_of: CodecOf) -> None:
         self.what = what
         self._fields = [(f.id, _KINDS[f.match_type], f.bitwidth, f"{what}, key {f.name or f.id}") for f in fields]
+        self._codecs = [codec_of(f) for f in fields]
         self._position = {number: i for i, (number, *_) in enumerate(self._fields)}
         self.needs_priority = any(kind in {"ternary", "range", "optional"} for _, kind, *_ in self._fields)
 
@@ -50,10 +55,18 @@ class KeyCodec:
             given = match.WhichOneof("field_match_type")
             if given != kind:
                 raise invalid(f"{what}: expected a match of kind {kind}, got {given or 'none'}")
+            codec = self._codecs[position]
             try:
-                out[position] = _DECODERS[kind](getattr(match, kind), width, what)
+                if kind in _SINGLE:
+                    out[position] = _SINGLE[kind](codec.decode(getattr(match, kind).value, what))
+                elif codec.plain:
+                    out[position] = _DECODERS[kind](getattr(match, kind), width, what)
+                else:
+                    raise invalid(f"{what}: translated values can only be matched exactly")
+            except RpcError:
+                raise
             except OfframpError as error:
-                raise invalid(error.message if isinstance(error, RpcError) else str(error)) from None
+                raise invalid(str(error)) from None
         for key, (_, kind, _, what) in zip(out, self._fields, strict=True):
             if kind == "exact" and key is ANY:
                 raise invalid(f"{what} is missing: an exact match has no don't-care")
@@ -61,15 +74,8 @@ class KeyCodec:
 
     def encode(self, keys: tuple[Match, ...]) -> list[Any]:
         """FieldMatch messages; don't-cares are left out."""
-        return [_encode(key, number) for key, (number, *_) in zip(keys, self._fields, strict=True) if key is not ANY]
-
-
-def _exact(match: Any, width: int, what: str) -> Match:
-    return Exact(decode(match.value, width, what))
-
-
-def _optional(match: Any, width: int, what: str) -> Match:
-    return Optional(decode(match.value, width, what))
+        fields = zip(keys, self._fields, self._codecs, strict=True)
+        return [_encode(key, number, codec) for key, (number, *_), codec in fields if key is not ANY]
 
 
 def _lpm(match: Any, width: int, what: str) -> Match:
@@ -99,15 +105,16 @@ def _range(match: Any, width: int, what: str) -> Match:
     return Range(low, high)
 
 
-_DECODERS = {"exact": _exact, "optional": _optional, "lpm": _lpm, "ternary": _ternary, "range": _range}
+_SINGLE: dict[str, Callable[[int], Match]] = {"exact": Exact, "optional": Optional}
+_DECODERS = {"lpm": _lpm, "ternary": _ternary, "range": _range}
 
 
-def _encode(key: Match, number: int) -> Any:
+def _encode(key: Match, number: int, codec: Codec) -> Any:
     match key:
         case Exact(value):
-            return _F(field_id=number, exact=_F.Exact(value=encode(value)))
+            return _F(field_id=number, exact=_F.Exact(value=codec.encode(value)))
         case Optional(value):
-            return _F(field_id=number, optional=_F.Optional(value=encode(value)))
+            return _F(field_id=number, optional=_F.Optional(value=codec.encode(value)))
         case Lpm(value, length):
             return _F(field_id=number, lpm=_F.LPM(value=encode(value), prefix_len=length))
         case Ternary(value, mask):
@@ -121,16 +128,17 @@ def _encode(key: Match, number: int) -> Any:
 class ActionCodec:
     """The actions of a program."""
 
-    def __init__(self, info: Any) -> None:
-        self._by_id: dict[int, tuple[str, dict[int, tuple[int, int, str]]]] = {
+    def __init__(self, info: Any, codec_of: CodecOf) -> None:
+        self._by_id: dict[int, tuple[str, dict[int, tuple[int, Codec, str]]]] = {
             action.preamble.id: (
                 action.preamble.name,
-                {p.id: (i, p.bitwidth, p.name) for i, p in enumerate(action.params)},
+                {p.id: (i, codec_of(p), p.name) for i, p in enumerate(action.params)},
             )
             for action in info.actions
         }
         self._by_name = {
-            action.preamble.name: (action.preamble.id, [p.id for p in action.params]) for action in info.actions
+            name: (number, [(p, codec) for p, (_, codec, _) in params.items()])
+            for number, (name, params) in self._by_id.items()
         }
 
     def name(self, identifier: int) -> str:
@@ -157,11 +165,13 @@ class ActionCodec:
         for param in action.params:
             if param.param_id not in params:
                 raise invalid(f"action {name} has no parameter with id {param.param_id}")
-            position, width, word = params[param.param_id]
+            position, codec, word = params[param.param_id]
             if args[position] >= 0:
                 raise invalid(f"action {name}: parameter {word} is given twice")
             try:
-                args[position] = decode(param.value, width or None, f"action {name}, parameter {word}")
+                args[position] = codec.decode(param.value, f"action {name}, parameter {word}")
+            except RpcError:
+                raise
             except OfframpError as error:
                 raise invalid(str(error)) from None
         return ActionData(name, tuple(args))
@@ -172,8 +182,8 @@ class ActionCodec:
         return v1.Action(
             action_id=identifier,
             params=[
-                v1.Action.Param(param_id=number, value=encode(value))
-                for number, value in zip(params, action.args, strict=True)
+                v1.Action.Param(param_id=number, value=codec.encode(value))
+                for (number, codec), value in zip(params, action.args, strict=True)
             ],
         )
 

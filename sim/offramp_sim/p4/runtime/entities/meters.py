@@ -6,25 +6,37 @@ from collections.abc import Iterator
 from typing import Any
 
 from offramp.switch.p4rt.schema import v1
+from offramp.switch.p4rt.status import Code, RpcError
 from offramp_sim.p4.runtime.entities.base import ById, cells, invalid, modify_only
 from offramp_sim.p4.state import MeterCell, MeterState
 
+Rates = tuple[tuple[float, int], ...]
 
-def configure(cell: MeterCell, entry: Any, what: str) -> None:
-    """Set a meter to the ``config`` of an entry; without one, green for ever.
+
+def rates(entry: Any, field: str, what: str) -> Rates:
+    """Rate and burst of each bucket from the MeterConfig ``field`` of an entry; none (always green) without it.
 
     Raises:
         RpcError: a rate or burst is negative, or the peak is below the committed rate.
     """
-    if not entry.HasField("config"):
-        cell.configure(())
-        return
-    c = entry.config
+    if not entry.HasField(field):
+        return ()
+    c = getattr(entry, field)
     if min(c.cir, c.cburst, c.pir, c.pburst) < 0 or c.eburst:
         raise invalid(f"{what}: rates and bursts of a two-rate meter are not negative, and eburst is 0")
     if c.pir < c.cir:
         raise invalid(f"{what}: the peak rate {c.pir} is below the committed rate {c.cir}")
-    cell.configure(((float(c.cir), c.cburst), (float(c.pir), c.pburst)))
+    return (float(c.cir), c.cburst), (float(c.pir), c.pburst)
+
+
+def no_colours(entry: Any, field: str, what: str) -> None:
+    """Refuse the optional counters for each colour.
+
+    Raises:
+        RpcError: UNIMPLEMENTED.
+    """
+    if entry.HasField(field):
+        raise RpcError(Code.UNIMPLEMENTED, f"{what}: meters do not count packets by colour")
 
 
 def meter_config(cell: MeterCell) -> Any:
@@ -46,11 +58,14 @@ class MeterHandler:
         meter = self._meters.get(entry.meter_id)
         what = f"meter {meter.name}"
         modify_only(kind, what)
-        for index in cells(entry, meter.size, what):
-            configure(meter.cells[index], entry, what)
+        no_colours(entry, "counter_data", what)
+        indices, wanted = cells(entry, meter.size, what), rates(entry, "config", what)
+        for index in indices:
+            meter.cells[index].configure(wanted)
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """Configurations of the cells."""
+        no_colours(wanted, "counter_data", "meters")
         for identifier, meter in self._meters.select(wanted.meter_id):
             for index in cells(wanted, meter.size, f"meter {meter.name}"):
                 made = v1.MeterEntry(meter_id=identifier, index=v1.Index(index=index))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.schema import v1
 from offramp.switch.p4rt.status import Code, RpcError
-from offramp.switch.p4rt.values import decode, encode
-from offramp_sim.p4.runtime.entities.base import DELETE, INSERT, invalid
+from offramp.switch.p4rt.values import decode
+from offramp_sim.p4.runtime.entities.base import DELETE, INSERT, copied, invalid
+from offramp_sim.p4.runtime.environment import Links
 from offramp_sim.p4.state import CloneSession, Replica, ReplicationEngine
 
 # v1model: mcast_grp and egress_rid have 16 bits, clone sessions of bmv2 15 (the rest is in use inside it).
@@ -18,13 +19,20 @@ MAX_INSTANCE = 0xFFFF
 MAX_SESSION = 0x7FFF
 PORT_BITS = 32
 
+Choice = tuple[Replica, ...]
+"""A replica and its backups, the most preferred first."""
+
 
 class ReplicationHandler:
-    """Both kinds of replication entry."""
+    """Both kinds of replication entry.
 
-    def __init__(self, engine: ReplicationEngine) -> None:
-        self._engine = engine
-        self._metadata: dict[int, bytes] = {}
+    Of each replica the first choice whose link is up is used; without any, none.
+    """
+
+    def __init__(self, engine: ReplicationEngine, links: Links) -> None:
+        self._engine, self._links = engine, links
+        self._groups: dict[int, tuple[Any, list[Choice]]] = {}
+        self._sessions: dict[int, tuple[Any, list[Choice]]] = {}
 
     def write(self, kind: int, entry: Any) -> None:
         """Apply one update."""
@@ -36,56 +44,74 @@ class ReplicationHandler:
             case _:
                 raise invalid("packet replication entry: expected a multicast group or a clone session")
 
+    def links_changed(self) -> None:
+        """Choose anew where there are backups."""
+        for number, (_, choices) in self._groups.items():
+            if _has_backups(choices):
+                self._realise_group(number)
+        for number, (_, choices) in self._sessions.items():
+            if _has_backups(choices):
+                self._realise_session(number)
+
     def _write_group(self, kind: int, entry: Any) -> None:
         number = entry.multicast_group_id
         what = f"multicast group {number}"
         _check_id(what, number, MAX_GROUP)
-        _check_exists(what, kind, number in self._engine.multicast)
+        _check_exists(what, kind, number in self._groups)
         if kind == DELETE:
-            del self._engine.multicast[number]
-            self._metadata.pop(number, None)
+            del self._engine.multicast[number], self._groups[number]
             return
-        self._engine.multicast[number] = _replicas(what, entry.replicas)
-        self._metadata[number] = entry.metadata
+        self._groups[number] = copied(entry), _choices(what, entry.replicas)
+        self._realise_group(number)
 
     def _write_session(self, kind: int, entry: Any) -> None:
         number = entry.session_id
         what = f"clone session {number}"
         _check_id(what, number, MAX_SESSION)
-        _check_exists(what, kind, number in self._engine.clones)
+        _check_exists(what, kind, number in self._sessions)
         if kind == DELETE:
-            del self._engine.clones[number]
+            del self._engine.clones[number], self._sessions[number]
             return
         if entry.packet_length_bytes < 0:
             raise invalid(f"{what}: packet length {entry.packet_length_bytes} is negative")
+        self._sessions[number] = copied(entry), _choices(what, entry.replicas)
+        self._realise_session(number)
+
+    def _realise_group(self, number: int) -> None:
+        self._engine.multicast[number] = self._live(self._groups[number][1])
+
+    def _realise_session(self, number: int) -> None:
+        entry, choices = self._sessions[number]
         self._engine.clones[number] = CloneSession(
-            _replicas(what, entry.replicas), entry.class_of_service, entry.packet_length_bytes
+            self._live(choices), entry.class_of_service, entry.packet_length_bytes
         )
+
+    def _live(self, choices: Iterable[Choice]) -> tuple[Replica, ...]:
+        chosen = (_first_up(choice, self._links) for choice in choices)
+        return tuple(replica for replica in chosen if replica is not None)
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """One group or session, or all of the kind for id 0; both kinds when none is named."""
         kind = wanted.WhichOneof("type")
         if kind != "clone_session_entry":
             number = wanted.multicast_group_entry.multicast_group_id
-            for group, replicas in sorted(self._engine.multicast.items()):
+            for group, (entry, _) in sorted(self._groups.items()):
                 if number in {0, group}:
-                    entry = v1.MulticastGroupEntry(
-                        multicast_group_id=group,
-                        replicas=_messages(replicas),
-                        metadata=self._metadata.get(group, b""),
-                    )
                     yield _entity(multicast_group_entry=entry)
         if kind != "multicast_group_entry":
             number = wanted.clone_session_entry.session_id
-            for session, clone in sorted(self._engine.clones.items()):
+            for session, (entry, _) in sorted(self._sessions.items()):
                 if number in {0, session}:
-                    entry = v1.CloneSessionEntry(
-                        session_id=session,
-                        replicas=_messages(clone.replicas),
-                        class_of_service=clone.class_of_service,
-                        packet_length_bytes=clone.packet_length,
-                    )
                     yield _entity(clone_session_entry=entry)
+
+
+def _has_backups(choices: list[Choice]) -> bool:
+    return any(len(choice) > 1 for choice in choices)
+
+
+def _first_up(choice: Choice, links: Links) -> Replica | None:
+    # Without backups a replica is sent whatever its link: it is lost there, as a unicast packet is.
+    return choice[0] if len(choice) == 1 else next((r for r in choice if links.up(r.port)), None)
 
 
 def _check_id(what: str, number: int, highest: int) -> None:
@@ -100,28 +126,34 @@ def _check_exists(what: str, kind: int, exists: bool) -> None:
         raise RpcError(Code.NOT_FOUND, f"{what} does not exist")
 
 
-def _replicas(what: str, messages: Any) -> tuple[Replica, ...]:
-    out: list[Replica] = []
+def _choices(what: str, messages: Any) -> list[Choice]:
+    out = []
     for message in messages:
-        if message.backup_replicas:
-            raise RpcError(Code.UNIMPLEMENTED, f"{what}: backup replicas are not supported")
-        if message.WhichOneof("port_kind") == "port":
-            try:
-                port = decode(message.port, PORT_BITS, f"{what}: port")
-            except OfframpError as error:
-                raise invalid(str(error)) from None
+        if message.WhichOneof("port_kind") == "egress_port":
+            first = _replica(what, message.egress_port, message.instance)
         else:
-            port = message.egress_port
-        if message.instance > MAX_INSTANCE:
-            raise invalid(f"{what}: instance {message.instance} is above {MAX_INSTANCE}")
-        out.append(Replica(port, message.instance))
-    if len(set(out)) != len(out):
+            first = _replica(what, _port(what, message.port), message.instance)
+        backups = [_replica(what, _port(what, b.port), b.instance) for b in message.backup_replicas]
+        if any(backup.port == first.port for backup in backups):
+            raise invalid(f"{what}: a backup replica has the port {first.port} of its replica")
+        out.append((first, *backups))
+    every = [replica for choice in out for replica in choice]
+    if len(set(every)) != len(every):
         raise invalid(f"{what}: two replicas have the same port and instance")
-    return tuple(out)
+    return out
 
 
-def _messages(replicas: tuple[Replica, ...]) -> list[Any]:
-    return [v1.Replica(port=encode(r.port), instance=r.instance) for r in replicas]
+def _port(what: str, data: bytes) -> int:
+    try:
+        return decode(data, PORT_BITS, f"{what}: port")
+    except OfframpError as error:
+        raise invalid(str(error)) from None
+
+
+def _replica(what: str, port: int, instance: int) -> Replica:
+    if instance > MAX_INSTANCE:
+        raise invalid(f"{what}: instance {instance} is above {MAX_INSTANCE}")
+    return Replica(port, instance)
 
 
 def _entity(**entry: Any) -> Any:

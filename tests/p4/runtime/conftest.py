@@ -1,0 +1,23 @@
+from pathlib import Path
+
+import pytest
+
+from p4rt_lab import ENGINES, Lab
+
+FEATURES = Path(__file__).with_name("features.p4")
+
+
+@pytest.fixture(params=list(ENGINES))
+def lab(request):
+    """``features.p4`` on each engine."""
+    made = Lab(request.param, FEATURES)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def plain_lab():
+    """``features.p4`` on the Python engine, where the engine makes no difference."""
+    made = Lab("python", FEATURES)
+    yield made
+    made.close()

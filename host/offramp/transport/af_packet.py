@@ -21,6 +21,8 @@ MIN_FRAME = 14
 HEADROOM = 64
 """Room beyond the MTU: Ethernet header and tags."""
 STALL_S = 10.0
+_MOST_PARTS = 32
+"""Of one call; frames may come as fast as they are taken."""
 
 # <linux/if_packet.h>, <asm-generic/socket.h>; Python names none of these.
 _SOL_PACKET = 263
@@ -159,16 +161,17 @@ class AfPacketIO:
         Raises:
             OfframpError: the interface is down or gone.
         """
-        self._poll.poll(max(0.0, timeout_s) * 1000)
-        parts: list[PacketBatch] = []
-        try:
-            while len(part := self._port.receive()):
-                parts.append(ring.padded(part))
-                if len(part) < ring.MOST:
-                    break
-        except OSError as error:
-            raise self._gone(error) from None
-        return PacketBatch.concatenate(parts)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            parts: list[PacketBatch] = []
+            try:
+                while len(parts) < _MOST_PARTS and len(part := self._port.receive()):
+                    parts.append(ring.padded(part))
+            except OSError as error:
+                raise self._gone(error) from None
+            if parts or time.monotonic() >= deadline:
+                return PacketBatch.concatenate(parts)
 
     def close(self) -> None:
         """Release the interface."""

@@ -73,11 +73,8 @@ class Ring:
         Raises:
             OSError: nothing is left, and the interface is down or gone.
         """
-        start = self._next
-        self._status[start - self._held : start] = 0  # the slots of the batch before belong to the kernel again
-        if start == len(self._status):
-            start = self._next = 0
-        self._held = 0
+        self.release()
+        start = self._next = self._next % len(self._status)
         ready = self._status[start : start + MOST] & _USER
         count = len(ready) if ready.all() else int(ready.argmin())
         if not count:
@@ -87,6 +84,11 @@ class Ring:
             return PacketBatch.empty()
         self._next, self._held = start + count, count
         return self._batch(start, start + count)
+
+    def release(self) -> None:
+        """Give the slots of the last batch back to the kernel; until then poll(2) says that there is something."""
+        self._status[self._next - self._held : self._next] = 0
+        self._held = 0
 
     def missed(self) -> int:
         """Frames that came while the ring was full, since the last call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 
 import numpy as np
@@ -57,6 +58,37 @@ def test_more_frames_than_one_system_call_takes(ends):
     frames = [frame(i.to_bytes(4, "big")) for i in range(1500)]
     ends[0].send(PacketBatch.of((0, f) for f in frames))
     assert collect(ends[1], 1500) == frames
+
+
+def test_receiving_waits_for_a_frame_also_after_frames(ends):
+    ends[0].send(PacketBatch.of([(0, frame(b"first"))]))
+    assert collect(ends[1], 1) == [frame(b"first")]
+    timer = threading.Timer(0.2, lambda: ends[0].send(PacketBatch.of([(0, frame(b"second"))])))
+    timer.start()
+    assert list(ends[1].receive(10).frames()) == [frame(b"second")]
+    timer.join()
+    start = time.monotonic()
+    assert len(ends[1].receive(0.1)) == 0
+    assert time.monotonic() - start >= 0.1
+
+
+def test_the_ring_goes_round_and_what_it_cannot_hold_is_counted(namespace):
+    receiver = namespace.call(lambda: AfPacketSocket("right", 1 << 17))
+    sender = namespace.call(lambda: open_io("left"))
+    slots = (1 << 17) // 2048
+    for turn in range(5):
+        sent = [frame(bytes([turn, n])) for n in range(slots - 10)]
+        sender.send(PacketBatch.of((0, f) for f in sent))
+        got = []
+        while len(batch := receiver.receive()):
+            got += batch.frames()
+        assert got == sent
+    assert receiver.missed() == 0
+    sender.send(PacketBatch.of((0, frame(bytes([n]))) for n in range(slots + 7)))
+    assert receiver.missed() == 7
+    assert sum(1 for _ in receiver.receive().frames()) in range(1, slots + 1)
+    receiver.close()
+    sender.close()
 
 
 def test_vlan_tags_stay_in_the_frame(ends):

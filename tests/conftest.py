@@ -1,0 +1,9 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# No example has a deadline: a busy machine is no fault. Every run sees the same examples.
+settings.register_profile("offramp", deadline=None, derandomize=True)
+settings.load_profile("offramp")

@@ -46,22 +46,22 @@ def _show(console: Console, program: Path, report: ResourceReport) -> None:
     from rich.table import Table
 
     chip = report.chip
-    table = Table(title=f"{program.name}, {report.pipe}: stages of a {chip.name}", box=box.SIMPLE)
+    table = Table(title=f"{program.name}, {report.pipe}: stages of a {chip.name}", box=box.SIMPLE, padding=(0, 1, 0, 0))
     columns = {
         "stage": "",
         "tables": f"of {chip.tables}",
-        "stateful ALUs": f"of {chip.stateful_alus}",
+        "sALUs": f"of {chip.stateful_alus}",
         "SRAM": f"of {chip.srams}",
         "TCAM": f"of {chip.tcams}",
-        "map RAM": f"of {chip.map_rams}",
-        "hash units": f"of {chip.hash_units}",
+        "map": f"of {chip.map_rams}",
+        "hash": f"of {chip.hash_units}",
     }
     for name, limit in columns.items():
         table.add_column(f"{name}\n[dim]{limit}[/dim]", justify="right")
     table.add_column("what", overflow="fold")
     for number, s in enumerate(report.stages):
         numbers = [number, len(s.tables), len(s.stateful), s.srams, s.tcams, s.map_rams, s.hash_units]
-        names = ", ".join(dict.fromkeys(t.name for t in s.tables))
+        names = ", ".join(dict.fromkeys(_short(t.name, report.pipe) for t in s.tables))
         table.add_row(*map(str, numbers), names, style="red" if number >= chip.stages else "")
     console.print(table)
     containers = ", ".join(f"{n} x {w}" for w, n in report.phv.containers.items() if n)
@@ -76,3 +76,7 @@ def _show(console: Console, program: Path, report: ResourceReport) -> None:
         console.print(f"[green]fits[/green]: {len(report.stages)} of {chip.stages} stages, {left} to spare")
     for problem in report.problems:
         console.print(f"[red]does not fit[/red]: {problem}")
+
+
+def _short(name: str, pipe: str) -> str:
+    return name.removeprefix(f"{pipe}.").replace("statements at line", "line")

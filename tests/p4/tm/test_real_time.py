@@ -1,7 +1,4 @@
-"""The traffic manager of a running switch, by the clock on the wall.
-
-What these tests cannot see: pacing finer than a millisecond, which is what poll(2) waits by.
-"""
+"""The traffic manager of a running switch, by the clock on the wall."""
 
 from __future__ import annotations
 

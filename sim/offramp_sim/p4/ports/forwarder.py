@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.ports.alarm import Alarm
 from offramp_sim.p4.ports.base import Port
 from offramp_sim.p4.runtime.device import Device
 
@@ -35,6 +36,7 @@ class Forwarder:
         self._ports = dict(ports)
         self._injected: deque[PacketBatch] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._alarm = Alarm()
         self._stopping = threading.Event()
         self.unknown = 0
         device.inject = self.inject
@@ -65,6 +67,7 @@ class Forwarder:
             self._device.inject = self._device.discard
             for port in self._ports.values():
                 port.close()
+            self._alarm.close()
             os.close(self._wake)
 
     def _turn(self, timeout_s: float) -> None:
@@ -84,12 +87,16 @@ class Forwarder:
         if notices_s is not None:
             timeout_s = min(timeout_s, max(notices_s, NOTICE_WAIT_S))
         due_s = self._device.due_s
-        if due_s is not None:
-            timeout_s = min(timeout_s, due_s)
+        if due_s is not None and due_s < timeout_s:
+            self._alarm.set(due_s)
+            poll.register(self._alarm, select.POLLIN)
         parts: list[PacketBatch] = []
         for descriptor, events in poll.poll(timeout_s * 1000):
             if descriptor == self._wake:
                 parts += self._take_injected()
+                continue
+            if descriptor == self._alarm.fileno():
+                self._alarm.clear()
                 continue
             number = owners[descriptor]
             if events & select.POLLOUT:

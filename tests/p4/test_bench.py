@@ -53,7 +53,7 @@ def test_a_switch_that_forwards_wrongly_is_not_measured() -> None:
         prepared.append(switch)
 
     spoilt: Workload = replace(plain, prepare=spoil)
-    with pytest.raises(OfframpError, match=r"python over veth: of 256 frames .* did not come back as they should"):
+    with pytest.raises(OfframpError, match=r"python over veth: of 16 frames .* did not come back as they should"):
         measure_veth(spoilt, "python", 0.1)
 
 

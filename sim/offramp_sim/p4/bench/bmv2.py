@@ -1,4 +1,6 @@
-"""bmv2 on the same packets: the time between the first and the last frame that it writes to a capture file.
+"""bmv2 on the same packets: the time between frames that it writes to a capture file.
+
+The quarter of the frames that left in the shortest time counts, as the fastest quarter does for our engines.
 
 No interfaces and no logging; packets are read from files as fast as bmv2 takes them, its queues are long enough to
 lose none, and what it does before the first frame leaves is not counted. All of this is in its favour.
@@ -9,9 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+import numpy as np
+
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.bench.rates import Rate, fresh
+from offramp_sim.p4.bench.rates import SHARES, Rate, fresh
 from offramp_sim.p4.bench.workload import Workload
 from offramp_sim.p4.engines import make_switch
 from offramp_sim.p4.reference import run
@@ -42,6 +46,10 @@ def measure_bmv2(workload: Workload, seconds: float) -> Rate:
         raise OfframpError(f"bmv2: {len(departures)} frames left, and not all as the {wanted.total()} of our engines")
     if len(departures) < 2:
         raise OfframpError("bmv2: fewer than two frames left: there is nothing to time")
-    seconds = max(departures[-1].us - departures[0].us, 1) / 1e6
-    share = (len(departures) - 1) / len(departures)  # the first frame starts the clock
-    return Rate(workload.name, "bmv2", "memory", round(len(packets) * share), round(passes * copies * share), seconds)
+    times = np.sort(np.array([d.us for d in departures]))
+    span = max(1, (len(times) - 1) // SHARES)
+    fastest_us = max(1, int((times[span:] - times[:-span]).min()))
+    share = span / len(times)
+    return Rate(
+        workload.name, "bmv2", "memory", round(len(packets) * share), round(passes * copies * share), fastest_us / 1e6
+    )

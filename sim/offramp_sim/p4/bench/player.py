@@ -26,7 +26,9 @@ from offramp.transport.af_packet import AfPacketIO
 from offramp.transport.mmsg import Message
 from offramp.wire.batch import PacketBatch
 
-WINDOWS: Final = (256, 1024, 4096)
+WINDOWS: Final = (32, 256, 1024, 4096)
+GRAIN: Final = 16
+"""Packets of the smallest batch; a window is filled in quarters."""
 PACES: Final = (500, 1000, 2000, 4000, 20_000, 100_000, 0)
 _BURST: Final = 16
 _LOST_S: Final = 2.0
@@ -129,11 +131,10 @@ def _sender(ifname: str) -> socket.socket:
     return sock
 
 
-def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int) -> str:
+def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, patience_s: float) -> str:
     """Send a batch and compare what comes back; in what it differs."""
     ears = {port: AfPacketIO(f"h{port}") for port in host.ports}
     found: Counter[tuple[int, bytes]] = Counter()
-    patience_s = _LONG_S if pace else _LOST_S
     host.send(sent, pace)
     last = time.monotonic()
     while found.total() < len(expected) and time.monotonic() - last < patience_s:
@@ -184,11 +185,13 @@ def play_once(host: Host, batches: Sequence[Batch], pace: int) -> Trial:
     return Trial(pace, packets, time.perf_counter() - started, lost)
 
 
-def _trials(host: Host, batches: Sequence[Batch], repeatable: bool, seconds: float) -> Iterator[Trial]:
-    if repeatable:
+def _trials(host: Host, script: Script, seconds: float) -> Iterator[Trial]:
+    if script.repeatable:
         for window in WINDOWS:
+            batches = script.batches(max(1, window // 4 // GRAIN))
             yield play(host, batches, window, seconds / len(WINDOWS))
         return
+    batches = script.batches()
     share = (len(batches) - 1) // len(PACES)  # the first batch has been played
     for number, pace in enumerate(PACES):
         at = 1 + number * share
@@ -198,23 +201,39 @@ def _trials(host: Host, batches: Sequence[Batch], repeatable: bool, seconds: flo
             return
 
 
+class Script:
+    """What :func:`save` wrote; ``first`` are the answers to its first batch."""
+
+    def __init__(self, path: str) -> None:
+        with np.load(path) as arrays:
+            self._sent, self.first = (
+                PacketBatch(*(arrays[f"{name}_{part}"] for part in ("ports", "lengths", "data")))
+                for name in ("sent", "first")
+            )
+            self._sizes, self._answers = arrays["sizes"], arrays["answers"]
+            self.repeatable = bool(arrays["repeatable"])
+
+    def batches(self, together: int = 1) -> list[Batch]:
+        """The batches, so many of them as one."""
+        ends = np.cumsum(self._sizes)
+        made = []
+        for at in range(0, len(ends), together):
+            group = slice(at, at + together)
+            size = int(self._sizes[group].sum())
+            end = int(ends[group][-1])
+            part = self._sent.select(slice(end - size, end))
+            messages = {port: Message(part.select(part.ports == port)) for port in np.unique(part.ports).tolist()}
+            made.append(Batch(size, messages, int(self._answers[group].sum())))
+        return made
+
+
 def main() -> None:
     """Play the batches of a file."""
-    with np.load(sys.argv[1]) as raw:
-        arrays = dict(raw)
-    seconds = float(sys.argv[2])
-    sent = PacketBatch(arrays["sent_ports"], arrays["sent_lengths"], arrays["sent_data"])
-    first = PacketBatch(arrays["first_ports"], arrays["first_lengths"], arrays["first_data"])
+    script, seconds = Script(sys.argv[1]), float(sys.argv[2])
     host = Host(_ports())
-    ends = np.cumsum(arrays["sizes"])
-    batches = []
-    for end, size, answers in zip(ends.tolist(), arrays["sizes"].tolist(), arrays["answers"].tolist(), strict=True):
-        part = sent.select(slice(end - size, end))
-        messages = {port: Message(part.select(part.ports == port)) for port in np.unique(part.ports).tolist()}
-        batches.append(Batch(size, messages, answers))
-    repeatable = bool(arrays["repeatable"])
-    wrong = check_first(host, batches[0].messages, first, 0 if repeatable else PACES[0])
-    trials = [] if wrong else list(_trials(host, batches, repeatable, seconds))
+    patience_s = _LOST_S if script.repeatable else _LONG_S
+    wrong = check_first(host, script.batches()[0].messages, script.first, PACES[0], patience_s)
+    trials = [] if wrong else list(_trials(host, script, seconds))
     sys.stdout.write(json.dumps(asdict(Played(trials, wrong))) + "\n")
 
 

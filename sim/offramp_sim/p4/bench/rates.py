@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Final
 
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.bench.workload import Workload
 from offramp_sim.p4.engines import AnySwitch, make_switch
+
+SHARES: Final = 4
+"""A measurement takes the fastest of so many parts: other work on the machine only ever makes one slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Rate:
 
 
 def measure(workload: Workload, engine: str, seconds: float) -> Rate:
-    """Run the packets of a workload for about ``seconds``; preparing is not counted.
+    """Run the packets of a workload for about ``seconds``; of its quarters, the one that went fastest counts.
 
     Raises:
         OfframpError: the engine does not run here, or does not execute the program.
@@ -63,23 +67,33 @@ def measure(workload: Workload, engine: str, seconds: float) -> Rate:
     started = time.perf_counter()
     switch = make_switch(program, engine=engine)
     load_s = time.perf_counter() - started
+    best: Rate | None = None
     spent = 0.0
-    packets = passes = 0
     prepared = False
-    while not packets or spent < seconds:
+    while best is None or spent < seconds:
         if not (prepared and workload.repeatable):
             fresh(switch, workload)
             prepared = True
-        before = switch.stats.packets_in, switch.stats.passes
-        for batch in workload.batches:
+        for share in _shares(workload):
+            before = switch.stats.packets_in, switch.stats.passes
             start = time.perf_counter()
-            switch.process(batch)
-            spent += time.perf_counter() - start
-            if spent >= seconds:
+            for batch in share:
+                switch.process(batch)
+            took = time.perf_counter() - start
+            spent += took
+            packets, passes = switch.stats.packets_in - before[0], switch.stats.passes - before[1]
+            rate = Rate(workload.name, engine, "memory", packets, passes, took, load_s)
+            if passes and (best is None or rate.ns_per_pass < best.ns_per_pass):
+                best = rate
+            if spent >= seconds and best is not None:
                 break
-        packets += switch.stats.packets_in - before[0]
-        passes += switch.stats.passes - before[1]
-    return Rate(workload.name, engine, "memory", packets, passes, spent, load_s)
+    return best
+
+
+def _shares(workload: Workload) -> list[list[PacketBatch]]:
+    """The batches in at most :data:`SHARES` runs of equal numbers of batches."""
+    size = -(-len(workload.batches) // SHARES)
+    return [workload.batches[at : at + size] for at in range(0, len(workload.batches), size)]
 
 
 def fresh(switch: AnySwitch, workload: Workload) -> None:

@@ -26,7 +26,6 @@ from offramp_sim.p4.reference import SimpleSwitch
 from offramp_sim.p4.serve import Settings, build
 
 _CLONE_NEWNET: Final = 0x40000000
-_CHUNK: Final = 256
 _PLAYER_S: Final = 120.0
 T = TypeVar("T")
 
@@ -65,8 +64,8 @@ def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
 
 def _chunks(batches: Sequence[PacketBatch]) -> Iterator[PacketBatch]:
     for batch in batches:
-        for at in range(0, len(batch), _CHUNK):
-            yield batch.select(slice(at, at + _CHUNK))
+        for at in range(0, len(batch), player.GRAIN):
+            yield batch.select(slice(at, at + player.GRAIN))
 
 
 def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Path, seconds: float) -> player.Played:

@@ -199,7 +199,8 @@ def test_the_programs_of_the_stf_tests(name: str) -> None:
 
 COUNTED = program(
     "t.apply(); sm.egress_spec = 1;",
-    local="direct_counter(CounterType.packets) n; table t { key = { hdr.h.a: exact; } actions = { NoAction; } counters = n; }",
+    local="direct_counter(CounterType.packets) n;"
+    "table t { key = { hdr.h.a: exact; } actions = { NoAction; } counters = n; }",
 )
 
 

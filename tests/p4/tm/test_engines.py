@@ -18,7 +18,7 @@ from offramp.wire.batch import PacketBatch
 from offramp_sim.p4 import ir, make_switch
 from offramp_sim.p4.frontend import load, load_text
 from offramp_sim.p4.records import Digest
-from offramp_sim.p4.state import CloneSession, Replica
+from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 from offramp_sim.p4.stf.control import Control
 from offramp_sim.p4.stf.parse import parse
 from offramp_sim.p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
@@ -195,6 +195,32 @@ def test_the_programs_of_the_stf_tests(name: str) -> None:
     python, native = (node.switch for node in pair.nodes)
     for register, state in python.registers.items():
         assert list(native.registers[register].values) == list(state.values)
+
+
+COUNTED = program(
+    "t.apply(); sm.egress_spec = 1;",
+    local="direct_counter(CounterType.packets) n;"
+    "table t { key = { hdr.h.a: exact; } actions = { NoAction; } counters = n; }",
+)
+
+
+def test_entries_that_go_between_arrivals_keep_their_counts() -> None:
+    pair = Pair(load_text(COUNTED), TmConfig())
+    entries = [[TableEntry((Exact(i),), ActionData("NoAction", ())) for i in range(5)] for _ in pair.nodes]
+    for round_ in range(5):
+        for node, made in zip(pair.nodes, entries, strict=True):
+            table = node.switch.tables["I.t"]
+            for entry in made[round_:]:
+                if round_:
+                    table.delete(entry.keys)
+                table.insert(entry)
+            for i in (round_, 4, 4, 9):
+                node.receive(round_, 1, bytes([i, 0, 0, 0]))
+            table.delete(made[round_].keys)
+            node.receive(round_, 1, bytes([round_, 0, 0, 0]))
+    pair.check()
+    assert [e.packets for e in entries[1]] == [e.packets for e in entries[0]] == [1, 1, 1, 1, 11]
+    assert pair.nodes[1].switch.tables["I.t"].hits == pair.nodes[0].switch.tables["I.t"].hits == 15
 
 
 def test_paced_switches_agree_and_forget() -> None:

@@ -138,9 +138,10 @@ class NativeSwitch:
 
     def reset(self) -> None:
         """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
-        self._settle()
-        self._objects.reset()
-        self._stats = SwitchStats()
+        with self._lock:
+            self._collect()
+            self._objects.reset()
+            self._stats = SwitchStats()
 
     def _outputs(self) -> PacketBatch:
         """The frames in the output buffer, as a batch."""
@@ -187,6 +188,8 @@ class NativeSwitch:
 
     def _prepare(self) -> None:
         """Show machine code what has changed, and the time."""
+        if self._unsettled and self._objects.changed:
+            self._collect()  # counts are by the numbers that entries still have
         self._objects.sync()
         words = self._context.words
         words[at.NOW_US] = self.now_us

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.state.lookup import KINDS, Lookup, make_lookup
+from offramp_sim.p4.state.lookup import KINDS, Finder, Lookup, make_finder
 from offramp_sim.p4.state.match import (
     ANY,
     Exact,
@@ -55,6 +56,8 @@ class TableEntry:
 class TableState:
     """The entries and the default action of one table.
 
+    One thread may change it while another one runs packets: a packet finds what there was before a change or after it.
+
     Attributes:
         lookup: from the unsigned key values (``selector`` keys left out) to the winning entry or None.
         hits, misses: look-ups since the last reset.
@@ -64,7 +67,10 @@ class TableState:
         needs_priority: entries are ordered by priority, the highest first (the first inserted among equals).
     """
 
-    def __init__(self, table: ir.Table, profile: ActionProfileState | None = None) -> None:
+    def __init__(
+        self, table: ir.Table, profile: ActionProfileState | None = None, lock: threading.RLock | None = None
+    ) -> None:
+        self._lock = threading.RLock() if lock is None else lock  # of every change
         self.table, self.name, self.profile = table, table.name, profile
         self.keys = [k for k in table.keys if k.match_kind != "selector"]
         self.kinds = [k.match_kind for k in self.keys]
@@ -88,14 +94,15 @@ class TableState:
 
     def reset(self) -> None:
         """Only the entries and the default action of the source."""
-        self._entries.clear()
-        self.default = _source_action(self.table.default)
-        self.default_entry = TableEntry((), self.default)
-        self.hits = self.misses = 0
-        for entry in self._initial:
-            copy = TableEntry(entry.keys, entry.action, entry.priority, entry.const)
-            self._entries.setdefault(self._identity(copy.keys, copy.priority), copy)
-        self._changed()
+        with self._lock:
+            self._entries.clear()
+            self.default = _source_action(self.table.default)
+            self.default_entry = TableEntry((), self.default)
+            self.hits = self.misses = 0
+            for entry in self._initial:
+                copy = TableEntry(entry.keys, entry.action, entry.priority, entry.const)
+                self._entries.setdefault(self._identity(copy.keys, copy.priority), copy)
+            self._changed()
 
     @property
     def entries(self) -> Iterator[TableEntry]:
@@ -111,27 +118,31 @@ class TableState:
         keys = self._normalise(entry.keys, entry.priority)
         self._check_action(entry.action)
         identity = self._identity(keys, entry.priority)
-        if identity in self._entries:
-            raise StateError("already_exists", f"table {self.name}: an entry with this match exists")
-        if len(self._entries) >= self.size:
-            raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
-        entry.keys = keys
-        self._entries[identity] = entry
-        self._changed()
+        with self._lock:
+            if identity in self._entries:
+                raise StateError("already_exists", f"table {self.name}: an entry with this match exists")
+            if len(self._entries) >= self.size:
+                raise StateError("exhausted", f"table {self.name} holds at most {self.size} entries")
+            entry.keys = keys
+            self._entries[identity] = entry
+            self._added(entry)
 
     def modify(self, entry: TableEntry) -> None:
         """Replace action, metadata and time-out of the entry with the same match and priority."""
         self._check_writable()
-        old = self._existing(entry.keys, entry.priority)
-        self._check_action(entry.action)
-        old.action, old.metadata, old.idle_timeout_ns = entry.action, entry.metadata, entry.idle_timeout_ns
+        with self._lock:
+            old = self._existing(entry.keys, entry.priority)
+            self._check_action(entry.action)
+            old.action, old.metadata, old.idle_timeout_ns = entry.action, entry.metadata, entry.idle_timeout_ns
+            self._modified(old)
 
     def delete(self, keys: tuple[Match, ...], priority: int = 0) -> None:
         """Remove an entry."""
         self._check_writable()
-        entry = self._existing(keys, priority)
-        del self._entries[self._identity(entry.keys, entry.priority)]
-        self._changed()
+        with self._lock:
+            entry = self._existing(keys, priority)
+            del self._entries[self._identity(entry.keys, entry.priority)]
+            self._removed(entry)
 
     def get(self, keys: tuple[Match, ...], priority: int = 0) -> TableEntry | None:
         """The entry with this match and priority, or None."""
@@ -155,22 +166,37 @@ class TableState:
 
     def clear(self) -> None:
         """Remove all entries that are not constant."""
-        for identity, entry in list(self._entries.items()):
-            if not entry.const:
-                del self._entries[identity]
-        self._changed()
+        with self._lock:
+            for identity, entry in list(self._entries.items()):
+                if not entry.const:
+                    del self._entries[identity]
+            self._changed()
 
     def _changed(self) -> None:
         """Have the next look-up build its structures anew, so that bulk loading builds them once."""
-        if self._exact:
-            self.lookup = self._entries.get
-            return
+        self._finder: Finder | None = None
+        self.lookup = self._entries.get if self._exact else self._first_lookup
 
-        def first(values: tuple[int, ...]) -> TableEntry | None:
-            self.lookup = make_lookup(self._entries.values(), self.kinds, self.widths)
-            return self.lookup(values)
+    def _first_lookup(self, values: tuple[int, ...]) -> TableEntry | None:
+        with self._lock:
+            if self._finder is None:
+                self._finder = make_finder(self._entries.values(), self.kinds, self.widths)
+                self.lookup = self._finder.find
+            find = self._finder.find
+        return find(values)
 
-        self.lookup = first
+    def _added(self, entry: TableEntry) -> None:
+        if self._finder is not None:
+            self._finder.add(entry)
+            self.lookup = self._finder.find
+
+    def _removed(self, entry: TableEntry) -> None:
+        if self._finder is not None:
+            self._finder.remove(entry)
+            self.lookup = self._finder.find
+
+    def _modified(self, entry: TableEntry) -> None:
+        """What finds the entry stays as it is."""
 
     def _identity(self, keys: tuple[Match, ...], priority: int) -> tuple[object, ...]:
         if self._exact:  # the values themselves, so that finding an entry is finding it in the dictionary

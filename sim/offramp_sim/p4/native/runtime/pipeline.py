@@ -20,10 +20,8 @@ from offramp_sim.p4.native.runtime.context import (
     LIMIT,
     LOOPED,
     MASK,
-    MAX_PASSES,
     NOW_US,
     OUT,
-    PACKETS_IN,
     PACKETS_OUT,
     PARSE_ERRORS,
     PASSES,
@@ -85,7 +83,7 @@ from offramp_sim.p4.native.runtime.program import (
     transfer_fields,
     verify,
 )
-from offramp_sim.p4.native.subset import Bytes, Ints, Memory, Words, below, clear, copy, native
+from offramp_sim.p4.native.subset import Bytes, Memory, Words, copy, native
 
 NORMAL: Final = 0
 INGRESS_CLONE: Final = 1
@@ -104,33 +102,6 @@ WAIT_PORT: Final = 2
 WAIT_KIND: Final = 3
 WAIT_FIELDS: Final = 4
 WAIT_HEAD: Final = 5
-
-
-@native
-def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
-    """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
-    for i in range(count):
-        if below(stride, lengths[i]):
-            return 1
-    for i in range(count):
-        _run(ctx, int(frames + i * stride), lengths[i], ports[i])
-    return 0
-
-
-@native
-def _run(ctx: Words, frame: int, length: int, port: int) -> None:
-    ctx[PACKETS_IN] += 1
-    left = ctx[MAX_PASSES]
-    ctx[FRAME] = frame
-    none_waits(ctx)
-    pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
-    while ctx[WAITING] > 0:
-        left -= 1
-        if left <= 0:
-            ctx[LOOPED] += ctx[WAITING]
-            ctx[WAITING] = 0
-            break
-        pass_again(ctx, next_waiting(ctx))
 
 
 @native
@@ -391,14 +362,3 @@ def _send_clones(ctx: Words, m: Memory, row: Words) -> None:
 def _failed(ctx: Words) -> None:
     ctx[FAILED_CHECKS] += 1
     ctx[DROPPED] += 1
-
-
-@native
-def gather(into: Bytes, width: int, frames: Bytes, index: Words, count: int) -> None:
-    """Lay frames that are one behind the other out as rows of ``width`` bytes, padded with zeros."""
-    for i in range(count):
-        length = index[2 * i + 1]
-        copy(into, frames, length)
-        clear(into + length, width - length)
-        frames = frames + length
-        into = into + width

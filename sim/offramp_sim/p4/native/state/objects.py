@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,7 @@ class NativeObjects(Objects):
 
     def __init__(self, program: ir.Program) -> None:
         self._dirty: set[NativeTable] = set()
+        self._changes = threading.RLock()
         super().__init__(program)
         self.pre = self._replication = NativeReplication()
 
@@ -58,7 +60,7 @@ class NativeObjects(Objects):
 
     def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
         """The state of a table."""
-        return NativeTable(table, profile, self._dirty)
+        return NativeTable(table, profile, self._dirty, self._changes)
 
     def attach(self, context: Context, plan: Plan) -> None:
         """Put everything where ``plan`` says."""
@@ -85,11 +87,18 @@ class NativeObjects(Objects):
             self._sets.append((self.value_sets[value_set], search, []))
         self._replication.attach(context)
 
+    @property
+    def changed(self) -> bool:
+        """Whether a table has changed since the last :meth:`sync`."""
+        return bool(self._dirty)
+
     def sync(self) -> None:
-        """Show machine code all changes since the last call."""
-        for table in self._dirty:
-            table.sync()
-        self._dirty.clear()
+        """Show machine code all changes since the last call; no packet runs meanwhile."""
+        if self._dirty:
+            with self._changes:
+                for table in self._dirty:
+                    table.sync()
+                self._dirty.clear()
         for profile in self._profiles:
             profile.sync()
         self._replication.sync()

@@ -38,14 +38,15 @@ class NativeProfile(ActionProfileState):
         if not self._stale:
             return
         self._stale = False
-        for group in self.groups:
+        groups_now = self.groups.copy()  # a control plane may go on
+        for group in groups_now:
             self._groups.setdefault(group, len(self._groups) + 1)
-        for member in (*self.members, *(m for group in self.groups.values() for m in group)):
+        for member in (*list(self.members), *(m for group in groups_now.values() for m in group)):
             self._members.setdefault(member, len(self._members) + 1)
         rows = [self._none] + [self._member_row(member) for member in self._members]
         self._rows = np.frombuffer(b"".join(rows), np.uint8)
         self._context.hold(self._words, self._rows)
-        groups = [self.groups.get(group, ()) for group in (None, *self._groups)]  # type: ignore[arg-type]
+        groups = [groups_now.get(group, ()) for group in (None, *self._groups)]  # type: ignore[arg-type]
         flat = np.array([self._members[m] for group in groups for m in group] or [0], np.int64)
         sizes = np.array([len(group) for group in groups], np.int64)
         starts = address(flat) + 8 * (np.cumsum(sizes) - sizes)

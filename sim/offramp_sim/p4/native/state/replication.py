@@ -75,10 +75,10 @@ class NativeReplication(ReplicationEngine):
         self.clones = _watched(self.clones)
         if self.multicast.changed:
             self.multicast.changed = False
-            self._groups.write((group, replicas, 0) for group, replicas in self.multicast.items())
+            self._groups.write((group, replicas, 0) for group, replicas in list(self.multicast.items()))
         if self.clones.changed:
             self.clones.changed = False
-            self._sessions.write((n, s.replicas, s.packet_length) for n, s in self.clones.items())
+            self._sessions.write((n, s.replicas, s.packet_length) for n, s in list(self.clones.items()))
 
 
 def _watched(given: dict[int, _V]) -> WatchedDict[_V]:

@@ -15,7 +15,7 @@ from offramp_sim.p4.native.state.hashtable import HashTable, as_words
 from offramp_sim.p4.native.state.library import updates
 from offramp_sim.p4.state import Any as AnyMatch
 from offramp_sim.p4.state import Lpm, Match, Range
-from offramp_sim.p4.state.lookup import _value_mask
+from offramp_sim.p4.state.lookup import value_mask
 
 _SEQUENCE_BITS: Final = 32
 
@@ -247,7 +247,7 @@ class PatternSearch:
         return self._context.pointer + 8 * self._base
 
     def _value_mask(self, entry: Entry) -> tuple[int, int]:
-        pairs = [_value_mask(match, width) for match, width in zip(entry.keys, self._key.widths, strict=True)]
+        pairs = [value_mask(match, width) for match, width in zip(entry.keys, self._key.widths, strict=True)]
         concatenate = self._key.concatenate
         return concatenate([v for v, _ in pairs]), concatenate([m for _, m in pairs])
 

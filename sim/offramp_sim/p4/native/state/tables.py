@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from offramp_sim.p4.native.state.arrays import NativeMeterCell
 from offramp_sim.p4.native.state.context import Context, Words
 from offramp_sim.p4.native.state.profile import NativeProfile
 from offramp_sim.p4.native.state.search import enlarged, make_search
-from offramp_sim.p4.state import ActionData, ActionProfileState, Match, TableEntry, TableState
+from offramp_sim.p4.state import ActionData, ActionProfileState, TableEntry, TableState
 
 if TYPE_CHECKING:
     from offramp_sim.p4.native.tables import TablePlan
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 class NativeTable(TableState):
     """A table. Changes are noted, and made for machine code when :meth:`sync` is called before packets run."""
 
-    def __init__(self, table: ir.Table, profile: ActionProfileState | None, dirty: set[NativeTable]) -> None:
-        self._dirty, self._stale = dirty, True
-        self._inserted: list[TableEntry] = []
-        self._modified: list[TableEntry] = []
-        super().__init__(table, profile)
+    def __init__(
+        self, table: ir.Table, profile: ActionProfileState | None, dirty: set[NativeTable], lock: threading.RLock
+    ) -> None:
+        self._dirty = dirty
+        self._nothing_new()
+        self._stale = True
+        super().__init__(table, profile, lock)
         # Counting also tells which entries have been hit.
         self._counted = self.notes_hits or isinstance(table.properties.get("counters"), ir.ExternInstance)
         self._metered = isinstance(table.properties.get("meters"), ir.ExternInstance)
@@ -47,46 +50,47 @@ class NativeTable(TableState):
         self._by_number: list[TableEntry | None] = []
         self._free: list[int] = []
 
-    # --- what the control plane does
+    # --- what the control plane does: noted under the lock of all changes
+
+    def _nothing_new(self) -> None:
+        self._new: dict[int, TableEntry] = {}  # by id of the entry
+        self._gone: list[tuple[TableEntry, TableEntry]] = []  # entries, and what they were
+        self._altered: list[TableEntry] = []
+        self._stale = False
 
     def _changed(self) -> None:
         super()._changed()
         self._stale = True
         self._dirty.add(self)
 
-    def insert(self, entry: TableEntry) -> None:
-        """Add an entry; its keys are brought to their canonical form."""
-        stale = self._stale
-        super().insert(entry)
-        # Building everything anew is quicker than as many single insertions.
-        self._stale = stale or len(self._inserted) > len(self._entries) // 2 + 16
+    def _added(self, entry: TableEntry) -> None:
+        super()._added(entry)
+        self._dirty.add(self)
         if not self._stale:
-            self._inserted.append(entry)
+            self._new[id(entry)] = entry
+            # Building everything anew is quicker than as many single insertions.
+            self._stale = len(self._new) > len(self._entries) // 2 + 16
 
-    def modify(self, entry: TableEntry) -> None:
-        """Replace action and metadata of the entry with the same match and priority."""
-        super().modify(entry)
-        self._modified.append(self._existing(entry.keys, entry.priority))
+    def _modified(self, entry: TableEntry) -> None:
+        self._altered.append(entry)
         self._dirty.add(self)
 
-    def delete(self, keys: tuple[Match, ...], priority: int = 0) -> None:
-        """Remove an entry."""
-        stale, entry = self._stale, self.get(keys, priority)
-        super().delete(keys, priority)
-        assert entry is not None
-        self._stale = stale
-        if not stale:
-            self._remove(entry)
+    def _removed(self, entry: TableEntry) -> None:
+        super()._removed(entry)
+        self._dirty.add(self)
+        if not self._stale and self._new.pop(id(entry), None) is None:
+            self._gone.append((entry, TableEntry(entry.keys, entry.action, entry.priority)))
 
     def set_default(self, action: ActionData | None) -> None:
         """Change the default action, or with None bring back the one of the source."""
-        super().set_default(action)
-        self._dirty.add(self)
+        with self._lock:
+            super().set_default(action)
+            self._dirty.add(self)
 
     # --- what machine code sees
 
     def sync(self) -> None:
-        """Make all changes since the last call."""
+        """Make all changes since the last call; to be called under the lock of changes."""
         row = self._actions.encode(self.default)
         self._context.hold(self._base + at.DEFAULT, np.frombuffer(row, np.uint8))
         if self._search is None:
@@ -94,12 +98,14 @@ class NativeTable(TableState):
         if self._stale:
             self._rebuild()
         else:
-            self._add(self._inserted)
-            for entry in self._modified:
+            for entry, was in self._gone:
+                self._forget(entry, was)
+            self._add(list(self._new.values()))
+            for entry in self._altered:
                 number = self._numbers.get(id(entry))
                 if number is not None:
                     self._rows[number - 1] = self._encode([entry])
-        self._inserted, self._modified, self._stale = [], [], False
+        self._nothing_new()
 
     def collect(self) -> None:
         """Add what machine code has counted since the last call."""
@@ -198,14 +204,11 @@ class NativeTable(TableState):
         assert isinstance(self.profile, NativeProfile)
         return self.profile.row(entry.action)
 
-    def _remove(self, entry: TableEntry) -> None:
-        number = self._numbers.pop(id(entry), None)
-        if number is None:  # not seen by machine code yet
-            self._inserted = [e for e in self._inserted if e is not entry]
-            return
+    def _forget(self, entry: TableEntry, was: TableEntry) -> None:
+        number = self._numbers.pop(id(entry))
         assert self._search is not None
         _detach(entry)
-        self._search.remove(entry, number)
+        self._search.remove(was, number)
         self._by_number[number - 1] = None
         self._free.append(number)
 

@@ -13,7 +13,8 @@ from offramp_sim.p4.native.layout import Layout, Span
 from offramp_sim.p4.native.llvm import I64, PTR, AliasTags, Value, i64, ll
 from offramp_sim.p4.native.lowering import Library
 from offramp_sim.p4.native.runtime import program as names
-from offramp_sim.p4.native.runtime.pipeline import gather, leave, run_batch
+from offramp_sim.p4.native.runtime.batch import gather, run_batch
+from offramp_sim.p4.native.runtime.pipeline import leave
 from offramp_sim.p4.native.runtime.queued import advance, hold, receive, receive_batch
 from offramp_sim.p4.native.shape import aligned
 from offramp_sim.p4.native.v1model.cells import Cells

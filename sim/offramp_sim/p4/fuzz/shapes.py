@@ -16,7 +16,7 @@ class Shapes:
     """The types of one program. ``h0`` comes first in every packet, with ``kind``, ``next`` and a checksum."""
 
     def __init__(self, rng: Random, *, portable: bool = False) -> None:
-        self.rng = rng
+        self.rng, self.portable = rng, portable
         lead: Fields = [("kind", Bits(8)), ("next", Bits(8)), ("sum", Bits(16))]
         self.types: dict[str, Fields] = {
             "h0": lead + self._fields("f", rng.randint(1, 4)),
@@ -72,7 +72,7 @@ class Shapes:
         inner = [(f"{name}.{field}", t) for name in ("inner", "other") for field, t in INNER]
         for field, t in (*self.meta, ("link", Bits(16)), ("at", Bits(3)), *inner):
             yield Place(f"meta.{field}", t)
-        for field, t in self.types["item"]:
+        for field, t in self.types["item"] if not self.portable else []:
             yield Place(f"hdr.items[meta.at].{field}", t)
         if self.has_array:
             yield from (Place(f"meta.grid[{at}]", self.grid[1]) for at in ("0", "meta.at"))

@@ -99,7 +99,13 @@ class RandomControl:
             self._insert(table)
 
     def _insert(self, table: TableState) -> None:
-        table.insert(self._entry(table))
+        entry = self._entry(table)
+        if self.portable:  # bmv2 takes no two entries with one match, whatever their priorities
+            parts = zip(entry.keys, table.kinds, table.widths, strict=True)
+            entry.keys = tuple(normalise(key, kind, width, table.name) for key, kind, width in parts)
+            if any(entry.keys == other.keys for other in table.entries):
+                return
+        table.insert(entry)
 
     def _entry(self, table: TableState) -> TableEntry:
         keys = tuple(self._match(kind, width) for kind, width in zip(table.kinds, table.widths, strict=True))

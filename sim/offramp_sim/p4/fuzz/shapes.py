@@ -65,7 +65,7 @@ class Shapes:
         for at in range(self.stack_size):
             for field, t in self.types["item"]:
                 yield Place(f"hdr.items[{at}].{field}", t)
-        if self.has_union:
+        if self.has_union and not self.portable:  # bmv2 shows what an earlier packet left in an invalid member
             for member in ("u0", "u1"):
                 for field, t in self.types[member]:
                     yield Place(f"hdr.either.{member}.{field}", t)
@@ -88,7 +88,7 @@ class Shapes:
         yield from (("hdr.h0", "h0_t"), ("hdr.h1", "h1_t"), ("hdr.h2", "h1_t"))
         for at in range(self.stack_size):
             yield f"hdr.items[{at}]", "item_t"
-        if self.has_union:
+        if self.has_union and not self.portable:
             yield from (("hdr.either.u0", "u0_t"), ("hdr.either.u1", "u1_t"))
 
     def stacks(self) -> Iterator[tuple[str, int, str]]:

@@ -80,9 +80,9 @@ def test_doctor_finds_what_this_test_runs_on() -> None:
 
 def test_fuzz_counts(tmp_path: Path) -> None:
     output = tmp_path / "fuzz.json"
-    code, _ = run("fuzz", "--engine", "traced", "--trials", 1, "--json", output, "-o", tmp_path)
+    code, _ = run("fuzz", "--against", "traced", "--trials", 1, "--json", output, "-o", tmp_path)
     assert code == 0
     counts = json.loads(output.read_text())
     assert (counts["programs"], counts["findings"]) == (1, 0)
-    with pytest.raises(OfframpError, match="--engine x: expected one of native, traced"):
-        run("fuzz", "--engine", "x")
+    with pytest.raises(OfframpError, match="--against x: expected one of native, traced, bmv2"):
+        run("fuzz", "--against", "x")

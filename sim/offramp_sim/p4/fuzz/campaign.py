@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from offramp_sim.p4.fuzz.minimise import minimise
 from offramp_sim.p4.fuzz.noise import noise
 from offramp_sim.p4.fuzz.packets import random_packets
 from offramp_sim.p4.fuzz.programs import random_program
+from offramp_sim.p4.fuzz.reference import against_bmv2
 
 PACKETS: Final = 24
 TRIAL_S: Final = 60.0
@@ -26,23 +28,30 @@ class Campaign:
     """Trials from consecutive seeds.
 
     Args:
-        engine: makes the switch that is compared with the Python engine.
+        engine: makes the switch that is compared with the Python engine; None compares it with p4c and bmv2, on
+            programs that these take.
         seed: of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
         shrink_s: time to spend on each finding's reproducer.
     """
 
-    engine: Make
+    engine: Make | None
     seed: int = 0
     shrink_s: float = 30.0
     counts: Counts = field(default_factory=Counts)
     findings: list[Finding] = field(default_factory=list)
 
     def run(
-        self, seconds: float = float("inf"), trials: float = float("inf"), told: Callable[[Finding], Any] | None = None
+        self,
+        seconds: float = float("inf"),
+        trials: float = float("inf"),
+        told: Callable[[Finding], Any] | None = None,
+        spent: Callable[[float], Any] | None = None,
     ) -> None:
-        """Go on until the time or the number of trials is used up."""
-        end, done = time.monotonic() + seconds, 0
-        while time.monotonic() < end and done < trials:
+        """Go on until the time or the number of trials is used up; ``spent`` gets the seconds so far."""
+        start, done = time.monotonic(), 0
+        while time.monotonic() < start + seconds and done < trials:
+            if spent is not None:
+                spent(time.monotonic() - start)
             before = len(self.findings)
             self.trial(self.seed + done)
             done += 1
@@ -52,7 +61,7 @@ class Campaign:
 
     def trial(self, seed: int) -> None:
         """One random program with packets, some sources nearly like it, some P4Runtime messages."""
-        made = random_program(seed)
+        made = random_program(seed, portable=self.engine is None)
         case = Case(tuple(random_packets(Random(seed), PACKETS, made.hints)), seed)
         fault = self._outcome(made.text, case)
         if fault.kind == "unsupported":
@@ -62,6 +71,8 @@ class Campaign:
             self.counts.packets += len(case.packets)
         else:
             self.findings.append(self._smallest(made.text, case, fault))
+        if self.engine is None:
+            return
         ended = isolated(lambda: noise(seed, made.text), TRIAL_S)
         if ended.value is None:
             self.findings.append(Finding("death", seed, f"noise: {ended.death}", made.text))
@@ -71,7 +82,9 @@ class Campaign:
 
     def _outcome(self, text: str, case: Case) -> Outcome:
         """What comes of a program on both engines."""
-        ended = isolated(lambda: compare(self.engine, text, case), TRIAL_S)
+        engine = self.engine
+        work = partial(against_bmv2, text, case) if engine is None else partial(compare, engine, text, case)
+        ended = isolated(work, TRIAL_S)
         return Outcome("death", ended.death) if ended.value is None else ended.value
 
     def _smallest(self, text: str, case: Case, fault: Outcome) -> Finding:

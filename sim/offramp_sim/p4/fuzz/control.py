@@ -37,10 +37,10 @@ GROUPS: Final = 3
 
 
 class RandomControl:
-    """Changes that follow from the program and the seed alone."""
+    """Changes that follow from the program and the seed alone; ``portable`` ones also bmv2's command line takes."""
 
-    def __init__(self, switch: Switch | Any, seed: int) -> None:
-        self.switch, self.rng = switch, Random(seed)
+    def __init__(self, switch: Switch | Any, seed: int, *, portable: bool = False) -> None:
+        self.switch, self.rng, self.portable = switch, Random(seed), portable
 
     def fill(self) -> None:
         """Members, entries, value sets, rates, multicast groups 1 to 3 (one empty), clone sessions 1 and 2."""
@@ -49,15 +49,16 @@ class RandomControl:
         for _, table in sorted(self.switch.tables.items()):
             for _ in range(self.rng.randint(0, 6)):
                 self._try(partial(self._insert, table))
-        self._value_sets()
+        if not self.portable:
+            self._value_sets()
         for _, meter in sorted(self.switch.meters.items()):
-            if meter.table is not None:
+            if meter.table is not None or self.portable:
                 continue  # a direct meter: its cells are those of the entries
             for cell in list(meter.cells):
                 cell.configure(self._rates(), self.switch.now_us)
         self.switch.pre.multicast.update({1: self._replicas(), 2: self._replicas(), 3: ()})
         for session in (1, 2):
-            length = self.rng.choice((0, 0, 20))
+            length = 0 if self.portable else self.rng.choice((0, 0, 20))
             self.switch.pre.clones[session] = CloneSession(self._replicas(), packet_length=length)
 
     def disturb(self) -> None:
@@ -98,7 +99,13 @@ class RandomControl:
             self._insert(table)
 
     def _insert(self, table: TableState) -> None:
-        table.insert(self._entry(table))
+        entry = self._entry(table)
+        if self.portable:  # bmv2 takes no two entries with one match, whatever their priorities
+            parts = zip(entry.keys, table.kinds, table.widths, strict=True)
+            entry.keys = tuple(normalise(key, kind, width, table.name) for key, kind, width in parts)
+            if any(entry.keys == other.keys for other in table.entries):
+                return
+        table.insert(entry)
 
     def _entry(self, table: TableState) -> TableEntry:
         keys = tuple(self._match(kind, width) for kind, width in zip(table.kinds, table.widths, strict=True))
@@ -107,7 +114,7 @@ class RandomControl:
             member, group = Member(self.rng.randint(1, MEMBERS)), Group(self.rng.randint(1, GROUPS))
             action = self.rng.choice((member, group)) if table.profile.selector else member
         entry = TableEntry(keys, action, self.rng.randint(1, 9) if table.needs_priority else 0)
-        if "meters" in table.table.properties and self.rng.random() < 0.7:
+        if "meters" in table.table.properties and not self.portable and self.rng.random() < 0.7:
             entry.meter = MeterCell()
             entry.meter.configure(self._rates(), self.switch.now_us)
         return entry

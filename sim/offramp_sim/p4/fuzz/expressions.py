@@ -18,6 +18,7 @@ def literal(scope: Scope, t: Type) -> str:
     if t.signed:
         top = (1 << t.width - 1) - 1
         value = scope.pick((0, 1, top, -top, scope.rng.randint(-top, top)))
+        value = abs(value) if scope.portable else value  # bmv2 cannot read negative constants in its JSON
         return f"(-{t.width}s{-value})" if value < 0 else f"{t.width}s{value}"
     value = scope.pick((0, 1, t.mask, t.mask >> 1, scope.rng.randint(0, t.mask), scope.rng.randint(0, min(7, t.mask))))
     return f"{t.width}w{value:#x}" if scope.chance(0.5) else f"{t.width}w{value}"

@@ -78,7 +78,8 @@ class _Parser:
         lines = [f"transition select({key}{', ' + other if second else ''}) {{"]
         for _ in range(self.rng.randint(1, 4)):
             case = self._case()
-            if self.rng.random() < 0.2:
+            from_set = self.rng.random() < 0.2
+            if from_set and not (second and self.scope.portable):
                 case = "pairs" if second else "few"
             elif second:
                 case = f"({case}, {self.rng.choice(('_', '4w3', '4w8 &&& 4w12', '4w2..4w9'))})"
@@ -89,7 +90,10 @@ class _Parser:
 
     def _case(self) -> str:
         value = self._value()
-        return self.rng.choice((value, value, f"{value} &&& {self._value()}", f"8w0 .. {value}"))
+        mask = self.rng.randrange(256)
+        if self.scope.portable:  # bmv2 never takes a case with bits outside of its mask
+            mask |= self.hints[-1]
+        return self.rng.choice((value, value, f"{value} &&& 8w{mask}", f"8w0 .. {value}"))
 
     def _value(self) -> str:
         value = self.rng.choice((self.rng.randrange(4), self.rng.randrange(256)))

@@ -16,7 +16,7 @@ class Shapes:
     """The types of one program. ``h0`` comes first in every packet, with ``kind``, ``next`` and a checksum."""
 
     def __init__(self, rng: Random, *, portable: bool = False) -> None:
-        self.rng = rng
+        self.rng, self.portable = rng, portable
         lead: Fields = [("kind", Bits(8)), ("next", Bits(8)), ("sum", Bits(16))]
         self.types: dict[str, Fields] = {
             "h0": lead + self._fields("f", rng.randint(1, 4)),
@@ -65,14 +65,14 @@ class Shapes:
         for at in range(self.stack_size):
             for field, t in self.types["item"]:
                 yield Place(f"hdr.items[{at}].{field}", t)
-        if self.has_union:
+        if self.has_union and not self.portable:  # bmv2 shows what an earlier packet left in an invalid member
             for member in ("u0", "u1"):
                 for field, t in self.types[member]:
                     yield Place(f"hdr.either.{member}.{field}", t)
         inner = [(f"{name}.{field}", t) for name in ("inner", "other") for field, t in INNER]
         for field, t in (*self.meta, ("link", Bits(16)), ("at", Bits(3)), *inner):
             yield Place(f"meta.{field}", t)
-        for field, t in self.types["item"]:
+        for field, t in self.types["item"] if not self.portable else []:
             yield Place(f"hdr.items[meta.at].{field}", t)
         if self.has_array:
             yield from (Place(f"meta.grid[{at}]", self.grid[1]) for at in ("0", "meta.at"))
@@ -88,7 +88,7 @@ class Shapes:
         yield from (("hdr.h0", "h0_t"), ("hdr.h1", "h1_t"), ("hdr.h2", "h1_t"))
         for at in range(self.stack_size):
             yield f"hdr.items[{at}]", "item_t"
-        if self.has_union:
+        if self.has_union and not self.portable:
             yield from (("hdr.either.u0", "u0_t"), ("hdr.either.u1", "u1_t"))
 
     def stacks(self) -> Iterator[tuple[str, int, str]]:

@@ -48,7 +48,9 @@ class Statements:
         if scope.requests:
             kinds.append((2, lambda s, _: [s.pick(s.requests)()]))
         if depth > 0 and not scope.in_parser:
-            kinds += [(4, self._if), (1, self._loop)]
+            kinds.append((4, self._if))
+            if not scope.portable:  # p4c keeps one round of a loop that does not use its variable
+                kinds.append((1, self._loop))
             if not (scope.portable and scope.in_action):
                 kinds.append((1, self._switch))
         if not scope.in_action and not scope.in_loop and depth > 0 and (scope.tables or scope.controls):
@@ -175,7 +177,7 @@ class Statements:
         name = self.name("i")
         inner.places.append(Place(name, Bits(8), writable=False))
         times = scope.rng.randint(1, 4)
-        if scope.portable or scope.chance(0.5):
+        if scope.chance(0.5):
             head = f"for (bit<8> {name} = 0; {name} < {times}; {name} = {name} + 1) {{"
         else:
             head = f"for (bit<8> {name} in 8w1..8w{times}) {{"

@@ -14,10 +14,10 @@ QUEUE_DEPTH: Final = 1_000_000
 
 
 def commands(switch: AnySwitch) -> Iterator[str]:
-    """Default actions, replication and registers."""
+    """Default actions other than the program's (p4c may have left a table out), replication and registers."""
     yield f"set_queue_depth {QUEUE_DEPTH}"
     for table in switch.tables.values():
-        if not table.table.const_default:
+        if table.default_is_changed:
             data = " ".join(map(hex, table.default.args))
             yield f"table_set_default {table.name} {table.default.action} {data}".rstrip()
     yield from _replication(switch.pre)

@@ -45,7 +45,10 @@ def pipes(program: ir.Program) -> list[Pipe]:
     if main.type_name not in PACKAGES:
         raise Unsupported(main.pos, f"architecture {main.type_name}")
     found = [main.args.get(f"pipe{i}") for i in range(_MAX_PIPES)]
-    return [_pipe(package) for package in found if isinstance(package, ir.PackageInstance)]
+    made = [_pipe(package) for package in found if isinstance(package, ir.PackageInstance)]
+    if not made:
+        raise Unsupported(main.pos, f"architecture {main.type_name}, which is not Tofino's")
+    return made
 
 
 def _pipe(package: ir.PackageInstance) -> Pipe:

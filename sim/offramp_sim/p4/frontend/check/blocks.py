@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.restrictions import Where, check_instance
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
+from offramp_sim.p4.frontend.check.selects import case_keys, select_keys
 from offramp_sim.p4.frontend.check.tables import Tables
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error
-from offramp_sim.p4.types import VOID, Annotation, Extern, Stack, Struct, Structure, Tuple, Type, TypeVar, scalars
+from offramp_sim.p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +203,7 @@ class Blocks(Tables):
         try:
             body = self.statements(s.body)
             subjects = [self.expr(e) for e in s.select]
-            select = [key for e in subjects for key in _select_keys(e)]
+            select = [key for e in subjects for key in select_keys(e)]
             cases = [self._case(c, subjects, select, known) for c in s.cases]
         finally:
             self.scope = outer
@@ -226,7 +227,7 @@ class Blocks(Tables):
                 return ir.SelectCase([ir.KeyValueSet(entity)], c.target, c.pos)
         if len(items) != len(subjects):
             raise P4Error(c.pos, f"select has {len(subjects)} keys, {len(items)} given")
-        items = [part for item, e in zip(items, subjects, strict=True) for part in _case_keys(item, e.type)]
+        items = [part for item, e in zip(items, subjects, strict=True) for part in case_keys(item, e.type)]
         keys = [self.key(k, e.type) for k, e in zip(items, select, strict=True)]
         return ir.SelectCase(keys, c.target, c.pos)
 
@@ -429,36 +430,6 @@ class Blocks(Tables):
             if not self.unify(t, v.type, bindings):
                 expected = self.substitute(t, bindings, v.pos)
                 raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
-
-
-def _select_keys(e: ir.Expr) -> list[ir.Expr]:
-    """The scalars of a select expression: a list stands for its parts."""
-    parts = components(e)
-    for part in parts:
-        if part.type.slots != 1 or isinstance(part.type, Structure | Stack):
-            raise P4Error(e.pos, f"cannot select on a value of type {part.type}")
-    return parts
-
-
-def _case_keys(node: ast.Expr, t: Type) -> list[ast.Expr]:
-    """A key for each scalar of ``t``: a list stands for its parts, ``default`` for all of them."""
-    if not isinstance(t, Tuple):
-        return [node]
-    if isinstance(node, ast.Any):
-        return [node] * len(scalars(t))
-    if not isinstance(node, ast.ListExpr) or len(node.items) != len(t.types):
-        raise P4Error(node.pos, f"expected a list of {len(t.types)} keys")
-    return [key for item, part in zip(node.items, t.types, strict=True) for key in _case_keys(item, part)]
-
-
-def components(e: ir.Expr) -> list[ir.Expr]:
-    """The scalars that a list or tuple consists of; other values themselves."""
-    if not isinstance(e.type, Tuple):
-        return [e]
-    if isinstance(e, ir.Compose):
-        return [part for p in e.parts for part in components(p)]
-    parts = [ir.Member(e, n, type=deep_strip(t), pos=e.pos) for n, t in enumerate(e.type.types)]
-    return [scalar for part in parts for scalar in components(part)]
 
 
 def _has_note(node: ast.Param | ast.FunctionDecl | ast.PackageDecl, name: str) -> bool:

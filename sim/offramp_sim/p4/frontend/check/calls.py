@@ -11,15 +11,15 @@ from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.expressions import Expressions
 from offramp_sim.p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Overloads, Scope, Template
+from offramp_sim.p4.frontend.check.sizes import serialised_size
 from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
     BOOL,
     INT,
+    STRING,
     VOID,
-    Bits,
-    Enum,
     Extern,
     Header,
     Newtype,
@@ -28,7 +28,6 @@ from offramp_sim.p4.types import (
     Type,
     TypeVar,
     Union,
-    Varbit,
     strip,
 )  # fmt: skip
 
@@ -395,8 +394,11 @@ class Calls(Expressions):
             raise P4Error(node.pos, f"'{method}': the type of the result cannot be inferred; write it")
         type_args = [deep_strip(bindings.get(v, VOID)) for v in s.variables]
         for p, t, (_, given) in zip(s.decl.params, s.params, bound, strict=True):
-            if isinstance(t, TypeVar) and bindings.get(t) == INT and p.direction and given is not None:
-                raise P4Error(given.pos, f"'{p.name}' needs a width: write it, as in 8w1")
+            if isinstance(t, TypeVar) and p.direction and given is not None:
+                if bindings.get(t) == INT:
+                    raise P4Error(given.pos, f"'{p.name}' needs a width: write it, as in 8w1")
+                if bindings.get(t) == STRING:
+                    check_direction(p.name, p.direction, STRING, given.pos)
         if extern == "packet_in" and type_args:
             check_packet_call(method, type_args[0], len(args), node.pos)
         names = [p.name for p, _ in bound]
@@ -434,29 +436,8 @@ class Calls(Expressions):
         if callee.name not in _SIZES:
             raise P4Error(callee.pos, f"{t} has no method '{callee.name}'")
         _no_arguments(node, callee.name)
-        bits = _size(strip(t), largest=callee.name.startswith("max"))
+        bits = serialised_size(strip(t), largest=callee.name.startswith("max"))
         return ir.Const((bits + 7) // 8 if callee.name.endswith("Bytes") else bits, type=INT, pos=node.pos)
-
-
-def _size(t: Type, *, largest: bool) -> int:
-    """Bits of a value (section 9.1): a union counts as its largest, or as 0 when the least is asked for."""
-    t = strip(t)
-    if isinstance(t, Bits):
-        return t.width
-    if isinstance(t, Varbit):
-        return t.width if largest else 0
-    if t == BOOL:
-        return 1
-    if isinstance(t, Enum) and t.base is not None:
-        return t.base.width
-    if isinstance(t, Union):
-        sizes = [_size(f.type, largest=largest) for f in t.fields]
-        return max(sizes, default=0) if largest else min(sizes, default=0)
-    if isinstance(t, Structure):
-        return sum(_size(f.type, largest=largest) for f in t.fields)
-    if isinstance(t, Stack):
-        return t.size * _size(t.element, largest=largest)
-    return 0
 
 
 def _static_assert(call: ir.ExternCall) -> ir.Expr:

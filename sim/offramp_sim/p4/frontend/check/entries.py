@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from offramp_sim.p4 import ir
-from offramp_sim.p4.frontend.check.expressions import is_constant
+from offramp_sim.p4.frontend.check.conversions import is_constant
 from offramp_sim.p4.source import P4Error, Pos
 from offramp_sim.p4.types import Bits
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check import fold
-from offramp_sim.p4.frontend.check.newtypes import Newtypes
+from offramp_sim.p4.frontend.check.conversions import ANONYMOUS, Conversions, describe, is_constant
 from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Template
 from offramp_sim.p4.frontend.check.typing import deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
@@ -30,15 +30,12 @@ from offramp_sim.p4.types import (
     Tuple,
     Type,
     Union,
-    Varbit,
-    strip,
 )  # fmt: skip
 
 _COMPARISONS = ("<", "<=", ">", ">=")
-ANONYMOUS = "struct"  # the name of the type of a struct expression that nothing else names
 
 
-class Expressions(Newtypes):
+class Expressions(Conversions):
     """Typed expressions. ``expected`` guides list and struct expressions and widens integer literals."""
 
     @abstractmethod
@@ -81,7 +78,7 @@ class Expressions(Newtypes):
         """A boolean."""
         made = self.expr(node)
         if made.type != BOOL:
-            raise P4Error(node.pos, f"expected a boolean, found {_describe(made.type)}")
+            raise P4Error(node.pos, f"expected a boolean, found {describe(made.type)}")
         return made
 
     def place(self, node: ast.Expr) -> ir.Expr:
@@ -97,81 +94,6 @@ class Expressions(Newtypes):
         if not root.var.direction and self.is_parameter(root.var):
             raise P4Error(node.pos, f"'{root.var.name}' is a parameter without direction, which is read-only")
         return made
-
-    # --- conversion ----------------------------------------------------------------------------------------
-
-    def coerce(self, e: ir.Expr, to: Type, pos: Pos) -> ir.Expr:
-        """Implicit conversion (section 8.11.2).
-
-        Raises:
-            P4Error: there is none.
-        """
-        to = deep_strip(to)
-        if same(e.type, to):
-            return e
-        if e.type == INT and isinstance(e, ir.Const) and isinstance(e.value, int) and isinstance(to, Bits):
-            return ir.Const(to.wrap(e.value), type=to, pos=e.pos)
-        if isinstance(e.type, Enum) and e.type.base is not None and (same(e.type.base, to) or to == INT):
-            return self.cast(e, to, pos)
-        if isinstance(e.type, Bits) and to == INT and isinstance(e, ir.Const):
-            return ir.Const(e.value, type=INT, pos=e.pos)
-        if isinstance(e, ir.Compose) and isinstance(e.type, Tuple):
-            return self._compose(e.parts, to, pos)
-        if isinstance(e, ir.Compose) and isinstance(e.type, Struct) and e.type.name == ANONYMOUS:
-            return self._renamed(e, to, pos)
-        if isinstance(e, ir.InvalidHeader) and isinstance(to, Header | Union):
-            return ir.InvalidHeader(type=to, pos=pos)
-        raise P4Error(pos, f"expected {_describe(to)}, found {_describe(e.type)}")
-
-    def _compose(self, parts: list[ir.Expr], to: Type, pos: Pos) -> ir.Expr:
-        if isinstance(to, Structure) and not isinstance(to, Union):
-            wanted = [strip(f.type) for f in to.fields]
-        elif isinstance(to, Tuple):
-            wanted = list(to.types)
-        elif isinstance(to, Stack):
-            wanted = [to.element] * to.size
-            if to.first:
-                parts = parts + [ir.InvalidHeader(type=to.element, pos=pos)] * (to.size - len(parts))
-        elif isinstance(to, List):
-            wanted = [to.element] * len(parts)
-        else:
-            raise P4Error(pos, f"expected {_describe(to)}, found a list")
-        if len(parts) != len(wanted):
-            raise P4Error(pos, f"{_describe(to)} has {len(wanted)} fields, {len(parts)} values given")
-        return ir.Compose([self.coerce(p, w, p.pos) for p, w in zip(parts, wanted, strict=True)], type=to, pos=pos)
-
-    def cast(self, e: ir.Expr, to: Type, pos: Pos) -> ir.Expr:
-        """Explicit conversion (section 8.11.1)."""
-        to = deep_strip(to)
-        source = e.type
-        if same(source, to):
-            return e
-        if isinstance(e, ir.Compose | ir.InvalidHeader):
-            return self.coerce(e, to, pos)
-        if not _castable(source, to):
-            raise P4Error(pos, f"{_describe(source)} cannot be cast to {_describe(to)}")
-        if isinstance(e, ir.Const) and isinstance(e.value, int):
-            if to == BOOL and e.value not in (0, 1):
-                raise P4Error(pos, f"only 0 and 1 can be cast to bool, not {e.value}")
-            return ir.Const(fold.cast(to, e.value), type=to, pos=pos)
-        if isinstance(to, Enum) and to.base is not None and isinstance(source, Bits) and source != to.base:
-            raise P4Error(pos, f"{source} cannot be cast to {to}, whose base is {to.base}")
-        return ir.Cast(e, type=to, pos=pos)
-
-    def default(self, t: Type, pos: Pos) -> ir.Expr:
-        """The value of ``...`` (section 8.26): zero, false, the first enum member, an invalid header."""
-        t = deep_strip(t)
-        if isinstance(t, Header | Union):
-            return ir.InvalidHeader(type=t, pos=pos)
-        if isinstance(t, Structure):
-            return ir.Compose([self.default(f.type, pos) for f in t.fields], type=t, pos=pos)
-        if isinstance(t, Tuple):
-            return ir.Compose([self.default(x, pos) for x in t.types], type=t, pos=pos)
-        if isinstance(t, Stack):
-            return ir.Compose([self.default(t.element, pos)] * t.size, type=t, pos=pos)
-        if isinstance(t, Varbit) or t in (STRING, VOID):
-            raise P4Error(pos, f"{t} has no default value")
-        return ir.Const(0, type=t, pos=pos)
 
     def _copy(self, e: ir.Expr) -> ir.Expr:
         """A cast that changes nothing still gives a value of another declared type."""
@@ -215,7 +137,7 @@ class Expressions(Newtypes):
                 return self._struct(node, expected)
             case ast.Invalid():
                 if expected is not None and not isinstance(expected, Header | Union):
-                    raise P4Error(node.pos, f"expected {_describe(expected)}, found an invalid header")
+                    raise P4Error(node.pos, f"expected {describe(expected)}, found an invalid header")
                 return ir.InvalidHeader(type=expected or VOID, pos=node.pos)
             case ast.Dots():
                 if expected is None:
@@ -253,12 +175,12 @@ class Expressions(Newtypes):
         if isinstance(t, Structure):
             index = t.index.get(node.name)
             if index is None:
-                raise P4Error(node.pos, f"{_describe(t)} has no field '{node.name}'")
+                raise P4Error(node.pos, f"{describe(t)} has no field '{node.name}'")
             field_type = deep_strip(t.fields[index].type)
             if isinstance(base, ir.Compose):
                 return base.parts[index]
             return ir.Member(base, index, type=field_type, pos=node.pos)
-        raise P4Error(node.pos, f"{_describe(t)} has no member '{node.name}'")
+        raise P4Error(node.pos, f"{describe(t)} has no member '{node.name}'")
 
     def _type_named(self, node: ast.Expr) -> Type | None:
         if isinstance(node, ast.TypeExpr):
@@ -303,14 +225,14 @@ class Expressions(Newtypes):
                 return base.parts[at]
             return ir.Member(base, at, type=base.type.types[at], pos=node.pos)
         if not isinstance(base.type, Stack):
-            raise P4Error(node.pos, f"{_describe(base.type)} cannot be indexed")
+            raise P4Error(node.pos, f"{describe(base.type)} cannot be indexed")
         index = self.expr(node.index)
         if isinstance(index.type, Enum) and index.type.base is not None:
             index = self.cast(index, index.type.base, node.pos)
         if index.type == INT:
             index = self.coerce(index, Bits(32), node.pos)
         if not isinstance(index.type, Bits):
-            raise P4Error(node.index.pos, f"expected an index, found {_describe(index.type)}")
+            raise P4Error(node.index.pos, f"expected an index, found {describe(index.type)}")
         if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
             raise P4Error(node.index.pos, f"index {index.value} is outside a stack of {base.type.size}")
         return ir.Element(base, index, type=base.type.element, pos=node.pos)
@@ -321,7 +243,7 @@ class Expressions(Newtypes):
         if isinstance(base.type, Enum) and base.type.base is not None:
             base = self.cast(base, base.type.base, node.pos)
         if not isinstance(base.type, Bits) and base.type != INT:
-            raise P4Error(node.pos, f"{_describe(base.type)} cannot be sliced")
+            raise P4Error(node.pos, f"{describe(base.type)} cannot be sliced")
         top = base.type.width - 1 if isinstance(base.type, Bits) else 1 << 20
         if node.plus:
             width = self.number(node.high, "the width of a slice", 1, top + 1)
@@ -337,7 +259,7 @@ class Expressions(Newtypes):
             if high < low:
                 raise P4Error(node.pos, f"the high end of a slice comes first: {low}:{high}, not {high}:{low}")
         if high > top:
-            raise P4Error(node.pos, f"bit {high} is outside {_describe(base.type)}")
+            raise P4Error(node.pos, f"bit {high} is outside {describe(base.type)}")
         t = Bits(high - low + 1)
         if isinstance(base, ir.Const) and isinstance(base.value, int):
             return ir.Const(t.wrap(base.value >> low), type=t, pos=node.pos)
@@ -354,7 +276,7 @@ class Expressions(Newtypes):
         t = operand.type
         ok = t == BOOL if node.op == "!" else isinstance(t, Bits) or (t == INT and node.op in "+-")
         if not ok:
-            raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(t)}")
+            raise P4Error(node.pos, f"'{node.op}' is not defined for {describe(t)}")
         if node.op == "+":
             return operand
         if isinstance(operand, ir.Const) and isinstance(operand.value, int):
@@ -374,7 +296,7 @@ class Expressions(Newtypes):
         if node.op in ("&&", "||"):
             for side, at in ((left, node.left), (right, node.right)):
                 if side.type != BOOL:
-                    raise P4Error(at.pos, f"expected a boolean, found {_describe(side.type)}")
+                    raise P4Error(at.pos, f"expected a boolean, found {describe(side.type)}")
             if isinstance(left, ir.Const):  # the other side is evaluated only if this one does not decide
                 decides = bool(left.value) == (node.op == "||")
                 return left if decides else right
@@ -393,7 +315,7 @@ class Expressions(Newtypes):
             raise P4Error(pos, "strings can be joined only if they are known at compile time")
         if op == "++":
             if not (isinstance(left.type, Bits) and isinstance(right.type, Bits)):
-                raise P4Error(pos, f"'++' joins bit strings, not {_describe(left.type)} and {_describe(right.type)}")
+                raise P4Error(pos, f"'++' joins bit strings, not {describe(left.type)} and {describe(right.type)}")
             t: Type = Bits(left.type.width + right.type.width, left.type.signed)
             if isinstance(left, ir.Const) and isinstance(right, ir.Const):
                 value = int(left.value) << right.type.width | (int(right.value) & right.type.mask)
@@ -404,7 +326,7 @@ class Expressions(Newtypes):
         left, right = self._match(left, right, op, pos)
         t = left.type
         if not isinstance(t, Bits) and t != INT:
-            raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+            raise P4Error(pos, f"'{op}' is not defined for {describe(t)}")
         if op in ("/", "%"):
             _check_division(op, t, right, pos)
         if t == INT and op in ("|+|", "|-|"):
@@ -421,11 +343,11 @@ class Expressions(Newtypes):
         if isinstance(right, ir.Const) and isinstance(right.type, Bits) and right.type.signed and int(right.value) >= 0:
             right = ir.Const(right.value, type=Bits(right.type.width), pos=right.pos)
         if not isinstance(right.type, Bits) or right.type.signed:
-            raise P4Error(pos, f"a shift amount must be unsigned, not {_describe(right.type)}")
+            raise P4Error(pos, f"a shift amount must be unsigned, not {describe(right.type)}")
         if left.type == INT and not isinstance(right, ir.Const):
             raise P4Error(pos, "an integer without width can be shifted by a constant only")
         if not isinstance(left.type, Bits) and left.type != INT:
-            raise P4Error(pos, f"'{op}' is not defined for {_describe(left.type)}")
+            raise P4Error(pos, f"'{op}' is not defined for {describe(left.type)}")
         return self._folded(op, left, right, left.type, pos)
 
     def _match(self, left: ir.Expr, right: ir.Expr, op: str, pos: Pos) -> tuple[ir.Expr, ir.Expr]:
@@ -436,7 +358,7 @@ class Expressions(Newtypes):
             return self.coerce(left, right.type, pos), right
         if right.type == INT:
             return left, self.coerce(right, left.type, pos)
-        raise P4Error(pos, f"'{op}' needs operands of one type, not {_describe(left.type)} and {_describe(right.type)}")
+        raise P4Error(pos, f"'{op}' needs operands of one type, not {describe(left.type)} and {describe(right.type)}")
 
     def _folded(self, op: str, left: ir.Expr, right: ir.Expr, result: Type, pos: Pos) -> ir.Expr:
         if (
@@ -470,7 +392,7 @@ class Expressions(Newtypes):
         if is_constant(left) and is_constant(right):
             return ir.Const(int(_same_constant(left, right) == (node.op == "==")), type=BOOL, pos=node.pos)
         if not left.type.slots:
-            raise P4Error(node.pos, f"'{node.op}' is not defined for {_describe(left.type)}")
+            raise P4Error(node.pos, f"'{node.op}' is not defined for {describe(left.type)}")
         return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
 
     def _ternary(self, node: ast.Ternary, expected: Type | None) -> ir.Expr:
@@ -507,7 +429,7 @@ class Expressions(Newtypes):
             return ir.Compose(parts, type=Tuple(tuple(p.type for p in parts)), pos=node.pos)
         assert expected is not None
         if len(node.items) > len(wanted):
-            raise P4Error(node.pos, f"{_describe(expected)} has {len(wanted)} fields, {len(node.items)} values given")
+            raise P4Error(node.pos, f"{describe(expected)} has {len(wanted)} fields, {len(node.items)} values given")
         one = self.value if isinstance(expected, Structure) else self.expr
         parts = [one(item, want) for item, want in zip(node.items, wanted, strict=False)]
         if node.rest:
@@ -518,13 +440,13 @@ class Expressions(Newtypes):
         if expected is None:
             return self._anonymous(node)
         if not isinstance(expected, Structure) or isinstance(expected, Union):
-            raise P4Error(node.pos, f"expected {_describe(expected)}, found a struct expression")
+            raise P4Error(node.pos, f"expected {describe(expected)}, found a struct expression")
         given = dict(zip(node.names, node.items, strict=True))
         if len(given) != len(node.names):
             raise P4Error(node.pos, "a field is given twice")
         for name, item in given.items():
             if name not in expected.index:
-                raise P4Error(item.pos, f"{_describe(expected)} has no field '{name}'")
+                raise P4Error(item.pos, f"{describe(expected)} has no field '{name}'")
         # Values are evaluated in the order in which they are written.
         made = {name: self.value(item, expected.fields[expected.index[name]].type) for name, item in given.items()}
         parts = []
@@ -534,7 +456,7 @@ class Expressions(Newtypes):
             elif node.rest:
                 parts.append(self.default(f.type, node.pos))
             else:
-                raise P4Error(node.pos, f"field '{f.name}' of {_describe(expected)} is not given")
+                raise P4Error(node.pos, f"field '{f.name}' of {describe(expected)} is not given")
         return ir.Compose(parts, type=expected, pos=node.pos)
 
     def _anonymous(self, node: ast.StructExpr) -> ir.Expr:
@@ -547,26 +469,11 @@ class Expressions(Newtypes):
             raise P4Error(node.pos, "a field is given twice")
         return ir.Compose(parts, type=Struct(ANONYMOUS, {}, fields), pos=node.pos)
 
-    def _renamed(self, e: ir.Compose, to: Type, pos: Pos) -> ir.Expr:
-        """A struct without a name as a value of a struct or header with the same fields."""
-        assert isinstance(e.type, Struct)
-        if not isinstance(to, Structure) or isinstance(to, Union) or to.index.keys() != e.type.index.keys():
-            raise P4Error(pos, f"expected {_describe(to)}, found a struct expression with other fields")
-        parts = [self.coerce(e.parts[e.type.index[f.name]], f.type, pos) for f in to.fields]
-        return ir.Compose(parts, type=to, pos=pos)
-
-
-def is_constant(e: ir.Expr) -> bool:
-    """Whether a value is known at compile time."""
-    return isinstance(e, ir.Const | ir.InvalidHeader) or (
-        isinstance(e, ir.Compose) and all(is_constant(p) for p in e.parts)
-    )
-
 
 def _check_division(op: str, t: Type, divisor: ir.Expr, pos: Pos) -> None:
     """Division is for unsigned numbers and arbitrary precision (sections 8.5 to 8.8)."""
     if isinstance(t, Bits) and t.signed:
-        raise P4Error(pos, f"'{op}' is not defined for {_describe(t)}")
+        raise P4Error(pos, f"'{op}' is not defined for {describe(t)}")
     if isinstance(divisor, ir.Const) and divisor.value == 0:
         raise P4Error(pos, "division by zero")
 
@@ -582,6 +489,8 @@ def _same_constant(a: ir.Expr, b: ir.Expr) -> bool:
 def _literal(node: ast.IntLit) -> ir.Const:
     if node.width is None:
         return ir.Const(node.value, type=INT, pos=node.pos)
+    if node.signed and not node.width:
+        raise P4Error(node.pos, "a signed integer needs at least 1 bit")
     t = Bits(node.width, node.signed)
     return ir.Const(t.wrap(node.value), type=t, pos=node.pos)
 
@@ -589,30 +498,3 @@ def _literal(node: ast.IntLit) -> ir.Const:
 def _at(e: ir.Expr, pos: Pos) -> ir.Expr:
     """A scalar constant with the position of its use."""
     return ir.Const(e.value, type=e.type, pos=pos) if isinstance(e, ir.Const) else e
-
-
-def _castable(source: Type, to: Type) -> bool:
-    number = isinstance(source, Bits) or source == INT
-    if isinstance(to, Bits):
-        if isinstance(source, Bits) and source.signed != to.signed:
-            return source.width == to.width
-        enum = isinstance(source, Enum) and source.base is not None
-        boolean = source == BOOL and to.width == 1 and not to.signed
-        return number or enum or boolean
-    if to == BOOL:
-        return (isinstance(source, Bits) and source.width == 1 and not source.signed) or source == INT
-    if isinstance(to, Enum):
-        return to.base is not None and (number or (isinstance(source, Enum) and source.base is not None))
-    if to == INT:
-        return number
-    return False
-
-
-def _describe(t: Type) -> str:
-    if t == INT:
-        return "an integer of no fixed width"
-    if isinstance(t, Tuple):
-        return f"a list ({t})"
-    kinds = {"Struct": "struct", "Header": "header", "Union": "header union", "Enum": "enum"}
-    kind = kinds.get(type(t).__name__)
-    return f"{kind} {t}" if kind else str(t)

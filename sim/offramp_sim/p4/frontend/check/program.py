@@ -150,6 +150,7 @@ class Elaborator(Blocks):
         self.types[name] = t
 
     def _struct_or_template(self, d: ast.StructDecl) -> None:
+        check_distinct([(n, d.pos) for n in d.type_params], "type parameter")
         if d.type_params:
             self.declare(d.name, Template(d, self.scope), d.pos)
             return

@@ -70,8 +70,9 @@ def check_distinct(names: Iterable[tuple[str, Pos]], what: str) -> None:
 
 def check_parameters(*lists: Sequence[ast.Param], type_params: Sequence[str] = (), pos: Pos) -> None:
     """Names are distinct, also among type parameters; out parameters have no default value (section 6.8.2)."""
+    names = [(p.name, p.pos) for params in lists for p in params]
     check_distinct([(n, pos) for n in type_params], "type parameter")
-    check_distinct([(p.name, p.pos) for params in lists for p in params], "parameter")
+    check_distinct([*((n, pos) for n in type_params), *names], "parameter")
     for p in (p for params in lists for p in params):
         if p.default is not None and p.direction in ("out", "inout"):
             raise P4Error(p.default.pos, f"{p.direction} parameter '{p.name}' cannot have a default value")

@@ -260,14 +260,8 @@ class Statements(Calls):
             self._loops -= 1
 
     def _for_in(self, node: ast.ForInStmt) -> ir.Stmt:
-        declared = self.type(node.type) if node.type is not None else None
-        if declared is None:
-            entity = self.lookup(node.name, node.pos)
-            if not isinstance(entity, ir.Var):
-                raise P4Error(node.pos, f"'{node.name}' is not a variable")
-            var = entity
-        else:
-            var = ir.Var(node.name, deep_strip(declared), "", {}, node.pos, declared)
+        declared = self.type(node.type)
+        var = ir.Var(node.name, deep_strip(declared), "", {}, node.pos, declared)
         high = None
         if node.high is not None:
             low, high = self.expr(node.low, var.type), self.expr(node.high, var.type)
@@ -279,8 +273,7 @@ class Statements(Calls):
                 raise Unsupported(node.low.pos, f"a loop over {low.type}")
         outer, self.scope = self.scope, Scope(self.scope)
         try:
-            if declared is not None:
-                self.declare(node.name, var, node.pos)
+            self.declare(node.name, var, node.pos)
             body = self._loop_body(node.body)
         finally:
             self.scope = outer

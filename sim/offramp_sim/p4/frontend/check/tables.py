@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.frontend.check.conversions import is_constant
 from offramp_sim.p4.frontend.check.entries import check_entries, check_entry_key
-from offramp_sim.p4.frontend.check.expressions import is_constant
 from offramp_sim.p4.frontend.check.names import key_name
 from offramp_sim.p4.frontend.check.restrictions import check_parameters, same_syntax
 from offramp_sim.p4.frontend.check.scope import Scope, Template
@@ -14,7 +14,7 @@ from offramp_sim.p4.frontend.check.statements import Statements
 from offramp_sim.p4.frontend.check.typing import deep_strip
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error, Unsupported
-from offramp_sim.p4.types import BOOL, INT, Annotation, Bits, Enum, Header, Stack, Structure, Type, Union
+from offramp_sim.p4.types import BOOL, INT, Annotation, Bits, Enum, Extern, Header, Stack, Structure, Type, Union
 
 _MATCH_NEEDS_BITS = ("lpm", "range")
 
@@ -51,8 +51,8 @@ class Tables(Statements):
         check_parameters(decl.params, pos=decl.pos)
         params = self.variables(decl.params)
         for v in params:
-            if not v.direction and not (isinstance(v.type, Bits) or v.type == BOOL or _numbered(v.type)):
-                raise P4Error(v.pos, f"the control plane cannot supply '{v.name}' of type {v.type}")
+            if v.type == INT or isinstance(v.type, Extern):
+                raise P4Error(v.pos, f"an action cannot have a parameter of type {v.type}")
         for earlier, later in itertools.pairwise(params):
             if not earlier.direction and later.direction:
                 raise P4Error(later.pos, "parameters without a direction come last in an action")
@@ -168,6 +168,9 @@ class Tables(Statements):
         if len(ref.args) < len(directed):
             raise P4Error(ref.pos, f"'{ref.name}': argument '{directed[len(ref.args)].name}' is missing")
         bound = [self.argument(v.direction, a, v.type, f"'{v.name}'") for v, a in zip(directed, ref.args, strict=True)]
+        for v in action.params[len(bound) :]:
+            if not (isinstance(v.type, Bits) or v.type == BOOL or _numbered(v.type)):
+                raise P4Error(ref.pos, f"the control plane cannot supply '{v.name}' of type {v.type}")
         made = ir.TableAction(action, bound, self.annotations(ref.annotations))
         self._listed_args[made] = ref.args
         return made

@@ -288,9 +288,9 @@ class ForStmt(Node):
 
 @dataclass(eq=False, slots=True)
 class ForInStmt(Node):
-    """``for (type name in collection)``; ``type`` None when the variable exists already."""
+    """``for (type name in collection)``; ``high`` for ``low .. high``."""
 
-    type: TypeNode | None
+    type: TypeNode
     name: str
     low: Expr
     high: Expr | None

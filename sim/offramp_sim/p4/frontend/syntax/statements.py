@@ -146,6 +146,8 @@ class StatementParser(ExpressionParser):
                 kind = self.type()
             if self.token.kind == "id" and self.ahead().text == "in" and not self.at("in"):
                 name = self.name("a loop variable")
+                if kind is None:
+                    raise P4Error(pos, f"the loop variable '{name}' needs a type")
                 self.declare(name, is_type=False)
                 self.next()
                 low = self.expression()

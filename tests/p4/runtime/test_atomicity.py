@@ -116,6 +116,14 @@ def test_the_data_plane_follows_what_was_undone(lab):
     assert entry.counter_data.packet_count == 2
 
 
+def test_the_session_names_the_update_to_blame(lab):
+    entry = lab.session.table_entry("flows", {"hdr.ethernet.dst": mac(1)}, "drop")
+    updates = [v1.Update(type=INSERT, entity=entry)] * 2
+    with pytest.raises(RpcError, match=r"refused 2 of 2 updates; update 1 \(insert I.flows\): ALREADY_EXISTS"):
+        lab.session.write(updates, atomicity="ROLLBACK_ON_ERROR")
+    assert lab.session.read_table("flows") == []
+
+
 def test_continue_on_error_does_what_it_can(lab):
     good = lab.session.table_entry("flows", {"hdr.ethernet.dst": mac(1)}, "drop")
     bad = lab.session.table_entry("flows", {}, "drop")

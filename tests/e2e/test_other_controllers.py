@@ -112,10 +112,10 @@ def test_finsy(environment, switch, pipelines):
 
 SHELL = "from offramp.cli.app import app; app()"
 COMMANDS = """
-te = table_entry["IngressImpl.mac"](action="forward")
-te.match["hdr.ethernet.dst"] = "02:00:00:00:00:01"
-te.action["port"] = "2"
-te.insert()
+entry = table_entry["IngressImpl.mac"](action="forward")
+entry.match["hdr.ethernet.dst"] = "02:00:00:00:00:01"
+entry.action["port"] = "2"
+entry.insert()
 print("entries:", len(list(table_entry["IngressImpl.mac"].read())))
 """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("native", "python")
 METHOD = (
-    "memory: frames in memory, whole batches, the fastest quarter; bmv2 reads them from a capture file, not logging, and "
+    "memory: frames in memory, whole batches, the fastest quarter; bmv2 reads them from a capture file, not logging; "
     "its time is that between frames out. veth: through veth pairs, the best of several windows or paces without loss."
 )
 

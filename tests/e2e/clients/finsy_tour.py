@@ -26,6 +26,15 @@ def to(port):
     return fy.P4TableAction("to", port=port)
 
 
+async def refusal(call):
+    """What the switch says against a write."""
+    try:
+        await call
+    except fy.P4ClientError as error:
+        return str(error)
+    raise AssertionError("the switch has accepted what it should refuse")
+
+
 async def tour(sw):
     assert sw.is_primary
     await sw.delete_all()
@@ -94,12 +103,7 @@ async def tour(sw):
     expect(4, ethernet(7))
 
     # Errors of single updates.
-    try:
-        await sw.write([+flow(8, to(2)), +flow(8, to(2))])
-    except fy.P4ClientError as error:
-        assert "ALREADY_EXISTS" in str(error), error
-    else:
-        raise AssertionError("an entry was inserted twice")
+    assert "ALREADY_EXISTS" in await refusal(sw.write([+flow(8, to(2)), +flow(8, to(2))]))
 
     # Digests and idle time-outs.
     await sw.insert([fy.P4DigestEntry("learn_t", max_list_size=1), flow(9, fy.P4TableAction("learn"))])
@@ -130,13 +134,9 @@ async def main():
         async with fy.Switch("police", address, role) as police:
             assert police.is_primary
             await police.insert([fy.P4TableEntry("policed", priority=1, action=fy.P4TableAction("drop"))])
-            try:
-                await police.insert([flow(1, to(2))])
-            except fy.P4ClientError as error:
-                assert "PERMISSION_DENIED" in str(error), error
-            else:
-                raise AssertionError("a role has written what is not its own")
+            assert "PERMISSION_DENIED" in await refusal(police.insert([flow(1, to(2))]))
 
 
 asyncio.run(main())
-print("done", flush=True)
+sys.stdout.write("done\n")
+sys.stdout.flush()

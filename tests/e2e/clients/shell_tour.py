@@ -52,7 +52,7 @@ counter = sh.CounterEntry("marked")
 counter.index, counter.packet_count, counter.byte_count = 3, 7, 70
 counter.modify()
 read = {c.index: (c.packet_count, c.byte_count) for c in sh.CounterEntry("marked").read()}
-assert read[3] == (7, 70) and read[2] == (0, 0), read
+assert (read[2], read[3]) == ((0, 0), (7, 70)), read
 
 # Multicast and clone sessions.
 flood = sh.TableEntry("IngressImpl.mac")(action="flood")
@@ -136,4 +136,5 @@ counted = sh.DirectCounterEntry("flow_count")
 counted.table_entry.match["hdr.ethernet.dst"] = "02:00:00:00:00:01"
 assert [c.packet_count for c in counted.read()] == [1]
 sh.teardown()
-print("done", flush=True)
+sys.stdout.write("done\n")
+sys.stdout.flush()

@@ -4,7 +4,8 @@ import sys
 
 
 def _ask(*words):
-    print(*words, flush=True)
+    sys.stdout.write(" ".join(words) + "\n")
+    sys.stdout.flush()
     answer = sys.stdin.readline().strip()
     assert answer == "ok", f"{' '.join(words)}: {answer}"
 

@@ -6,6 +6,7 @@ Oracle: what a read of everything gives before and after. Blind to what is volat
 from __future__ import annotations
 
 import random
+import threading
 
 import pytest
 
@@ -69,6 +70,15 @@ def candidates(lab):
     ]
 
 
+def attempt(lab, updates, atomicity):
+    """Write a batch; its error, or None."""
+    try:
+        lab.write(*updates, atomicity=atomicity)
+    except RpcError as error:
+        return error
+    return None
+
+
 @pytest.mark.parametrize("atomicity", ALL_OR_NONE)
 def test_a_failing_batch_leaves_no_trace(lab, atomicity):
     rng, entities = random.Random(5), candidates(lab)
@@ -78,15 +88,15 @@ def test_a_failing_batch_leaves_no_trace(lab, atomicity):
         updates = [
             (rng.choice([INSERT, INSERT, MODIFY, DELETE]), rng.choice(entities)) for _ in range(rng.randint(1, 4))
         ]
-        try:
-            lab.write(*updates, atomicity=atomicity)
+        error = attempt(lab, updates, atomicity)
+        if error is None:
             kept += 1
-        except RpcError as error:
-            undone += 1
-            assert len(error.errors) == len(updates)
-            codes = [Code(e.canonical_code) for e in error.errors]
-            assert codes.count(Code.ABORTED) == len(updates) - 1
-            assert everything(lab) == before
+            continue
+        undone += 1
+        codes = [Code(e.canonical_code) for e in error.errors]
+        assert len(codes) == len(updates)
+        assert codes.count(Code.ABORTED) == len(updates) - 1
+        assert everything(lab) == before
     assert kept > 10
     assert undone > 20
 
@@ -106,6 +116,14 @@ def test_the_data_plane_follows_what_was_undone(lab):
     assert entry.counter_data.packet_count == 2
 
 
+def test_the_session_names_the_update_to_blame(lab):
+    entry = lab.session.table_entry("flows", {"hdr.ethernet.dst": mac(1)}, "drop")
+    updates = [v1.Update(type=INSERT, entity=entry)] * 2
+    with pytest.raises(RpcError, match=r"refused 2 of 2 updates; update 1 \(insert I.flows\): ALREADY_EXISTS"):
+        lab.session.write(updates, atomicity="ROLLBACK_ON_ERROR")
+    assert lab.session.read_table("flows") == []
+
+
 def test_continue_on_error_does_what_it_can(lab):
     good = lab.session.table_entry("flows", {"hdr.ethernet.dst": mac(1)}, "drop")
     bad = lab.session.table_entry("flows", {}, "drop")
@@ -118,7 +136,6 @@ def test_continue_on_error_does_what_it_can(lab):
 
 def test_no_packet_sees_half_of_an_atomic_batch(lab):
     """Two entries always name one port; packets of one batch that run between the writes would show two."""
-    import threading
 
     def flows(port):
         make = lab.session.table_entry

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
+import namespaces
 from frames import ethernet, mac
 from offramp.switch.p4rt.schema import v1
+from offramp.switch.p4rt.session import Session
+from offramp.transport import open_io
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.embedded import EmbeddedSwitch
 from p4rt_lab import DELETE, INSERT, MODIFY
+
+FEATURES = Path(__file__).with_name("features.p4")
 
 FRAME = ethernet(dst=1)
 
@@ -92,3 +102,43 @@ def test_rules(flooding):
     (found,) = lab.read(packet_replication_engine_entry=tagged.packet_replication_engine_entry)
     assert found == tagged.packet_replication_engine_entry
     assert ports(lab) == [4]
+
+
+@pytest.mark.netns
+def test_links_of_interfaces_are_followed(tmp_path):
+    """The link of a port goes down and comes back; its replica moves to the backup and returns."""
+    namespaces.require()
+    with namespaces.Namespace() as namespace:
+        for port in (1, 2, 3):
+            namespace.veth(f"h{port}", f"s{port}")
+        running = EmbeddedSwitch(
+            FEATURES,
+            [1, 2, 3],
+            workdir=tmp_path / "s",
+            interfaces=["s1", "s2", "s3"],
+            launcher=namespace.command,
+        )
+        with running, Session(running.address) as session:
+            group = session.make.multicast_group(1, [(2, 1)])
+            replica = group.packet_replication_engine_entry.multicast_group_entry.replicas[0]
+            replica.backup_replicas.add(port=b"\x03", instance=2)
+            session.insert([group, session.table_entry("flows", {"hdr.ethernet.dst": mac(1)}, "flood", {"group": 1})])
+            links = {n: namespace.call(lambda n=n: open_io(f"h{n}")) for n in (1, 2, 3)}
+
+            def goes_to(port):
+                deadline = time.monotonic() + 10
+                while time.monotonic() < deadline:
+                    links[1].send(PacketBatch.of([(0, FRAME)]))
+                    if FRAME in links[port].receive(0.2).frames():
+                        return True
+                return False
+
+            assert goes_to(2)
+            namespace.run("ip", "link", "set", "h2", "down")  # s2 loses its carrier
+            assert goes_to(3)
+            namespace.run("ip", "link", "set", "h2", "up")
+            links[2].close()
+            links[2] = namespace.call(lambda: open_io("h2"))
+            assert goes_to(2)
+            for link in links.values():
+                link.close()

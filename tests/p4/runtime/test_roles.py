@@ -82,7 +82,7 @@ def test_a_role_writes_and_reads_what_is_its_own(lab):
 
 def test_only_a_role_that_may_sets_the_pipeline(lab):
     mine = role(lab, "police", exclusive_p4_ids=ids(lab, "policed"))
-    with pytest.raises(RpcError, match="PERMISSION_DENIED: .*role 'police' may not set the pipeline"):
+    with pytest.raises(RpcError, match=r"PERMISSION_DENIED: .*role 'police' may not set the pipeline"):
         mine.push(b"", lab.program.read_bytes())
     admin = role(lab, "admin", can_push_pipeline=True)
     admin.push(b"", lab.program.read_bytes())

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from offramp.errors import OfframpError
+from offramp.switch.p4rt.schema import v1
 from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.tls import Tls
 from offramp_sim.p4 import serve
@@ -89,6 +92,29 @@ def test_a_name_that_is_not_in_the_address(pem, start, tmp_path):
     assert "does not answer" in refused(address, wrong)
     with Session(address, tls=Tls(ca=str(pem / "ca.pem"), server_name="localhost")) as session:
         session.capabilities()
+
+
+RUN = "import typer; from offramp.cli.switch_run import run; app = typer.Typer(); app.command()(run); app()"
+
+
+def test_the_options_of_switch_run(pem, tmp_path):
+    table = tmp_path / "names.json"
+    table.write_text('{"sdn_port_t": {"Ethernet0": 1}}')
+    program = Path(__file__).with_name("features.p4")
+    arguments = ["--grpc-cert", pem / "server.pem", "--grpc-key", pem / "server.key", "--grpc-ca", pem / "ca.pem"]
+    command = [str(program), "--grpc-server-addr", "127.0.0.1:0", "--translation", str(table), *map(str, arguments)]
+    process = subprocess.Popen([sys.executable, "-c", RUN, *command], stdout=subprocess.PIPE, text=True)
+    try:
+        address = next(line.split()[1] for line in process.stdout if line.startswith("P4Runtime"))
+        with Session(address, tls=Tls(ca=str(pem / "ca.pem"), **files(pem, "client"))) as session:
+            entry = session.table_entry("named", {"std.ingress_port": 1, "vrf": 1}, priority=1).table_entry
+            entry.action.action.action_id = session.index.actions["to_named"].preamble.id
+            entry.action.action.params.add(param_id=1, value=b"Ethernet0")
+            session.insert([v1.Entity(table_entry=entry)])
+            assert session.read_table("named") == [entry]
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
 
 
 def test_golden_errors(pem, tmp_path):

@@ -15,7 +15,8 @@ def describe_failure(index: P4InfoIndex, updates: Sequence[Any], error: RpcError
     failed = [i for i, e in enumerate(error.errors) if e.canonical_code != Code.OK]
     if not failed or len(error.errors) != len(updates):
         return f"{len(updates)} updates: {error.message}"
-    first = failed[0]
+    # The updates of a batch that was rolled back are ABORTED but for the one that is to blame.
+    first = next((i for i in failed if error.errors[i].canonical_code != Code.ABORTED), failed[0])
     reason = error.errors[first]
     return (
         f"{len(failed)} of {len(updates)} updates; update {first} ({_describe(index, updates[first])}): "

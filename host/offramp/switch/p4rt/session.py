@@ -198,8 +198,10 @@ class Session:
         """Remove entities; only their keys count."""
         self.write((v1.Update(type=v1.Update.DELETE, entity=e) for e in entities), batch)
 
-    def write(self, updates: Iterable[Any], batch: int = BATCH) -> None:
+    def write(self, updates: Iterable[Any], batch: int = BATCH, atomicity: str = "CONTINUE_ON_ERROR") -> None:
         """Send ``p4.v1.Update`` messages, ``batch`` in one request.
+
+        ``atomicity`` of each request: CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC (section 12.2).
 
         Raises:
             RpcError: the message counts the failed ones and names the first; ``errors`` has one for each.
@@ -207,7 +209,11 @@ class Session:
         todo = iter(updates)
         while part := list(itertools.islice(todo, batch)):
             request = v1.WriteRequest(
-                device_id=self.device_id, role=self.role, election_id=self._election(), updates=part
+                device_id=self.device_id,
+                role=self.role,
+                election_id=self._election(),
+                updates=part,
+                atomicity=v1.WriteRequest.Atomicity.Value(atomicity),
             )
             try:
                 self._call("Write", request, timeout_s=max(self.timeout_s, 30.0))

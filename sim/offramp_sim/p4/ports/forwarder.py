@@ -18,6 +18,8 @@ from offramp_sim.p4.runtime.device import Device
 
 TICK_S = 1.0
 CONGESTED_WAIT_S = 0.1
+MAX_INJECTED = 4096
+"""Batches of the controller that wait for the switch."""
 NOTICE_WAIT_S = 0.005
 
 
@@ -35,6 +37,7 @@ class Forwarder:
         self._device = device
         self._ports = dict(ports)
         self._injected: deque[PacketBatch] = deque()
+        self._room = threading.Semaphore(MAX_INJECTED)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._alarm = Alarm()
         self._stopping = threading.Event()
@@ -42,7 +45,10 @@ class Forwarder:
         device.inject = self.inject
 
     def inject(self, batch: PacketBatch) -> None:
-        """Have the switch process frames of the controller; may be called from any thread."""
+        """Have the switch process frames of the controller; may be called from any thread, and waits for room."""
+        while not self._room.acquire(timeout=CONGESTED_WAIT_S):
+            if self._stopping.is_set():
+                return
         self._injected.append(batch)
         os.eventfd_write(self._wake, 1)
 
@@ -116,6 +122,7 @@ class Forwarder:
         taken = []
         while self._injected:
             taken.append(self._injected.popleft())
+            self._room.release()
         return taken
 
     def _distribute(self, out: PacketBatch) -> None:

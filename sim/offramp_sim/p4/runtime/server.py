@@ -21,7 +21,11 @@ from offramp_sim.p4.runtime.service import Service
 
 MAX_STREAMS = 32
 """Open StreamChannels; each holds a thread for its life."""
+MAX_READS = 16
+"""Reads at one time; one whose client does not take the answer holds a thread until its deadline."""
 UNARY_THREADS = 4
+PENDING_CALLS = 1 << 16
+"""Calls that wait for a thread; gRPC by itself cancels at random beyond a thousand."""
 OUTBOX = 4096
 """Responses kept for a client that does not read; packets beyond that are lost, arbitration is not."""
 MAX_MESSAGE = 256 << 20
@@ -45,12 +49,15 @@ class Server:
     def __init__(self, service: Service, address: str, tls: Tls | None = None) -> None:
         self._service = service
         self._streams = threading.Semaphore(MAX_STREAMS)
+        self._reads = threading.Semaphore(MAX_READS)
         options = [
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", MAX_MESSAGE),
             ("grpc.max_send_message_length", MAX_MESSAGE),
+            ("grpc.server.max_pending_requests", PENDING_CALLS),
+            ("grpc.server.max_pending_requests_hard_limit", PENDING_CALLS),
         ]
-        workers = ThreadPoolExecutor(MAX_STREAMS + UNARY_THREADS, thread_name_prefix="p4runtime")
+        workers = ThreadPoolExecutor(MAX_STREAMS + MAX_READS + UNARY_THREADS, thread_name_prefix="p4runtime")
         self._server = grpc.server(workers, options=options)
         self._server.add_generic_rpc_handlers((self._handlers(),))
         try:
@@ -103,8 +110,13 @@ class Server:
         return handle
 
     def _read(self, data: bytes, context: Any) -> Iterator[Any]:
-        with _Failures(context):
-            yield from self._service.read(_parse(v1.ReadRequest, data))
+        if not self._reads.acquire(blocking=False):
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"more than {MAX_READS} reads at a time")
+        try:
+            with _Failures(context):
+                yield from self._service.read(_parse(v1.ReadRequest, data))
+        finally:
+            self._reads.release()
 
     def _stream(self, requests: Iterator[bytes], context: Any) -> Iterator[Any]:
         if not self._streams.acquire(blocking=False):

@@ -173,3 +173,9 @@ def test_externs(info):
 def test_ids_carry_the_kind_in_their_first_byte(info):
     for field, prefix in [("tables", 2), ("actions", 1), ("counters", 0x12), ("registers", 0x16), ("digests", 0x17)]:
         assert {o.preamble.id >> 24 for o in getattr(info, field)} == {prefix}
+
+
+def test_a_key_that_is_a_cast_has_the_type_it_is_cast_to():
+    cast = PROGRAM.replace("m.vrf : exact @name", "(vrf_t)(m.x ++ 6w0) : exact @name")
+    field = next(t for t in generate(load_text(cast, "cast.p4")).tables if t.preamble.name == "I.t").match_fields[0]
+    assert (field.name, field.bitwidth, field.type_name.name) == ("vrf", 16, "vrf_t")

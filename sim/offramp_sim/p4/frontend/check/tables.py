@@ -115,7 +115,8 @@ class Tables(Statements):
         notes = self.annotations(node.annotations)
         given = notes.get("name")
         name = str(given.args[0]) if given is not None and given.args else key_name(node.expr, self._field_name)
-        return ir.TableKey(expr, node.match_kind, name, notes, self._declared(expr))
+        declared = self.type(node.expr.type) if isinstance(node.expr, ast.CastOp) else self._declared(expr)
+        return ir.TableKey(expr, node.match_kind, name, notes, declared)
 
     def _field_name(self, node: ast.Dot) -> str | None:
         """The ``@name`` of the field that ``node`` selects."""

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from offramp.errors import OfframpError
-from offramp_sim.p4 import ir
+from offramp_sim.p4 import ir, reference
 from offramp_sim.p4.frontend import load_text
 from offramp_sim.p4.fuzz import Campaign, random_program
 from offramp_sim.p4.fuzz.campaign import PACKETS
-from offramp_sim.p4.fuzz.compare import Case, compare, python_engine, traced_engine
+from offramp_sim.p4.fuzz.compare import Case, Outcome, compare, python_engine, traced_engine
 from offramp_sim.p4.fuzz.isolate import isolated
 from offramp_sim.p4.fuzz.minimise import minimise
 from offramp_sim.p4.fuzz.packets import random_packets
+from offramp_sim.p4.fuzz.reference import against_bmv2
 
 pytestmark = pytest.mark.p4
 
@@ -70,8 +71,18 @@ def test_programs_exercise_the_language() -> None:
              "<<", "lpm", "ternary", "range", "optional", "register", "counter", "meter", "hash(",
              "clone_preserving",
              "resubmit_preserving", "recirculate_preserving", "mcast_grp", "digest", "for (", "switch (", "exit;",
-             "direct_counter", "const entries", "update_checksum", "isValid", ".hit", "int<")  # fmt: skip
+             "direct_counter", "direct_meter", "action_selector", "action_profile", "value_set", "Sub() sub",
+             "meta.grid", "meta.inner =", "priority =", "const entries", "update_checksum",
+             "isValid", ".hit", "int<")  # fmt: skip
     assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.bmv2
+def test_bmv2_agrees() -> None:
+    if reference.missing():
+        pytest.skip(f"{', '.join(reference.missing())} not on PATH")
+    made = random_program(203, portable=True)
+    assert against_bmv2(made.text, Case(tuple(random_packets(Random(203), 8, made.hints)), 203)) == Outcome("same")
 
 
 class Wrong:

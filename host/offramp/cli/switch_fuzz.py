@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,9 @@ BMV2 = "bmv2"
 def fuzz(
     minutes: Annotated[float, typer.Option(min=0, help="How long.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the first trial; each has the next one.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Trials at a time; one for each core if not given.", show_default=False)
+    ] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop after so many trials.", show_default=False)] = None,
     against: Annotated[
         str, typer.Option("--against", "--engine", help="Compared with the Python engine: native, traced or bmv2.")
@@ -40,7 +44,7 @@ def fuzz(
         _check_bmv2()
     else:
         check_engine(against)
-    campaign = Campaign(ENGINES.get(against), seed)
+    campaign = Campaign(ENGINES.get(against), seed, jobs=jobs or len(os.sched_getaffinity(0)))
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as progress:
         task = progress.add_task("fuzzing", total=minutes * 60)

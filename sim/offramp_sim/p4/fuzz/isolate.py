@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
 _T = TypeVar("_T")
+_K = TypeVar("_K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,26 +23,59 @@ class Ended(Generic[_T]):
     death: str = ""
 
 
+class _Child(Generic[_T]):
+    """Work under way in a copy of this process."""
+
+    def __init__(self, work: Callable[[], _T], limit_s: float) -> None:
+        context = multiprocessing.get_context("fork")
+        self.receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_run, args=(sender, work), daemon=True)
+        self._process.start()
+        sender.close()
+        self._limit_s, self._deadline = limit_s, time.monotonic() + limit_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that it may still take."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    def end(self) -> Ended[_T]:
+        """What came of it, at its end or at its limit; waits for that."""
+        try:
+            if not self.receiver.poll(self.left_s):
+                self._process.kill()
+                return Ended(None, f"no end in {self._limit_s:g} s")
+            value: _T = self.receiver.recv()
+            return Ended(value)
+        except EOFError:
+            self._process.join()
+            code = self._process.exitcode or 0
+            return Ended(None, signal.Signals(-code).name if code < 0 else f"exit code {code}")
+        finally:
+            self._process.join()
+            self.receiver.close()
+
+
 def isolated(work: Callable[[], _T], limit_s: float) -> Ended[_T]:
     """Do ``work`` in a copy of this process; its value must be picklable."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_run, args=(sender, work), daemon=True)
-    child.start()
-    sender.close()
-    try:
-        if not receiver.poll(limit_s):
-            child.kill()
-            return Ended(None, f"no end in {limit_s:g} s")
-        value: _T = receiver.recv()
-        return Ended(value)
-    except EOFError:
-        child.join()
-        code = child.exitcode or 0
-        return Ended(None, signal.Signals(-code).name if code < 0 else f"exit code {code}")
-    finally:
-        child.join()
-        receiver.close()
+    return _Child(work, limit_s).end()
+
+
+def in_parallel(
+    works: Iterable[tuple[_K, Callable[[], _T]]], limit_s: float, jobs: int
+) -> Iterator[tuple[_K, Ended[_T]]]:
+    """Do pieces of work, ``jobs`` at a time, each as :func:`isolated` does; what ends first comes first."""
+    waiting = iter(works)
+    under_way: list[tuple[_K, _Child[_T]]] = []
+    while True:
+        under_way += [(key, _Child(work, limit_s)) for key, work in islice(waiting, jobs - len(under_way))]
+        if not under_way:
+            return
+        ready = wait([child.receiver for _, child in under_way], min(child.left_s for _, child in under_way))
+        for key, child in list(under_way):
+            if child.receiver in ready or not child.left_s:
+                under_way.remove((key, child))
+                yield key, child.end()
 
 
 def _run(sender: Any, work: Callable[[], Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
@@ -15,6 +15,16 @@ from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp_sim.p4.serve import Running
+
+
+LOG_LEVELS: Final = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
 
 
 def run(
@@ -58,6 +68,9 @@ def run(
     trace: Annotated[
         Path | None, typer.Option(help="The same as JSON lines, one for each packet.", show_default=False)
     ] = None,
+    log_level: Annotated[
+        str, typer.Option("-L", "--log-level", help="Of the switch's own messages: debug, info, warn, error or off.")
+    ] = "info",
     seed: Annotated[int, typer.Option(help="Seed of the program's random().")] = 0,
     engine: Engine = "auto",
     priority_queues: traffic.PriorityQueues = None,
@@ -99,7 +112,10 @@ def run(
         check_port_number(cpu_port)
     if device_id < 0:
         raise OfframpError(f"--device-id {device_id}: expected 0 up")
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    level = LOG_LEVELS.get(log_level)
+    if level is None:
+        raise OfframpError(f"--log-level {log_level}: expected one of {', '.join(LOG_LEVELS)}")
+    logging.basicConfig(level=level, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     settings = Settings(
         program=None if program is None else str(program),
         ports=ports,
@@ -136,8 +152,12 @@ class Bmv2Arguments(TyperCommand):
     """Lets options stand behind ``--``, where simple_switch_grpc wants those of its target."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse ``args`` without the ``--``."""
-        return super().parse_args(ctx, [word for word in args if word != "--"])
+        """Parse ``args`` without the ``--``; a ``--pcap`` without folder means this one, as there."""
+        words = [word for word in args if word != "--"]
+        for at, word in reversed(list(enumerate(words))):
+            if word == "--pcap" and (at + 1 == len(words) or words[at + 1].startswith("-")):
+                words.insert(at + 1, ".")
+        return super().parse_args(ctx, words)
 
 
 def _announce(running: Running) -> None:

@@ -79,6 +79,13 @@ def test_captures_of_what_arrives_and_leaves(tmp_path: Path) -> None:
     assert before <= arrived[0] <= left[0] <= time.time_ns() // 1000
 
 
+def test_captures_in_this_folder_when_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with running(REFLECTOR, "-i", f"1@unix:{tmp_path / 'p1'}", "--grpc-server-addr", "127.0.0.1:0", "--pcap"):
+        send(tmp_path / "p1", ethernet())
+    assert len(list(tmp_path.glob("*.pcap"))) == 2
+
+
 def test_log_and_traces(tmp_path: Path) -> None:
     port, log, traces = tmp_path / "p1", tmp_path / "log.txt", tmp_path / "traces.jsonl"
     options = ("--log-file", log, "--trace", traces, "--grpc-server-addr", "127.0.0.1:0")
@@ -122,6 +129,7 @@ def _forward(address: str, device: int) -> None:
         (["program.json"], "program.json: a compiled program; expected P4-16 source, which needs no compiler here"),
         ([REFLECTOR, "--log-console", "--log-file", "x"], "--log-console and --log-file: expected one of them"),
         ([REFLECTOR, "--pcap", "nowhere"], "--pcap nowhere: no such folder"),
+        ([REFLECTOR, "-L", "all"], "--log-level all: expected one of trace, debug, info, warn, error, off"),
         ([REFLECTOR, "--engine", "fast"], "engine 'fast': expected one of auto, native, python"),
         ([REFLECTOR, "--engine", "native", "--log-console"], "native engine: a trace needs the Python engine"),
         ([REFLECTOR, "--trace", "no/where"], "no/where: cannot be written: No such file or directory"),

@@ -9,10 +9,10 @@ from offramp.switch.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
     POOL,
-    RECIRCULATION_PORT,
     rows_for,
 )
 from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.target import target_of
 from offramp_sim.p4 import AnySwitch
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
@@ -23,7 +23,8 @@ def load(switch: AnySwitch, plans: Sequence[Plan], ports: Sequence[int], *, capa
     Raises:
         OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
     """
-    for rows in rows_for(plans, ports):
+    target = target_of(switch.tables)
+    for rows in rows_for(plans, ports, target):
         table = switch.tables[rows.table]
         for keys, params in rows.entries():
             action = ActionData(rows.action, tuple(params.values()))
@@ -32,18 +33,21 @@ def load(switch: AnySwitch, plans: Sequence[Plan], ports: Sequence[int], *, capa
         switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
     replicas = tuple(Replica(port, instance) for port, instance in barrier.group_replicas(ports))
     switch.pre.multicast[barrier.GROUP] = replicas
-    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(RECIRCULATION_PORT, 0),))
+    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(target.recirculation_port, 0),))
 
 
 def counters(switch: AnySwitch) -> dict[str, int]:
     """As ``SwitchGnnControl.counters``."""
+    target = target_of(switch.tables)
     return telemetry.totals(
-        dict(enumerate(switch.counters[telemetry.OUTCOMES].packets)),
-        switch.counters[guard.UPLOADS].packets[0],
-        switch.counters[telemetry.RECIRCULATIONS].packets[0],
+        dict(enumerate(switch.counters[target.full(telemetry.OUTCOMES)].packets)),
+        switch.counters[target.full(guard.UPLOADS)].packets[0],
+        switch.counters[target.full(target.recirculations)].packets[0],
     )
 
 
-def occupancy(switch: AnySwitch) -> tuple[int, int]:
-    """Aggregators open now and at most."""
+def occupancy(switch: AnySwitch) -> tuple[int, int] | None:
+    """As ``SwitchGnnControl.occupancy``."""
+    if not target_of(switch.tables).occupancy:
+        return None
     return switch.registers[telemetry.OPEN].read(0), switch.registers[telemetry.PEAK].read(0)

@@ -1,4 +1,4 @@
-"""Two switches behind one face: the P4 program on the embedded switch, and the plain-Python reference."""
+"""Switches behind one face: the P4 programs on the embedded switch, and the plain-Python reference."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from offramp.p4src import p4_source
 from offramp.switch.switchgnn import barrier
+from offramp.switch.switchgnn.target import TNA
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4 import PlainSwitch, ir, make_switch
 from offramp_sim.p4.frontend import load
@@ -27,6 +28,7 @@ SIZES = {
     "HOSTS": "16",
 }
 CURRENT = "SwitchGnnIngress.round.current"
+STATE = "SwitchGnnIngress.aggregate.state"
 
 
 class Target(Protocol):
@@ -38,6 +40,9 @@ class Target(Protocol):
 
     def occupancy(self) -> tuple[int, int]:
         """Open aggregators now and at most."""
+
+    def occupies(self, now: int, peak: int) -> bool:
+        """Whether these are the open aggregators, as far as the program counts them."""
 
     def set_round(self, round_: int) -> None:
         """As if all rounds before had passed."""
@@ -54,11 +59,32 @@ class P4Target:
         return direct.counters(self.switch)
 
     def occupancy(self) -> tuple[int, int]:
-        return direct.occupancy(self.switch)
+        found = direct.occupancy(self.switch)
+        assert found is not None
+        return found
+
+    def occupies(self, now: int, peak: int) -> bool:
+        return self.occupancy() == (now, peak)
 
     def set_round(self, round_: int) -> None:
         self.switch.registers[CURRENT].write(0, round_)
         done = self.switch.registers[barrier.DONE]
+        for host in range(done.size):
+            done.write(host, round_)
+
+
+@dataclass
+class TnaTarget(P4Target):
+    """The program for Tofino, which counts no open aggregators: those open now are seen in their registers."""
+
+    def occupies(self, now: int, peak: int) -> bool:
+        assert direct.occupancy(self.switch) is None
+        entries = self.switch.registers[TNA.full(STATE)].values  # a tag and what is left, 16 bits each
+        return sum(entry & 0xFFFF > 0 for entry in entries) == now
+
+    def set_round(self, round_: int) -> None:
+        self.switch.registers[TNA.full(CURRENT)].write(0, round_)
+        done = self.switch.registers[TNA.full(barrier.DONE)]
         for host in range(done.size):
             done.write(host, round_)
 
@@ -76,6 +102,9 @@ class ReferenceTarget:
     def occupancy(self) -> tuple[int, int]:
         return self.switch.open, self.switch.peak
 
+    def occupies(self, now: int, peak: int) -> bool:
+        return self.occupancy() == (now, peak)
+
     def set_round(self, round_: int) -> None:
         self.switch.round = round_
         self.switch._waits_for = [round_] * len(self.switch._waits_for)
@@ -86,8 +115,9 @@ TargetFactory = Callable[..., Target]
 
 @pytest.fixture(scope="session")
 def programs() -> dict[str, ir.Program]:
-    """Both programs, small."""
-    return {name: load(p4_source(f"switchgnn/{name}.p4"), defines=SIZES) for name in ("v1model", "strawman_v1model")}
+    """All programs, small."""
+    names = ("v1model", "strawman_v1model", "tna")
+    return {name: load(p4_source(f"switchgnn/{name}.p4"), defines=SIZES) for name in names}
 
 
 @pytest.fixture(scope="session")
@@ -103,13 +133,26 @@ def p4_target(engine: str, p4_targets: Callable[[str], TargetFactory]) -> Target
 
 
 def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
-    switches = {name: make_switch(program, engine) for name, program in programs.items()}
+    if engine == "tna":
+        return _tna_factory(programs["tna"])
+    switches = {name: make_switch(program, engine) for name, program in programs.items() if name != "tna"}
 
     def make(job: Job, capacity: int | None = None) -> P4Target:
         switch = switches["v1model" if capacity is None else "strawman_v1model"]
         switch.reset()
         direct.load(switch, job.plans, job.ports, capacity=capacity)
         return P4Target(switch)
+
+    return make
+
+
+def _tna_factory(program: ir.Program) -> TargetFactory:
+    switch = make_switch(program, "python")
+
+    def make(job: Job) -> TnaTarget:
+        switch.reset()
+        direct.load(switch, job.plans, job.ports)
+        return TnaTarget(switch)
 
     return make
 
@@ -121,9 +164,9 @@ def reference_target(job: Job, capacity: int | None = None) -> ReferenceTarget:
     return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
 
 
-@pytest.fixture(params=["python", "native", "reference"])
+@pytest.fixture(params=["python", "native", "tna", "reference"])
 def make_target(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
-    """Each test runs over all: the program on both engines, and the reference."""
+    """Each test runs over all: the programs for v1model (on both engines) and Tofino, the reference."""
     return reference_target if request.param == "reference" else p4_targets(request.param)
 
 

@@ -51,7 +51,7 @@ def test_six_vertices_in_one_block(make_target) -> None:
     assert exchange(job, target.process) == REMOTE_SUMS
     counts = target.counters()
     assert (counts["passes"], counts["uploads"], counts["results"], counts["recirculations"]) == (14, 6, 6, 8 + 2)
-    assert target.occupancy()[0] == 0
+    assert target.occupies(0, 6)
 
 
 def test_six_vertices_in_blocks_of_three(make_target) -> None:
@@ -115,9 +115,9 @@ def test_what_a_round_left_behind_does_not_reach_the_next(make_target) -> None:
     target.set_round(1)
     lanes = np.full((1, LANES), 100, np.int32)
     target.process(build_frames(0, {"src_id": 0, "dst_id": NO_ID, "round": 1}, 1, lanes))
-    assert target.occupancy() == (3, 3)
+    assert target.occupies(3, 3)
     target.set_round(2)
     fields = {"src_id": np.array([0, 5]), "dst_id": NO_ID, "round": 2}
     out = list(target.process(build_frames(0, fields, 2, np.ones((2, LANES), np.int32))))
     assert [np.frombuffer(frame[50:178], ">i4").tolist() for _, frame in out] == [[2] * LANES]
-    assert target.occupancy() == (3, 4)
+    assert target.occupies(3, 4)

@@ -67,7 +67,7 @@ def test_an_upload_counts_once_a_round(make_target) -> None:
     send(target, GOOD, GOOD, upload(0, 100))
     counts = target.counters()
     assert (counts["uploads"], counts["duplicate"], counts["opened"]) == (1, 2, 3)
-    assert target.occupancy() == (3, 3)
+    assert target.occupies(3, 3)
 
 
 def test_bytes_after_the_payload_travel_along(make_target) -> None:

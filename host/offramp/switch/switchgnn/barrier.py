@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.switch.switchgnn.rows import Rows
+from offramp.switch.switchgnn.target import V1MODEL, Target
 
 TABLE = "SwitchGnnIngress.barrier.hosts"
 HOST = "SwitchGnnIngress.barrier.host"
@@ -16,11 +17,11 @@ GROUP = 1
 """Multicast group of all workers."""
 
 
-def host_rows(ports: Sequence[int]) -> Rows:
+def host_rows(ports: Sequence[int], target: Target = V1MODEL) -> Rows:
     """One entry for each worker."""
     workers = np.arange(len(ports))
     return Rows(
-        TABLE,
+        target.full(TABLE),
         HOST,
         {"host_id": workers},
         {

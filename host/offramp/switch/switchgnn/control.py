@@ -10,12 +10,10 @@ from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.switchgnn import barrier, fanout, guard, telemetry
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
+from offramp.switch.switchgnn.target import V1MODEL, Target, target_of
 
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
-
-RECIRCULATION_PORT = 500
-"""As in the P4 program; no link may be on it, and it is not the CPU port."""
 
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
@@ -40,42 +38,61 @@ def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
         seen |= ids
 
 
-def rows_for(plans: Sequence[Plan], ports: Sequence[int]) -> list[Rows]:
-    """Every table entry of a job; a pure function of plans and ports.
+def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
+    """Every table entry of a job; a pure function of plans, ports and target.
 
     Raises:
-        OfframpError: as :func:`check_plans`.
+        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, or more aggregators than the target
+            can address.
     """
     check_plans(plans, ports)
-    return [barrier.host_rows(ports), guard.slot_rows(plans), *fanout.fanout_rows(plans, ports)]
+    target.check_ports(ports)
+    if target.aggregators is not None:
+        require_room("aggregators", target.slots(plans), target.aggregators)
+    return [
+        barrier.host_rows(ports, target),
+        guard.slot_rows(plans, target),
+        *fanout.fanout_rows(plans, ports, target),
+    ]
 
 
-def sizes_for(plans: Sequence[Plan], capacity: int | None = None) -> dict[str, int]:
+def sizes_for(plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL) -> dict[str, int]:
     """Macros that give the switch program just the room for ``plans``, for a target that compiles its source.
 
     Args:
         plans: the job.
         capacity: aggregators that the strawman may use; None for SwitchGNN.
+        target: whose program it is.
     """
-    slots = _slots(plans)
+    slots = target.slots(plans)
     sizes = {
         "AGGREGATORS": slots if capacity is None else capacity,
         "VERTICES": slots,
         "FANOUT_ENTRIES": sum(len(block.neighbours) for plan in plans for block in plan.blocks),
         "SLOT_ENTRIES": sum(plan.uploads for plan in plans),
         "HOSTS": max((plan.workers for plan in plans), default=0),
+        "RECIRCULATION_PORT": target.recirculation_port,
     }
     return {macro: max(size, 1) for macro, size in sizes.items()}
 
 
 class SwitchGnnControl:
-    """Control of one switch that runs ``switchgnn/v1model.p4`` or the strawman's program.
+    """Control of one switch that runs ``switchgnn/v1model.p4``, ``switchgnn/tna.p4`` or the strawman's program.
+
+    The names in its P4Info say which.
 
     A job starts with a pipeline that was just pushed, whose registers are zero.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, pipe: int = 0) -> None:
+        """``pipe``: of a Tofino, the one to whose recirculation port the program was compiled."""
         self._session = session
+        self._pipe = pipe
+
+    @property
+    def target(self) -> Target:
+        """The target of the program that the switch runs."""
+        return target_of(self._session.index.tables).on_pipe(self._pipe)
 
     def load(self, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None) -> None:
         """Write the entries of all plans, the workers' group and the clone session.
@@ -89,12 +106,13 @@ class SwitchGnnControl:
             OfframpError: as :func:`check_plans`, a plan larger than the program's tables or registers, or a
                 switch that refuses.
         """
-        rows = rows_for(plans, ports)
-        self._require_room(rows, plans)
+        target = self.target
+        rows = rows_for(plans, ports, target)
+        self._require_room(rows, target.slots(plans))
         session = self._session
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.
-            capacity = min(capacity, _slots(plans))
+            capacity = min(capacity, target.slots(plans))
             require_room(
                 "capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left")
             )
@@ -104,19 +122,22 @@ class SwitchGnnControl:
                 session.table_entry(part.table, keys, part.action, params) for keys, params in part.entries()
             )
         session.multicast_group(barrier.GROUP, barrier.group_replicas(ports))
-        session.clone_session(NEXT_PASS_SESSION, [RECIRCULATION_PORT])
+        session.clone_session(NEXT_PASS_SESSION, [target.recirculation_port])
 
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
-        cells = self._session.read_counter(telemetry.OUTCOMES)
+        target = self.target
+        cells = self._session.read_counter(target.full(telemetry.OUTCOMES))
         return telemetry.totals(
             {index: packets for index, (packets, _) in cells.items()},
-            self._session.read_counter(guard.UPLOADS, 0)[0][0],
-            self._session.read_counter(telemetry.RECIRCULATIONS, 0)[0][0],
+            self._session.read_counter(target.full(guard.UPLOADS), 0)[0][0],
+            self._session.read_counter(target.full(target.recirculations), 0)[0][0],
         )
 
     def occupancy(self) -> tuple[int, int] | None:
-        """Aggregators open now and at most; None where the switch cannot read registers (bmv2)."""
+        """Aggregators open now and at most; None where the switch cannot read registers or has none."""
+        if not self.target.occupancy:
+            return None
         try:
             now, peak = (self._session.read_register(name, 0)[0] for name in (telemetry.OPEN, telemetry.PEAK))
         except RpcError as error:
@@ -125,17 +146,14 @@ class SwitchGnnControl:
             raise
         return now, peak
 
-    def _require_room(self, rows: Sequence[Rows], plans: Sequence[Plan]) -> None:
+    def _require_room(self, rows: Sequence[Rows], slots: int) -> None:
         needed: dict[str, int] = {}
         for part in rows:
             needed[part.table] = needed.get(part.table, 0) + len(part)
         for table, entries in needed.items():
             require_room(f"table {table}: entries", entries, self._session.index.tables[table].size)
-        require_room(f"register {guard.SEEN}: slots", _slots(plans), self._register_size(guard.SEEN))
+        seen = self.target.full(guard.SEEN)
+        require_room(f"register {seen}: slots", slots, self._register_size(seen))
 
     def _register_size(self, name: str) -> int:
         return int(self._session.index.registers[name].size)
-
-
-def _slots(plans: Sequence[Plan]) -> int:
-    return max((plan.aggregators_peak for plan in plans), default=0)

@@ -9,34 +9,36 @@ import numpy as np
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows
+from offramp.switch.switchgnn.target import V1MODEL, Target
 
 TABLE = "SwitchGnnIngress.fanout.v2agg"
 AGGREGATE = "SwitchGnnIngress.fanout.aggregate"
 DELIVER = "SwitchGnnIngress.fanout.deliver"
 
 
-def fanout_rows(plans: Sequence[Plan], ports: Sequence[int]) -> list[Rows]:
+def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
     """One entry for each directed cut edge of each block: those that aggregate, those that deliver at once.
 
     Args:
         plans: with disjoint Block_ids.
         ports: switch port of each worker.
+        target: the program that they are for.
     """
     port_of = np.asarray(ports, np.int64)
     columns: list[list[IntArray]] = []
     for plan in plans:
         for block in plan.blocks:
-            source, target = rows_of(block.indptr), block.neighbours
-            hop = np.arange(len(target)) - block.indptr[source]
+            source, neighbour = rows_of(block.indptr), block.neighbours
+            hop = np.arange(len(neighbour)) - block.indptr[source]
             columns.append(
                 [
-                    np.full(len(target), block.block_id),
+                    np.full(len(neighbour), block.block_id),
                     block.vertices[source],
                     hop,
-                    target * plan.chunks,
-                    block.need[target],
-                    port_of[block.owner[target]],
-                    block.vertices[target],
+                    target.bases(neighbour, plan.chunks),
+                    block.need[neighbour],
+                    port_of[block.owner[neighbour]],
+                    block.vertices[neighbour],
                     (hop == block.need[source] - 1).astype(np.int64),
                 ]
             )
@@ -46,11 +48,14 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int]) -> list[Rows]:
     keys = {"block_id": block_id, "src_id": src_id, "hop": hop}
     reply = {"port": port, "dst_id": dst_id, "last": last}
     shared = need > 1
+    table = target.full(TABLE)
     return [
-        _pick(AGGREGATE, keys, {"base": base, "need": need, **reply}, np.flatnonzero(shared)),
-        _pick(DELIVER, keys, reply, np.flatnonzero(~shared)),
+        _pick(table, AGGREGATE, keys, {"base": base, "need": need, **reply}, np.flatnonzero(shared)),
+        _pick(table, DELIVER, keys, reply, np.flatnonzero(~shared)),
     ]
 
 
-def _pick(action: str, keys: dict[str, IntArray], params: dict[str, IntArray], which: IntArray) -> Rows:
-    return Rows(TABLE, action, {k: v[which] for k, v in keys.items()}, {k: v[which] for k, v in params.items()})
+def _pick(
+    table: str, action: str, keys: dict[str, IntArray], params: dict[str, IntArray], which: IntArray
+) -> Rows:
+    return Rows(table, action, {k: v[which] for k, v in keys.items()}, {k: v[which] for k, v in params.items()})

@@ -8,6 +8,7 @@ import numpy as np
 
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows
+from offramp.switch.switchgnn.target import V1MODEL, Target
 
 TABLE = "SwitchGnnIngress.guard.slots"
 SLOT = "SwitchGnnIngress.guard.slot"
@@ -15,13 +16,13 @@ SEEN = "SwitchGnnIngress.guard.seen"
 UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
-def slot_rows(plans: Sequence[Plan]) -> Rows:
+def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
     """One entry for each vertex of each block: its first chunk's slot and its number of chunks."""
     parts = [
         (
             np.full(len(block.vertices), block.block_id),
             block.vertices,
-            np.arange(len(block.vertices)) * plan.chunks,
+            target.bases(np.arange(len(block.vertices)), plan.chunks),
             np.full(len(block.vertices), plan.chunks),
         )
         for plan in plans
@@ -29,4 +30,5 @@ def slot_rows(plans: Sequence[Plan]) -> Rows:
     ]
     columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int64)]] * 4
     block_id, src_id, base, chunks = (np.concatenate(column).astype(np.int64) for column in columns)
-    return Rows(TABLE, SLOT, {"block_id": block_id, "src_id": src_id}, {"base": base, "chunks": chunks})
+    keys = {"block_id": block_id, "src_id": src_id}
+    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks})

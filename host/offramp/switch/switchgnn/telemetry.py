@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 OUTCOMES = "SwitchGnnIngress.outcomes"
-RECIRCULATIONS = "Again.recirculations"
 OPEN = "SwitchGnnIngress.telemetry.open"
 PEAK = "SwitchGnnIngress.telemetry.peak"
 

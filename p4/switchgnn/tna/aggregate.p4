@@ -1,0 +1,43 @@
+#ifndef OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
+#define OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
+
+#include "../each_lane.p4"
+#include "lane.p4"
+#include "types.p4"
+
+#define LANE(val, lane) Lane() val;
+#define APPLY_LANE(val, lane) val.apply(hdr.payload.lane, meta.index, meta.code);
+
+struct state_t {
+    bit<16> tag;   // the round that the entry belongs to
+    bit<16> left;  // contributions still missing
+}
+
+// Count-based aggregation. An entry whose tag is not the packet's round counts as empty, so nothing is ever cleaned.
+// The register says what it found, and the lanes match on that: nothing stands between them.
+control Aggregate(inout headers_t hdr, inout metadata_t meta) {
+    Register<state_t, bit<16>>(AGGREGATORS) state;
+
+    RegisterAction<state_t, bit<16>, bit<8>>(state) contribute = {
+        void apply(inout state_t entry, out bit<8> code) {
+            code = this.predicate(entry.tag == hdr.switchgnn.round, entry.left == 1);
+            if (entry.tag == hdr.switchgnn.round) {
+                entry.left = entry.left - 1;
+            } else {
+                entry.tag = hdr.switchgnn.round;
+                entry.left = meta.need - 1;
+            }
+        }
+    };
+
+    EACH_LANE(LANE)
+
+    apply {
+        if (meta.aggregates == 1 && (meta.repeated == NO || (meta.pass.isValid() && meta.behind == 0))) {
+            meta.code = contribute.execute(AT(meta.index));
+        }
+        EACH_LANE(APPLY_LANE)
+    }
+}
+
+#endif

@@ -1,0 +1,86 @@
+#ifndef OFFRAMP_SWITCHGNN_TNA_FORWARD_P4
+#define OFFRAMP_SWITCHGNN_TNA_FORWARD_P4
+
+#include "types.p4"
+
+// From what the tables and registers said to what becomes of DATA.
+control Forward(inout headers_t hdr,
+                inout metadata_t meta,
+                inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
+                inout ingress_intrinsic_metadata_for_tm_t to_tm) {
+    action drop(outcome_t outcome) {
+        meta.outcome = outcome;
+        meta.pass.setInvalid();
+        to_deparser.drop_ctl = 1;
+    }
+
+    // The next of the vertex's neighbours.
+    action next_hop(outcome_t outcome) {
+        meta.outcome = outcome;
+        meta.pass.setValid();
+        meta.pass.number = meta.hop + 1;
+        meta.again = 1;
+        to_tm.ucast_egress_port = RECIRCULATION_PORT;
+    }
+
+    // The same for a copy of what was received, since the packet itself becomes the result.
+    action mirror() {
+        meta.again = 1;
+        meta.session = NEXT_PASS_SESSION;
+        meta.next_hop = meta.hop + 1;
+        to_deparser.mirror_type = NEXT_PASS_MIRROR;
+    }
+
+    action result(outcome_t outcome) {
+        meta.outcome = outcome;
+        meta.pass.setInvalid();
+        to_tm.ucast_egress_port = meta.port;
+        hdr.switchgnn.src_id = NO_ID;
+        hdr.switchgnn.dst_id = meta.dst_id;
+        hdr.switchgnn.count = meta.need;
+    }
+
+    action result_and_next_hop(outcome_t outcome) {
+        result(outcome);
+        mirror();
+    }
+
+    table verdict {
+        key = {
+            meta.behind: ternary @name("behind");
+            meta.pass.isValid(): ternary @name("again");
+            meta.known: ternary @name("known");
+            meta.room: ternary @name("room");
+            meta.repeated: ternary @name("repeated");
+            meta.aggregates: ternary @name("aggregates");
+            meta.delivers: ternary @name("delivers");
+            meta.code: ternary @name("code");
+            meta.last: ternary @name("last");
+        }
+        actions = { drop; next_hop; result; result_and_next_hop; }
+        const default_action = drop(outcome_t.STALE);
+        const entries = {
+            (0, false, 0, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (0, false, _, 0, _, _, _, _, _): drop(outcome_t.MALFORMED);
+            (0, false, _, _, YES, _, _, _, _): drop(outcome_t.DUPLICATE);
+            (0, _, _, _, _, 0, 0, _, _): drop(outcome_t.UNKNOWN);
+            (0, _, _, _, _, _, 1, _, 0): result_and_next_hop(outcome_t.DELIVERED);
+            (0, _, _, _, _, _, 1, _, 1): result(outcome_t.DELIVERED);
+            (0, _, _, _, _, _, _, FRESH, 0): next_hop(outcome_t.OPENED);
+            (0, _, _, _, _, _, _, FRESH, 1): drop(outcome_t.OPENED);
+            (0, _, _, _, _, _, _, FRESH_OVER_ONE, 0): next_hop(outcome_t.OPENED);
+            (0, _, _, _, _, _, _, FRESH_OVER_ONE, 1): drop(outcome_t.OPENED);
+            (0, _, _, _, _, _, _, FURTHER, 0): next_hop(outcome_t.ADDED);
+            (0, _, _, _, _, _, _, FURTHER, 1): drop(outcome_t.ADDED);
+            (0, _, _, _, _, _, _, LAST, 0): result_and_next_hop(outcome_t.COMPLETED);
+            (0, _, _, _, _, _, _, LAST, 1): result(outcome_t.COMPLETED);
+        }
+        size = 16;
+    }
+
+    apply {
+        verdict.apply();
+    }
+}
+
+#endif

@@ -41,6 +41,9 @@ def train(
     propagator: Annotated[
         str, typer.Option(help="How boundary features travel: local | p2p | switch | strawman.")
     ] = "switch",
+    target: Annotated[
+        str, typer.Option(help="Architecture of the switch's program: v1model | tna (Tofino).")
+    ] = "v1model",
     layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 4.")] = 2,
     hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 64,
     aggregator: Annotated[str, typer.Option(help="gcn | mean | sum.")] = "gcn",
@@ -89,6 +92,7 @@ def train(
         labels=str(labels) if labels else None,
         workers=workers,
         propagator=propagator,
+        target=target,
         aggregator=aggregator,
         layers=layers,
         hidden=hidden,
@@ -192,7 +196,7 @@ def switch_opener(
 
     compiled = (p4info, device_config) if p4info is not None and device_config is not None else None
     endpoint = SwitchEndpoint(address, parse_ports(ports or "", settings.workers), compiled)
-    return partial(SwitchFabric, endpoint, settings.propagator)
+    return partial(SwitchFabric, endpoint, settings.propagator, settings.target)
 
 
 @contextmanager
@@ -204,7 +208,7 @@ def embedded(settings: TrainSettings) -> Iterator[SwitchFabric]:
     with EmbeddedSwitch(None, range(1, settings.workers + 1)) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
         endpoint = SwitchEndpoint(switch.address, links)
-        with SwitchFabric(endpoint, settings.propagator) as fabric:
+        with SwitchFabric(endpoint, settings.propagator, settings.target) as fabric:
             yield fabric
 
 

@@ -10,6 +10,7 @@ from offramp.errors import OfframpError
 from offramp.p4src import p4_text
 from offramp.switch.p4rt.session import Session
 from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switch.switchgnn.target import TARGETS
 from offramp.train.results import SwitchTotals
 
 if TYPE_CHECKING:
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
 
     from offramp.switch.switchgnn.plan import Plan
 
-PROGRAMS = {"switch": "switchgnn/v1model.p4", "strawman": "switchgnn/strawman_v1model.p4"}
-"""The P4 program behind each propagator that needs a switch."""
+PROGRAMS = {
+    ("switch", "v1model"): "switchgnn/v1model.p4",
+    ("switch", "tna"): "switchgnn/tna.p4",
+    ("strawman", "v1model"): "switchgnn/strawman_v1model.p4",
+}
+"""The P4 program behind each propagator that needs a switch, for each target that has one."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,9 @@ def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
 class SwitchFabric:
     """One switch for one run after another; a context manager that holds the P4Runtime session."""
 
-    def __init__(self, endpoint: SwitchEndpoint, propagator: str) -> None:
+    def __init__(self, endpoint: SwitchEndpoint, propagator: str, target: str = "v1model") -> None:
         self.endpoint = endpoint
+        self._program, self._target = PROGRAMS[propagator, target], TARGETS[target]
         self._propagator = propagator
         self._stack = ExitStack()
 
@@ -101,7 +107,7 @@ class SwitchFabric:
 
     def _push(self, plans: Sequence[Plan], capacity: int | None) -> None:
         if self.endpoint.compiled is None:
-            text = p4_text(PROGRAMS[self._propagator], sizes_for(plans, capacity))
+            text = p4_text(self._program, sizes_for(plans, capacity, self._target))
             self._session.push(b"", text.encode())
             return
         try:

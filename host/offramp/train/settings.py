@@ -10,6 +10,7 @@ from offramp.graph.partition import METHODS
 from offramp.train.aggregation import AGGREGATORS
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
+TARGETS = ("v1model", "tna")
 CODECS = ("fp32", "fixed")
 LAYERS = range(2, 5)
 
@@ -21,6 +22,8 @@ class TrainSettings:
     ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
     ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
+    ``target`` is the architecture of the switch's program.
+
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
     seconds in between.
@@ -31,6 +34,7 @@ class TrainSettings:
     labels: str | None = None
     workers: int = 4
     propagator: str = "switch"
+    target: str = "v1model"
     aggregator: str = "gcn"
     layers: int = 2
     hidden: int = 64
@@ -54,6 +58,9 @@ class TrainSettings:
             OfframpError: names the flag and what it takes.
         """
         _one_of("--propagator", self.propagator, PROPAGATORS)
+        _one_of("--target", self.target, TARGETS)
+        if self.target != "v1model" and self.propagator != "switch":
+            raise OfframpError(f"--target {self.target}: goes with --propagator switch only")
         _one_of("--aggregator", self.aggregator, AGGREGATORS)
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)

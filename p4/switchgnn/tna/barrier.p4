@@ -20,8 +20,8 @@ control Barrier(inout headers_t hdr,
 
     RegisterAction<bit<16>, bit<1>, bit<8>>(ndone) arrive = {
         void apply(inout bit<16> arrived, out bit<8> all) {
-            all = this.predicate(arrived == meta.members - 1);
-            if (arrived == meta.members - 1) {
+            all = this.predicate(arrived + 1 == meta.members);
+            if (arrived + 1 == meta.members) {
                 arrived = 0;
             } else {
                 arrived = arrived + 1;

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _VERSION_BITS: Final = 4  # that mark an entry as valid
 _IMMEDIATE_BITS: Final = 32  # of action data that an entry can hold itself
 _HASHED_BITS: Final = 10  # of an exact key that its row implies
+_WIDE: Final = 3  # blocks side by side whose rows entries share
 _COUNTERS_A_ROW: Final = 2
 _RANGE_FACTOR: Final = 2  # a range key is matched as an encoding of its nibbles
 
@@ -86,25 +87,39 @@ def _entries(table: ir.Table) -> Blocks:
     data = max((sum(key_width(p.type) for p in a.data_params) for a in table.actions), default=0)
     if isinstance(table.properties.get("implementation"), ir.ExternInstance):
         data = 0  # it is in the action profile, which is not counted
-    own_data = min(data, _IMMEDIATE_BITS)
     code = ceil(log2(len(table.actions))) if len(table.actions) > 1 else 0
-    action_data = _packed(size, data) if data > _IMMEDIATE_BITS else 0
     key = sum(key_width(k.expr.type) for k in table.keys if k.match_kind != "selector")
     if any(k.match_kind in ("ternary", "lpm", "range") for k in table.keys):
         ranges = sum(key_width(k.expr.type) for k in table.keys if k.match_kind == "range")
         width = ceil((key + (_RANGE_FACTOR - 1) * ranges + _VERSION_BITS) / TCAM_BITS)
-        return Blocks(_packed(size, max(8, code + own_data)) + action_data, width * ceil(size / TCAM_ROWS))
+        return Blocks(_with_data(size, code, data, floor=8), width * ceil(size / TCAM_ROWS))
     if table.const_entries and size <= 8 and key <= 12:
-        return Blocks(action_data)  # a gateway can hold them
-    hashed = min(_HASHED_BITS, key)
-    pointer = ceil(log2(size)) if action_data else own_data
-    return Blocks(_packed(size, key - hashed + _VERSION_BITS + code + pointer) + action_data)
+        return Blocks(_with_data(size, 0, data, floor=0) if data > _IMMEDIATE_BITS else 0)  # a gateway can hold them
+    return Blocks(_with_data(size, key - min(_HASHED_BITS, key) + _VERSION_BITS + code, data, floor=0))
+
+
+def _with_data(size: int, bits: int, data: int, floor: int) -> int:
+    """Blocks of entries of ``bits`` and their action data, in the entries or at the same address of other blocks.
+
+    What is in other blocks takes a power of two of bits; the split is the one that takes fewest blocks.
+    """
+    splits = [(data, 0)]
+    rest = 8
+    while rest < 2 * data:
+        splits.append((max(0, data - rest), rest))
+        rest *= 2
+    return min(
+        _packed(size, max(floor, bits + own)) + (_packed(size, rest) if own < data else 0)
+        for own, rest in splits
+        if own <= _IMMEDIATE_BITS
+    )
 
 
 def _packed(count: int, bits: int) -> int:
-    """Blocks for so many entries of so many bits: several in a row, or several rows for one."""
+    """Blocks for so many entries of so many bits: some in a row of one block, or of a few side by side."""
     if not bits or not count:
         return 0
-    if bits > SRAM_BITS:
-        return ceil(bits / SRAM_BITS) * ceil(count / SRAM_ROWS)
-    return ceil(count / (SRAM_BITS // bits) / SRAM_ROWS)
+    least = ceil(bits / SRAM_BITS)
+    return min(
+        wide * ceil(count / (SRAM_BITS * wide // bits) / SRAM_ROWS) for wide in range(least, max(least, _WIDE) + 1)
+    )

@@ -49,6 +49,16 @@ def test_local(local: dict) -> None:
     assert losses(local)[-1] < losses(local)[0]
 
 
+def test_the_program_for_tofino_gives_the_same_bits(tmp_path: Path) -> None:
+    v1model, tna = (run(tmp_path, "switch", epochs=3, target=target) for target in ("v1model", "tna"))
+    assert np.array_equal(losses(tna), losses(v1model))
+    assert tna["test_accuracy"] == v1model["test_accuracy"]
+    for key in ("passes", "recirculations", "bytes_up", "bytes_down", "overflows"):
+        assert tna[key] == v1model[key]
+    assert tna["passes"] > 0
+    assert tna["aggregators_peak"] is None
+
+
 def test_p2p(local: dict, tmp_path: Path) -> None:
     result = run(tmp_path, "p2p", report=tmp_path / "r.html")
     np.testing.assert_allclose(losses(result), losses(local), rtol=1e-4)

@@ -174,14 +174,15 @@ def test_memory_of_registers() -> None:
     ("exact", 65536, "srams"), ("exact", 400_000, "srams"), ("ternary", 2048, "tcams"), ("lpm", 30_000, "tcams"),
 ])  # fmt: skip
 def test_memory_of_tables_and_how_it_spills(kind: str, size: int, memory: str) -> None:
+    """p4c-barefoot takes 16 blocks for the first table's matches and 8 for its action data."""
     local = f"""action set(bit<16> v) {{ hdr.h.c = v; }}
     table t {{ key = {{ hdr.h.w: {kind}; }} actions = {{ set; }} size = {size}; }}
     table next {{ key = {{ hdr.h.c: exact; }} actions = {{ NoAction; }} }}"""
     made = report("t.apply(); next.apply();", local=local)
     used = [getattr(s, memory) for s in made.stages]
-    blocks = {"exact": 1 / 2 / 1024, "ternary": 1 / 512, "lpm": 1 / 512}[kind] * size
+    blocks = {"exact": 1 / 3 / 1024, "ternary": 1 / 512, "lpm": 1 / 512}[kind] * size
     limit = {"srams": 80, "tcams": 24}[memory]
-    assert blocks <= sum(used) <= blocks + 3
+    assert blocks <= sum(used) <= blocks + 4
     full = int(blocks // limit)
     assert used[:full] == [limit] * full
     assert len(made.stages) == full + 2  # the table behind it comes after its last stage

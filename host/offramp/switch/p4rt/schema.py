@@ -8,7 +8,7 @@ protobuf 4.21 and later and are wire-compatible with every P4Runtime implementat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
@@ -25,6 +25,9 @@ _SCALARS = {
     "bytes": _Field.TYPE_BYTES,
     "string": _Field.TYPE_STRING,
 }
+ANY = any_pb2.DESCRIPTOR.name
+"""The file that a package imports for ``google.protobuf.Any``."""
+ANY_MESSAGE = "google.protobuf.Any"
 _TOKEN = re.compile(r"(?P<open>\w+)\{|(?P<name>\w+):(?P<type>[\w.]+?)(?P<mark>[*%]?)=(?P<number>\d+)|(?P<close>\})")
 
 
@@ -45,8 +48,8 @@ class Namespace:
         return iter(self._classes.items())
 
 
-class _File:
-    """One package of the table being turned into a file descriptor."""
+class Package:
+    """One package: its table turned into a file descriptor. ``imports`` are the files it refers to."""
 
     def __init__(self, package: str, table: str, imports: list[str]) -> None:
         self.proto = descriptor_pb2.FileDescriptorProto(
@@ -110,24 +113,18 @@ class _File:
             made.value.add(name=key, number=int(number))
 
 
-def _build() -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
+def build(packages: Iterable[Package]) -> tuple[descriptor_pool.DescriptorPool, dict[str, Namespace]]:
+    """A pool of its own with ``google.protobuf.Any`` and the packages, in an order that their imports allow."""
     any_file = descriptor_pb2.FileDescriptorProto()
     any_pb2.DESCRIPTOR.CopyToProto(any_file)
-    files = [
-        _File("google.rpc", messages.RPC, [any_file.name]),
-        _File("stratum", messages.STRATUM, []),
-        _File("p4.config.v1", messages.CONFIG, [any_file.name]),
-        _File("p4.v1", messages.V1, [any_file.name, "offramp/google.rpc", "offramp/p4.config.v1"]),
-    ]
     pool = descriptor_pool.DescriptorPool()
-    for proto in [any_file, *(f.proto for f in files)]:
-        pool.AddSerializedFile(proto.SerializeToString())
-    namespaces = {}
-    for file in files:
+    pool.AddSerializedFile(any_file.SerializeToString())
+    namespaces = {"google.protobuf": Namespace("google.protobuf", {"Any": _message_class(pool, ANY_MESSAGE)})}
+    for file in packages:
+        pool.AddSerializedFile(file.proto.SerializeToString())
         package = file.proto.package
         classes = {m.name: _message_class(pool, f"{package}.{m.name}") for m in file.proto.message_type}
         namespaces[package] = Namespace(package, classes)
-    namespaces["google.protobuf"] = Namespace("google.protobuf", {"Any": _message_class(pool, "google.protobuf.Any")})
     return pool, namespaces
 
 
@@ -139,7 +136,16 @@ def _message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
     return legacy.GetPrototype(descriptor)
 
 
-POOL, _NAMESPACES = _build()
+def _p4runtime() -> list[Package]:
+    return [
+        Package("google.rpc", messages.RPC, [ANY]),
+        Package("stratum", messages.STRATUM, []),
+        Package("p4.config.v1", messages.CONFIG, [ANY]),
+        Package("p4.v1", messages.V1, [ANY, "offramp/google.rpc", "offramp/p4.config.v1"]),
+    ]
+
+
+POOL, _NAMESPACES = build(_p4runtime())
 """The descriptor pool, for text and JSON formats."""
 v1 = _NAMESPACES["p4.v1"]
 """Messages of ``p4.v1``: ``v1.TableEntry(...)``."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -98,6 +99,13 @@ TNA = Target(
 TARGETS = {target.name: target for target in (V1MODEL, TNA)}
 
 
-def target_of(tables: Container[str]) -> Target:
+class Names(Protocol):
+    """Names that may be there."""
+
+    def __contains__(self, name: str, /) -> bool:
+        """Whether one is."""
+
+
+def target_of(tables: Names) -> Target:
     """The target whose program has these tables."""
     return TNA if TNA.full("SwitchGnnIngress.barrier.hosts") in tables else V1MODEL

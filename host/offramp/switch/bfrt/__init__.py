@@ -1,0 +1,1 @@
+"""BF-RT, the control protocol of Intel's P4 Studio for Tofino, over gRPC. Never run on hardware."""

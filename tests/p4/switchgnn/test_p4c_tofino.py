@@ -1,0 +1,50 @@
+"""The program for Tofino as p4c's open-source Tofino back end sees it: stages, P4Info, BF-RT tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from offramp.p4src import p4_source
+from offramp.switch.p4rt import p4info
+from offramp_sim.p4.frontend import load
+from offramp_sim.p4.runtime.p4info import generate
+from offramp_sim.p4.tna.resources import estimate
+from test_p4c import entries
+
+pytestmark = [pytest.mark.p4, pytest.mark.bmv2]
+
+SOURCE = p4_source("switchgnn/tna.p4")
+
+
+@pytest.mark.parametrize(("aggregators", "stages"), [(32768, 11), (45000, 12)])
+def test_stages(aggregators: int, stages: int) -> None:
+    """Measured with p4c-barefoot 9.13.4, as :func:`test_p4c_takes_it` does again."""
+    (report,) = estimate(load(SOURCE, defines={"AGGREGATORS": str(aggregators)}))
+    assert (len(report.stages), report.fits) == (stages, True)
+
+
+@pytest.mark.slow
+def test_p4c_takes_it(tmp_path: Path) -> None:
+    """A minute of computing: the compiler is one built without optimisation."""
+    if not shutil.which("p4c-barefoot"):
+        pytest.skip("p4c-barefoot is not on PATH")
+    info, tables = tmp_path / "info.txtpb", tmp_path / "bf-rt.json"
+    command = ["p4c-barefoot", "--target", "tofino", "--arch", "tna", "--std", "p4-16", SOURCE, "-o", tmp_path / "out"]
+    command += ["--p4runtime-files", info, "--bf-rt-schema", tables]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=lambda: os.nice(10))
+    assert done.returncode == 0, done.stderr
+    (assembly,) = (tmp_path / "out").glob("*/*.bfa")
+    stages = re.findall(r"^stage (\d+) (ingress|egress):", assembly.read_text(), re.MULTILINE)
+    (report,) = estimate(load(SOURCE))
+    assert max(int(stage) for stage, _ in stages) + 1 == len(report.stages) == 11
+    assert entries(generate(load(SOURCE))) == entries(p4info.parse(info.read_text()))
+    ours = json.loads(Path(__file__).with_name("bf-rt.json").read_text())["tables"]
+    theirs = {table["name"]: table for table in json.loads(tables.read_text())["tables"]}
+    assert ours == [theirs[table["name"]] for table in ours]

@@ -16,6 +16,8 @@ from offramp.train.settings import TrainSettings
     ("changes", "message"),
     [
         ({"propagator": "tcp"}, "--propagator tcp: expected one of local, p2p, switch, strawman"),
+        ({"target": "psa"}, "--target psa: expected one of v1model, tna"),
+        ({"target": "tna", "propagator": "strawman"}, "--target tna: goes with --propagator switch only"),
         ({"aggregator": "max"}, "--aggregator max: expected one of gcn, mean, sum"),
         ({"codec": "fp8"}, "--codec fp8: expected one of fp32, fixed"),
         ({"order": "up"}, "--order up: expected one of gamr, degree, bfs, random, id"),

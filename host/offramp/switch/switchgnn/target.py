@@ -107,5 +107,8 @@ class Names(Protocol):
 
 
 def target_of(tables: Names) -> Target:
-    """The target whose program has these tables."""
-    return TNA if TNA.full("SwitchGnnIngress.barrier.hosts") in tables else V1MODEL
+    """The target whose program has these tables; P4Info made with p4c's standard externs leaves the pipe's name out."""
+    verdict = "SwitchGnnIngress.forward.verdict"
+    if TNA.full(verdict) in tables:
+        return TNA
+    return replace(TNA, prefix="") if verdict in tables else V1MODEL

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import grpc
 from google.protobuf import any_pb2
@@ -46,7 +46,7 @@ class FakeBfrt:
         self.bound: int | None = None
         self.pushed: list[Any] = []
 
-    def __enter__(self) -> FakeBfrt:
+    def __enter__(self) -> Self:
         calls = {
             name: grpc.unary_unary_rpc_method_handler(
                 self._guarded(getattr(self, name)), request.FromString, response.SerializeToString
@@ -77,16 +77,14 @@ class FakeBfrt:
 
         return call
 
-    # --- the service
+    # --- the service, whose names these are
 
-    def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802: the service's name
+    def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
         for request in requests:
             taken = request.client_id in self.clients
             self.clients.add(request.client_id)
             status = rpc.Status(code=EXISTS if taken else 0, message="client id is in use" if taken else "")
-            yield bf.StreamMessageResponse(
-                subscribe=bf.Subscribe(device_id=request.subscribe.device_id, status=status)
-            )
+            yield bf.StreamMessageResponse(subscribe=bf.Subscribe(device_id=request.subscribe.device_id, status=status))
 
     def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         if request.client_id not in self.clients:

@@ -56,5 +56,5 @@ def check_names(theirs: p4info.P4InfoIndex) -> None:
     target = target_of(theirs.tables)
     assert (target.name, target.prefix) == ("tna", "")
     for kind in ("tables", "actions", "counters", "registers"):
-        names = {name.removeprefix(TNA.prefix): getattr(ours, kind)[name].preamble.id for name in getattr(ours, kind)}
-        assert names == {name: getattr(theirs, kind)[name].preamble.id for name in getattr(theirs, kind)}
+        names = {o.preamble.name.removeprefix(TNA.prefix): o.preamble.id for o in getattr(ours, kind)}
+        assert names == {o.preamble.name: o.preamble.id for o in getattr(theirs, kind)}

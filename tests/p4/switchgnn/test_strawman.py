@@ -40,15 +40,15 @@ def upload_all(target) -> tuple[dict[int, list[int]], dict[int, list[int]], int]
     return results, dict(raws), peak
 
 
-def test_room_for_all(make_target) -> None:
-    target = make_target(six_vertices(), capacity=6)
+def test_room_for_all(make_strawman) -> None:
+    target = make_strawman(six_vertices(), capacity=6)
     assert upload_all(target) == ({2: [4], 3: [5], 4: [0, 2], 5: [1, 3]}, {}, 5)
     # Vertex 2 opens 0 and 1 before it completes 4: one more while it passes.
     assert target.occupancy() == (0, 6)
 
 
-def test_room_for_two(make_target) -> None:
-    target = make_target(six_vertices(), capacity=2)
+def test_room_for_two(make_strawman) -> None:
+    target = make_strawman(six_vertices(), capacity=2)
     results, raws, peak = upload_all(target)
     assert results == {4: [2], 5: [3]}
     assert raws == {0: [2], 1: [2], 2: [0, 2], 3: [0, 2], 4: [0], 5: [0]}
@@ -59,9 +59,9 @@ def test_room_for_two(make_target) -> None:
     assert counts["passes"] == 14
 
 
-def test_freed_aggregators_are_used_again(make_target) -> None:
+def test_freed_aggregators_are_used_again(make_strawman) -> None:
     job = six_vertices()
-    target = make_target(job, capacity=2)
+    target = make_strawman(job, capacity=2)
     lockstep = Lockstep(job.plans, job.ports, target.process)
     lockstep.start()
     x = np.array(X, np.int32).reshape(6, 1)
@@ -72,8 +72,8 @@ def test_freed_aggregators_are_used_again(make_target) -> None:
     assert target.counters()["completed"] >= 5
 
 
-def test_no_room_at_all(make_target) -> None:
-    results, raws, _ = upload_all(make_target(six_vertices(), capacity=0))
+def test_no_room_at_all(make_strawman) -> None:
+    results, raws, _ = upload_all(make_strawman(six_vertices(), capacity=0))
     assert results == {}
     assert sum(map(len, raws.values())) == six_vertices().boundary.R == 12
 

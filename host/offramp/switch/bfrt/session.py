@@ -122,9 +122,7 @@ class BfrtSession:
         return counts
 
     def _target(self) -> Any:
-        return bf.TargetDevice(
-            device_id=self._device, pipe_id=ALL_PIPES, direction=ANY_DIRECTION, prsr_id=ANY_PARSER
-        )
+        return bf.TargetDevice(device_id=self._device, pipe_id=ALL_PIPES, direction=ANY_DIRECTION, prsr_id=ANY_PARSER)
 
     def _set(self, action: str, config: Any) -> None:
         request = bf.SetForwardingPipelineConfigRequest(device_id=self._device, client_id=self._client)
@@ -158,5 +156,3 @@ def _data_field(field: Field, value: Value) -> Any:
     else:
         raise OfframpError(f"{field.name} = {value}: expected a number")
     return made
-
-

@@ -55,7 +55,5 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1
     ]
 
 
-def _pick(
-    table: str, action: str, keys: dict[str, IntArray], params: dict[str, IntArray], which: IntArray
-) -> Rows:
+def _pick(table: str, action: str, keys: dict[str, IntArray], params: dict[str, IntArray], which: IntArray) -> Rows:
     return Rows(table, action, {k: v[which] for k, v in keys.items()}, {k: v[which] for k, v in params.items()})

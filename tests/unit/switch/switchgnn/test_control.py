@@ -6,6 +6,7 @@ import pytest
 
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.control import check_plans, rows_for, sizes_for
+from offramp.switch.switchgnn.target import V1MODEL
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
 
 
@@ -29,7 +30,8 @@ def test_all_entries_of_a_job() -> None:
 
 def test_sizes_give_just_the_room() -> None:
     plans = six_vertices(SIX_VERTEX_BLOCKS).plans
-    expected = {"AGGREGATORS": 3, "VERTICES": 3, "FANOUT_ENTRIES": 14, "SLOT_ENTRIES": 10, "HOSTS": 3}
+    room = {"AGGREGATORS": 3, "VERTICES": 3, "FANOUT_ENTRIES": 14, "SLOT_ENTRIES": 10, "HOSTS": 3}
+    expected = {**room, "RECIRCULATION_PORT": V1MODEL.recirculation_port}
     assert sizes_for(plans) == expected
     assert sizes_for(plans, capacity=2) == {**expected, "AGGREGATORS": 2}
-    assert set(sizes_for([]).values()) == {1}
+    assert sizes_for([]) == {**expected, **dict.fromkeys(room, 1)}

@@ -7,7 +7,7 @@ from offramp.switch.switchgnn.telemetry import Outcome, totals
 
 
 def test_the_p4_programs_have_the_same_outcomes() -> None:
-    body = re.search(r"enum bit<8> outcome_t \{(.*?)\}", p4_source("switchgnn/types.p4").read_text(), re.DOTALL)
+    body = re.search(r"enum bit<8> outcome_t \{(.*?)\}", p4_source("switchgnn/frame.p4").read_text(), re.DOTALL)
     assert body
     found = re.findall(r"(\w+)\s*=\s*(\d+)", body[1])
     assert [(name, int(value)) for name, value in found] == [(o.name, int(o)) for o in Outcome]

@@ -25,6 +25,7 @@ SIZES = {
     "VERTICES": "128",
     "FANOUT_ENTRIES": "4096",
     "SLOT_ENTRIES": "1024",
+    "OWNER_ENTRIES": "1024",
     "HOSTS": "16",
 }
 CURRENT = "SwitchGnnIngress.round.current"
@@ -137,10 +138,10 @@ def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
         return _tna_factory(programs["tna"])
     switches = {name: make_switch(program, engine) for name, program in programs.items() if name != "tna"}
 
-    def make(job: Job, capacity: int | None = None) -> P4Target:
+    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> P4Target:
         switch = switches["v1model" if capacity is None else "strawman_v1model"]
         switch.reset()
-        direct.load(switch, job.plans, job.ports, capacity=capacity)
+        direct.load(switch, job.plans, job.ports, capacity=capacity, acks=acks)
         return P4Target(switch)
 
     return make
@@ -149,18 +150,19 @@ def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
 def _tna_factory(program: ir.Program) -> TargetFactory:
     switch = make_switch(program, "python")
 
-    def make(job: Job) -> TnaTarget:
+    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> TnaTarget:
+        assert capacity is None, "the strawman is for v1model only"
         switch.reset()
-        direct.load(switch, job.plans, job.ports)
+        direct.load(switch, job.plans, job.ports, acks=acks)
         return TnaTarget(switch)
 
     return make
 
 
-def reference_target(job: Job, capacity: int | None = None) -> ReferenceTarget:
+def reference_target(job: Job, capacity: int | None = None, *, acks: bool = False) -> ReferenceTarget:
     """The same for the reference."""
     if capacity is None:
-        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports))
+        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports, acks=acks))
     return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
 
 

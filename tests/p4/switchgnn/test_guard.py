@@ -24,11 +24,21 @@ def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
 
 GOOD = upload(0, 3)
 REFUSED = {
-    "stale": [upload(0, 9, round=0), upload(0, 9, round=2), upload(0, 9, round=40000)],
-    "unknown": [upload(6, 9), upload(0, 9, block_id=1), upload(NO_ID, 9)],
+    "stale": [
+        upload(0, 9, round=0),
+        upload(0, 9, round=2),
+        upload(0, 9, round=40000),
+        upload(0, 9, dst_id=5, round=2, is_fetch=1),
+    ],
+    "unknown": [
+        *(upload(6, 9), upload(0, 9, block_id=1), upload(NO_ID, 9)),
+        *(upload(6, 9, dst_id=5, is_fetch=1), upload(0, 9, block_id=1, dst_id=5, is_fetch=1)),
+        *(upload(0, 9, is_fetch=1), upload(0, 9, resend=1), upload(0, 9, is_ack=1)),  # of nobody, to nobody, off
+    ],
     "malformed": [
         upload(0, 9, chunk_id=1),
         upload(0, 9, chunk_id=255),
+        upload(0, 9, dst_id=5, is_fetch=1, chunk_id=1),
         *(GOOD[:n] for n in (0, 13, 14, 33, 34, 49, 50, 177)),
     ],
     "foreign": [
@@ -37,9 +47,9 @@ REFUSED = {
         GOOD[:14] + b"\x65" + GOOD[15:],  # version 6
         GOOD[:20] + b"\x00\x01" + GOOD[22:],  # a later fragment
         GOOD[:23] + b"\x11" + GOOD[24:],  # UDP
-        upload(0, 9, is_ack=1),
-        upload(0, 9, is_fetch=1),
-        upload(0, 9, resend=1),
+        upload(0, 9, is_ack=1, resend=1),
+        upload(0, 9, is_fetch=1, resend=1),
+        upload(0, 9, is_ack=1, is_fetch=1, resend=1),
     ],
 }
 

@@ -168,13 +168,13 @@ class Endpoint:
         repeat, fetch = self._timer.fires(now_s)
         if repeat:
             self.repeat_done()
-        sending = len(self._uploads) or self._replies  # what was repeated before is still to leave
-        if sending or self._transmission is None or self._reception is None:
-            return
-        if repeat and self._recovery.reupload:
-            self._uploads = self._transmission.silent_uploads()
+        if self._replies or self._transmission is None or self._reception is None:
+            return  # what was asked before is still to leave, or nothing is missing
         if fetch:
+            self._uploads = PacketBatch.empty()  # to repeat them has not helped
             self._fetch(self._reception)
+        elif repeat and self._recovery.reupload and not len(self._uploads):
+            self._uploads = self._transmission.silent_uploads()
 
     def repeat_done(self) -> None:
         """Say DONE again while GO does not come; a repeat changes nothing at the switch."""

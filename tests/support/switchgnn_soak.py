@@ -61,5 +61,3 @@ class Soak:
             for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
                 assert np.array_equal(got, expected[endpoint.boundaries[plan]])
         return lockstep
-
-

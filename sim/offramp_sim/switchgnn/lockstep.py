@@ -51,7 +51,7 @@ class Lockstep:
         up: Channel = perfect,
         down: Channel = perfect,
         recovery: Recovery | None = None,
-        stalls: Stalls = lambda worker, turn: False,
+        stalls: Stalls | None = None,
         patience: int = 1000,
     ) -> None:
         self.turn = 0
@@ -104,7 +104,7 @@ class Lockstep:
     def _turn(self) -> bool:
         """One turn; whether anything was on its way."""
         self.turn += 1
-        awake = [e for e in self.endpoints if not self._stalls(e.index, self.turn)]
+        awake = [e for e in self.endpoints if self._stalls is None or not self._stalls(e.index, self.turn)]
         batches = []
         for endpoint in awake:
             batch = endpoint.outgoing(self._window)

@@ -48,6 +48,9 @@ class Target(Protocol):
     def set_round(self, round_: int) -> None:
         """As if all rounds before had passed."""
 
+    def resume(self, round_: int) -> None:
+        """As the control plane does after a restart in the middle of a job."""
+
 
 @dataclass
 class P4Target:
@@ -72,6 +75,9 @@ class P4Target:
         done = self.switch.registers[barrier.DONE]
         for host in range(done.size):
             done.write(host, round_)
+
+    def resume(self, round_: int) -> None:
+        direct.resume(self.switch, round_)
 
 
 @dataclass
@@ -109,6 +115,9 @@ class ReferenceTarget:
     def set_round(self, round_: int) -> None:
         self.switch.round = round_
         self.switch._waits_for = [round_] * len(self.switch._waits_for)
+
+    def resume(self, round_: int) -> None:
+        self.switch.round = round_
 
 
 TargetFactory = Callable[..., Target]

@@ -7,8 +7,8 @@ seeds: ``pytest tests/p4/switchgnn/test_soak.py -m slow``.
 from __future__ import annotations
 
 import pytest
-from switchgnn_soak import Soak
 
+from switchgnn_soak import Soak
 
 pytestmark = pytest.mark.p4
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator"]
 
+_RETRY_CAP_S = 8.0
+
 
 @contextmanager
 def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
@@ -34,19 +36,26 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         assert job.halo is not None
         yield P2pPropagator(group, job.halo, codec if settings.codec == "fixed" else None)
     else:
+        from offramp.switch.switchgnn.rate import RateControl
+        from offramp.switch.switchgnn.recovery import Recovery
         from offramp.switch.switchgnn.worker import Worker
         from offramp.train.propagators.switch import SwitchPropagator
         from offramp.transport import open_io
+        from offramp.transport.faulty import Faults, Faulty
 
         assert job.exchanges is not None
-        with closing(open_io(job.link)) as io:
+        faults = Faults(loss=settings.loss, duplication=settings.duplication)
+        with closing(open_io(job.link)) as link:
+            io = Faulty(link, seed=settings.seed + group.rank, sending=faults, receiving=faults)
             worker = Worker(
                 group.rank,
                 job.exchanges.plans,
-                io,
+                io if settings.loss or settings.duplication else link,
                 settings.timeout_s,
                 window=settings.window,
                 gap_s=settings.gap_s,
+                recovery=Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S)),
+                rate=RateControl(),
             )
             worker.start()
             yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)

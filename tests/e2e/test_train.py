@@ -103,6 +103,27 @@ def test_the_switch_trains_with_the_bits_of_quantised_p2p(local: dict, tmp_path:
 
 
 @pytest.mark.p4
+def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) -> None:
+    from offramp.cli.plan import plan
+
+    file = tmp_path / "plan.npz"
+    plan(GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
+    wanted = {"plan": file, "memory": "64KB", "epochs": 2}
+    assert (
+        losses(run(tmp_path, "switch", **wanted)).tolist()
+        == losses(run(tmp_path, "p2p", codec="fixed", epochs=2)).tolist()
+    )
+    for options, message in (
+        ({"memory": "32KB"}, r"made for a switch of 500 aggregators, expected 250 \(32000 B\)"),
+        ({"seed": 1}, "made for another graph or partition: fingerprint [0-9a-f]{12}, expected [0-9a-f]{12}"),
+        ({"partition": "chunk"}, "made for another graph or partition"),
+        ({"hidden": 40}, r"made for features of 1 packets, the layers take \[1, 2\]"),
+    ):
+        with pytest.raises(OfframpError, match=f"--plan .*: {message}"):
+            run(tmp_path, "switch", **{**wanted, **options})
+
+
+@pytest.mark.p4
 def test_links_that_lose_and_double_packets_change_no_bit(tmp_path: Path) -> None:
     options = {"epochs": 3, "memory": "8KB"}
     lossy = run(tmp_path, "switch", loss=0.05, duplicate=0.05, retry=0.05, **options)

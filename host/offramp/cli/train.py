@@ -79,6 +79,9 @@ def train(
     gap: Annotated[
         float, typer.Option(help="Seconds in between, for a switch that drops what it cannot hold (bmv2).")
     ] = 0.0,
+    plan: Annotated[
+        Path | None, typer.Option(help="Plan by offramp plan --save, for layers of one width; default: made here.")
+    ] = None,
     retry: Annotated[float, typer.Option(help="Seconds without news until a worker asks for what it lacks.")] = 1.0,
     loss: Annotated[float, typer.Option(help="Probability that a link loses a packet, for trying it out.")] = 0.0,
     duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
@@ -111,6 +114,7 @@ def train(
         timeout_s=timeout,
         window=window,
         gap_s=gap,
+        plan=str(plan) if plan else None,
         retry_s=retry,
         loss=loss,
         duplication=duplicate,

@@ -26,8 +26,10 @@ class TrainSettings:
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
-    seconds in between. A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and
-    ``duplication`` are probabilities for each packet on a worker's link to the switch, in both directions.
+    seconds in between; ``plan`` is a file that holds the plan of all its exchanges.
+
+    A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
+    probabilities for each packet on a worker's link to the switch, in both directions.
     """
 
     graph: str
@@ -51,6 +53,7 @@ class TrainSettings:
     timeout_s: float = 60.0
     window: int = 256
     gap_s: float = 0.0
+    plan: str | None = None
     retry_s: float = 1.0
     loss: float = 0.0
     duplication: float = 0.0
@@ -83,6 +86,8 @@ class TrainSettings:
         if not 0 <= self.gap_s < self.timeout_s:
             raise OfframpError(f"--gap {self.gap_s:g}: expected at least 0 seconds, less than --timeout")
 
+        if self.plan is not None and self.propagator != "switch":
+            raise OfframpError("--plan: goes with --propagator switch only")
         if not 0 < self.retry_s < self.timeout_s:
             raise OfframpError(f"--retry {self.retry_s:g}: expected more than 0 seconds, less than --timeout")
         for flag, probability in (("--loss", self.loss), ("--duplicate", self.duplication)):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+import torch
+
+from offramp.errors import OfframpError
 from offramp.train.codec import FixedPointCodec
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.local import LocalPropagator
@@ -26,7 +29,8 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
     """The propagator that the job's settings name, ready for its first exchange.
 
     Raises:
-        OfframpError: the link to the switch cannot be opened, or not every worker reached the switch.
+        OfframpError: the link to the switch cannot be opened, the workers have different plans, or not every
+            worker reached the switch.
     """
     settings = job.settings
     codec = FixedPointCodec(group, job.fan_in)
@@ -36,6 +40,7 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         assert job.halo is not None
         yield P2pPropagator(group, job.halo, codec if settings.codec == "fixed" else None)
     else:
+        from offramp.switch.switchgnn.fingerprint import job_fingerprint
         from offramp.switch.switchgnn.rate import RateControl
         from offramp.switch.switchgnn.recovery import Recovery
         from offramp.switch.switchgnn.worker import Worker
@@ -44,6 +49,7 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         from offramp.transport.faulty import Faults, Faulty
 
         assert job.exchanges is not None
+        _agree(group, job_fingerprint(job.exchanges.plans))
         faults = Faults(loss=settings.loss, duplication=settings.duplication)
         with closing(open_io(job.link)) as link:
             io = Faulty(link, seed=settings.seed + group.rank, sending=faults, receiving=faults)
@@ -59,3 +65,11 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
             )
             worker.start()
             yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)
+
+
+def _agree(group: Group, fingerprint: str) -> None:
+    """Refuse to send a packet when the workers' plans differ."""
+    mine = torch.tensor(float(int(fingerprint[:12], 16)), dtype=torch.float64)  # 48 bits: exact
+    largest, least = group.max(mine.clone()), -group.max(-mine)
+    if not bool(largest == mine == least):
+        raise OfframpError(f"worker {group.rank}: its plan is not that of the other workers")

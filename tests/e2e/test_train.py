@@ -124,6 +124,12 @@ def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.p4
+def test_a_carried_scale_trains_alike(local: dict, tmp_path: Path) -> None:
+    result = run(tmp_path, "switch", scale="carried", epochs=6)
+    np.testing.assert_allclose(losses(result), losses(local)[:6], rtol=1e-4)
+
+
+@pytest.mark.p4
 def test_links_that_lose_and_double_packets_change_no_bit(tmp_path: Path) -> None:
     options = {"epochs": 3, "memory": "8KB"}
     lossy = run(tmp_path, "switch", loss=0.05, duplicate=0.05, retry=0.05, **options)

@@ -82,6 +82,9 @@ def train(
     plan: Annotated[
         Path | None, typer.Option(help="Plan by offramp plan --save, for layers of one width; default: made here.")
     ] = None,
+    scale: Annotated[
+        str, typer.Option(help="Fixed-point scale of each exchange: agreed | carried (from the epoch before).")
+    ] = "agreed",
     retry: Annotated[float, typer.Option(help="Seconds without news until a worker asks for what it lacks.")] = 1.0,
     loss: Annotated[float, typer.Option(help="Probability that a link loses a packet, for trying it out.")] = 0.0,
     duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
@@ -115,6 +118,7 @@ def train(
         window=window,
         gap_s=gap,
         plan=str(plan) if plan else None,
+        scale=scale,
         retry_s=retry,
         loss=loss,
         duplication=duplicate,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from offramp.errors import OfframpError
-from offramp.train.codec import FixedPointCodec
+from offramp.train.codec import CarriedCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.p2p import P2pPropagator
@@ -33,7 +33,7 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
             worker reached the switch.
     """
     settings = job.settings
-    codec = FixedPointCodec(group, job.fan_in)
+    codec = (CarriedCodec if settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
     if settings.propagator == "local":
         yield LocalPropagator()
     elif settings.propagator == "p2p":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offramp.switch.switchgnn import acknowledge, barrier, guard, telemetry
+from offramp.switch.switchgnn import guard, telemetry
 from offramp.switch.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
     POOL,
     ROUND,
-    rows_for,
+    entries_for,
 )
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.target import target_of
@@ -32,12 +32,7 @@ def load(
         OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
     """
     target = target_of(switch.tables)
-    parts = [part for part in rows_for(plans, ports, target) if part.table in switch.tables]
-    groups = {barrier.GROUP: barrier.group_replicas(ports)}
-    if acks:
-        ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
-        parts.append(ack_rows)
-        groups.update(ack_groups)
+    parts, groups = entries_for(switch.tables, plans, ports, target, acks=acks)
     for rows in parts:
         table = switch.tables[rows.table]
         for keys, params in rows.entries():

@@ -182,6 +182,12 @@ def make_target(request: pytest.FixtureRequest, p4_targets: Callable[[str], Targ
 
 
 @pytest.fixture(params=["python", "native", "reference"])
+def make_repairing(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
+    """The same for the programs that serve FETCH, RESEND and ACK."""
+    return reference_target if request.param == "reference" else p4_targets(request.param)
+
+
+@pytest.fixture(params=["python", "native", "reference"])
 def make_strawman(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
     """The same for the strawman, which is for v1model only."""
     return reference_target if request.param == "reference" else p4_targets(request.param)

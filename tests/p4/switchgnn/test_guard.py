@@ -28,17 +28,11 @@ REFUSED = {
         upload(0, 9, round=0),
         upload(0, 9, round=2),
         upload(0, 9, round=40000),
-        upload(0, 9, dst_id=5, round=2, is_fetch=1),
     ],
-    "unknown": [
-        *(upload(6, 9), upload(0, 9, block_id=1), upload(NO_ID, 9)),
-        *(upload(6, 9, dst_id=5, is_fetch=1), upload(0, 9, block_id=1, dst_id=5, is_fetch=1)),
-        *(upload(0, 9, is_fetch=1), upload(0, 9, resend=1), upload(0, 9, is_ack=1)),  # of nobody, to nobody, off
-    ],
+    "unknown": [upload(6, 9), upload(0, 9, block_id=1), upload(NO_ID, 9)],
     "malformed": [
         upload(0, 9, chunk_id=1),
         upload(0, 9, chunk_id=255),
-        upload(0, 9, dst_id=5, is_fetch=1, chunk_id=1),
         *(GOOD[:n] for n in (0, 13, 14, 33, 34, 49, 50, 177)),
     ],
     "foreign": [
@@ -53,12 +47,30 @@ REFUSED = {
     ],
 }
 
+REFUSED_PULLS = {
+    "stale": [upload(0, 9, dst_id=5, round=2, is_fetch=1)],
+    "unknown": [
+        *(upload(6, 9, dst_id=5, is_fetch=1), upload(0, 9, block_id=1, dst_id=5, is_fetch=1)),
+        *(upload(0, 9, is_fetch=1), upload(0, 9, resend=1), upload(0, 9, is_ack=1)),  # of nobody, to nobody, off
+    ],
+    "malformed": [upload(0, 9, dst_id=5, is_fetch=1, chunk_id=1)],
+}
+
 
 @pytest.mark.parametrize("outcome", REFUSED)
 def test_refused_packets_are_counted_and_change_nothing(make_target, outcome: str) -> None:
+    check_refused(make_target, outcome, REFUSED[outcome])
+
+
+@pytest.mark.parametrize("outcome", REFUSED_PULLS)
+def test_refused_pulls_are_counted_and_change_nothing(make_repairing, outcome: str) -> None:
+    check_refused(make_repairing, outcome, REFUSED_PULLS[outcome])
+
+
+def check_refused(make_target, outcome: str, frames: list[bytes]) -> None:
     target = make_target(six_vertices())
     target.set_round(1)
-    for count, frame in enumerate(REFUSED[outcome], 1):
+    for count, frame in enumerate(frames, 1):
         before = target.counters()
         assert send(target, frame) == []
         after = target.counters()

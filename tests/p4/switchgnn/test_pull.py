@@ -27,9 +27,9 @@ def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
 
 
 @pytest.fixture
-def target(make_target):
+def target(make_repairing):
     """The six-vertex job in round 1; workers 0, 1, 2 on ports 1, 2, 3 own vertices 0 1, 2 3, 4 5."""
-    target = make_target(six_vertices(), acks=True)
+    target = make_repairing(six_vertices(), acks=True)
     target.set_round(1)
     return target
 
@@ -93,9 +93,9 @@ def test_a_sum_carries_the_marks_of_its_contributions(target, marked: tuple[int,
     assert SWITCHGNN.decode(out[34:])["ecn"] == max(marked)
 
 
-def test_the_only_contribution_carries_its_own_mark(make_target) -> None:
+def test_the_only_contribution_carries_its_own_mark(make_repairing) -> None:
     job = six_vertices([[(0, 3)]])
-    target = make_target(job)
+    target = make_repairing(job)
     target.set_round(1)
     ((_, out),) = send(target, frame(1, src_id=0, ecn=1))
     assert SWITCHGNN.decode(out[34:])["ecn"] == 1

@@ -10,7 +10,7 @@ from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, telemetry
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
-from offramp.switch.switchgnn.target import V1MODEL, Target, target_of
+from offramp.switch.switchgnn.target import V1MODEL, Names, Target, target_of
 
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
@@ -59,6 +59,25 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
         *fanout.fanout_rows(plans, ports, target),
         pull.owner_rows(plans, ports, target),
     ]
+
+
+def entries_for(
+    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
+) -> tuple[list[Rows], dict[int, list[tuple[int, int]]]]:
+    """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
+
+    Raises:
+        OfframpError: as :func:`rows_for`, or ACKs for a program that does not serve them.
+    """
+    rows = [part for part in rows_for(plans, ports, target) if part.table in tables]
+    groups = {barrier.GROUP: barrier.group_replicas(ports)}
+    if acks:
+        if target.full(acknowledge.TABLE) not in tables:
+            raise OfframpError("acks: the switch program does not serve them")
+        ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
+        rows.append(ack_rows)
+        groups |= ack_groups
+    return rows, groups
 
 
 def sizes_for(plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL) -> dict[str, int]:
@@ -117,14 +136,7 @@ class SwitchGnnControl:
         """
         target = self.target
         session = self._session
-        rows = [part for part in rows_for(plans, ports, target) if part.table in session.index.tables]
-        groups = {barrier.GROUP: barrier.group_replicas(ports)}
-        if acks:
-            if target.full(acknowledge.TABLE) not in session.index.tables:
-                raise OfframpError("acks: the switch program does not serve them")
-            ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
-            rows.append(ack_rows)
-            groups.update(ack_groups)
+        rows, groups = entries_for(session.index.tables, plans, ports, target, acks=acks)
         self._require_room(rows, target.slots(plans))
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.

@@ -2,18 +2,37 @@
 #define OFFRAMP_SWITCHGNN_AGGREGATE_P4
 
 #include "types.p4"
+#include "congestion.p4"
 #include "lanes.p4"
 
 // Count-based aggregation. An entry whose round is not the packet's counts as empty, so nothing is ever cleaned.
+// FETCH releases the entry: it is dead for the rest of the round, and late contributions do not open it again.
 control Aggregate(inout headers_t hdr, inout metadata_t meta) {
-    register<bit<32>>(AGGREGATORS) state;  // round (16 bits), contributions still missing (16 bits)
+    register<bit<32>>(AGGREGATORS) state;  // round (16 bits), contributions still missing or DEAD (16 bits)
+    const bit<16> DEAD = 0x8000;
+    Congestion() congestion;
     Lanes() lanes;
 
     apply {
         bit<32> entry;
         state.read(entry, meta.index);
         bit<16> left = entry[15:0];
-        if (entry[31:16] == hdr.switchgnn.round) {
+        bit<1> open = 0;
+        if (left != 0 && left != DEAD) {
+            open = 1;
+        }
+        if (!hdr.payload.isValid()) {
+            meta.outcome = outcome_t.FETCHED;
+            meta.reopened = open;
+            left = DEAD;
+        } else if (entry[31:16] != hdr.switchgnn.round) {
+            meta.operation = operation_t.SET;
+            meta.outcome = outcome_t.OPENED;
+            meta.reopened = open;
+            left = meta.need - 1;
+        } else if (left == DEAD) {
+            meta.outcome = outcome_t.RELEASED;
+        } else {
             if (left == 1) {
                 meta.operation = operation_t.HARVEST;
                 meta.outcome = outcome_t.COMPLETED;
@@ -23,15 +42,9 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
                 meta.outcome = outcome_t.ADDED;
             }
             left = left - 1;
-        } else {
-            meta.operation = operation_t.SET;
-            meta.outcome = outcome_t.OPENED;
-            if (left != 0) {
-                meta.reopened = 1;
-            }
-            left = meta.need - 1;
         }
         state.write(meta.index, hdr.switchgnn.round ++ left);
+        congestion.apply(hdr, meta);
         lanes.apply(hdr, meta);
     }
 }

@@ -8,6 +8,9 @@
 #include "../include/switchgnn.p4"
 #include "sizes.p4"
 
+// Number of outcomes.
+#define OUTCOMES 20
+
 // The session that sends a copy of the packet, as it was received, to the recirculation port.
 #define NEXT_PASS_SESSION 1
 
@@ -35,7 +38,11 @@ enum bit<8> outcome_t {
     DONE_REPEATED = 12,
     GO            = 13,  // the round advanced: GO left to every host
     GO_REPEATED   = 14,  // GO left to one host that had missed it
-    WAITING       = 15   // the round is over but for packets on their way to a further pass (strawman)
+    WAITING       = 15,  // the round is over but for packets on their way to a further pass (strawman)
+    RELEASED      = 16,  // a contribution to a sum that its owner now collects itself: dropped
+    FETCHED       = 17,  // FETCH: the aggregator was released, the packet went to the vertex's owner
+    RESENT        = 18,  // RESEND: passed by the aggregators to the vertex that asked
+    ACKNOWLEDGED  = 19   // ACK: multicast to the owners of the vertex's neighbours
 }
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "types.p4"
 
-// Lets each upload of a round in once: an aggregator that only counts would count a duplicate as another vertex.
+// Knows the vertices of a block, and lets each upload of a round in once: an aggregator that only counts would count
+// a duplicate as another vertex. A FETCH names by its source the vertex whose aggregator it releases.
 control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> vertices) {
     register<bit<16>>(vertices) seen;
     counter(1, CounterType.packets) uploads;
@@ -29,6 +30,9 @@ control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit
             meta.outcome = outcome_t.UNKNOWN;
         } else if (hdr.switchgnn.chunk_id >= meta.chunks) {
             meta.outcome = outcome_t.MALFORMED;
+        } else if (!hdr.payload.isValid()) {
+            meta.index = meta.slot;
+            accepted = true;
         } else {
             bit<16> last_round;
             seen.read(last_round, meta.slot);

@@ -11,7 +11,7 @@
 #define FANOUT_ENTRIES 65536
 #endif
 
-// Entries of slots: one for each vertex of each block.
+// Entries of slots, and of ack_groups: one for each vertex of each block.
 #ifndef SLOT_ENTRIES
 #define SLOT_ENTRIES 32768
 #endif
@@ -19,6 +19,16 @@
 // Vertex chunks of a block of the strawman, which does not bound its blocks by its aggregators.
 #ifndef VERTICES
 #define VERTICES 131072
+#endif
+
+// Entries of owners: one for each boundary vertex.
+#ifndef OWNER_ENTRIES
+#define OWNER_ENTRIES 32768
+#endif
+
+// Packets in a queue from which on a packet that joins it is marked: 100 KB of DATA.
+#ifndef ECN_DEPTH
+#define ECN_DEPTH 560
 #endif
 
 #ifndef HOSTS

@@ -9,7 +9,7 @@ control Telemetry(in outcome_t outcome, in bit<1> reopened) {
     register<bit<32>>(1) peak;
 
     apply {
-        if (outcome == outcome_t.COMPLETED) {
+        if (outcome == outcome_t.COMPLETED || (outcome == outcome_t.FETCHED && reopened == 1)) {
             bit<32> now;
             open.read(now, 0);
             open.write(0, now - 1);

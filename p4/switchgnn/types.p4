@@ -34,7 +34,8 @@ struct metadata_t {
     bit<16>     need;       // contributions that complete it
     bit<32>     dst_id;     // the vertex that it belongs to
     bit<1>      last;       // the vertex has no further neighbour
-    bit<1>      reopened;   // the aggregator was left open by an earlier round
+    bit<1>      reopened;   // the aggregator was left open by an earlier round, or is released while open
+    bit<1>      ecn;        // a contribution met a queue above the threshold
     operation_t operation;
     outcome_t   outcome;
 }

@@ -5,12 +5,15 @@
 #include <v1model.p4>
 
 #include "types.p4"
+#include "kinds.p4"
 #include "parser.p4"
 #include "round.p4"
 #include "barrier.p4"
 #include "guard.p4"
 #include "fanout.p4"
 #include "aggregate.p4"
+#include "pull.p4"
+#include "acknowledge.p4"
 #include "telemetry.p4"
 #include "forward.p4"
 #include "again.p4"
@@ -20,48 +23,60 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    counter(16, CounterType.packets) outcomes;
+    counter(OUTCOMES, CounterType.packets) outcomes;
     Round() round;
     Barrier() barrier;
     Guard(AGGREGATORS) guard;
     Fanout() fanout;
+    Pull() pull;
+    Acknowledge() acknowledge;
     Aggregate() aggregate;
     Telemetry() telemetry;
     Forward() forward;
 
     apply {
         meta.outcome = outcome_t.FOREIGN;
+        bit<3> kind = hdr.switchgnn.is_ack ++ hdr.switchgnn.is_fetch ++ hdr.switchgnn.resend;
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             round.apply(hdr, meta);
-            if (hdr.switchgnn.is_ack == 1 && hdr.switchgnn.is_fetch == 1 && hdr.switchgnn.resend == 0) {
+            if (kind == DONE) {
                 barrier.apply(hdr, meta);
-            } else if (hdr.payload.isValid()) {
+            } else if (kind == DATA || kind == FETCH || kind == RESEND || kind == ACK) {
+                bool go_on = true;
                 if (hdr.switchgnn.round != meta.now) {
                     meta.outcome = outcome_t.STALE;
-                } else {
-                    bool go_on = true;
-                    if (meta.hop == 0) {
-                        guard.apply(hdr, meta, go_on);
+                    go_on = false;
+                } else if (kind == ACK) {
+                    acknowledge.apply(hdr, meta);
+                    go_on = false;
+                } else if (kind != DATA) {
+                    pull.apply(hdr, meta, go_on);
+                }
+                if (go_on && meta.hop == 0 && kind != RESEND) {
+                    guard.apply(hdr, meta, go_on);
+                }
+                if (go_on && kind == DATA) {
+                    fanout.apply(hdr, meta, go_on);
+                }
+                if (!go_on) {
+                    meta.reply = 0;
+                } else if (kind == DATA && meta.need == 1) {
+                    meta.outcome = outcome_t.DELIVERED;
+                    meta.reply = 1;
+                    meta.ecn = hdr.switchgnn.ecn;
+                } else if (kind != RESEND) {
+                    aggregate.apply(hdr, meta);
+                }
+                if (go_on && kind == DATA) {
+                    if (meta.reply == 1) {
+                        hdr.switchgnn.src_id = NO_ID;
+                        hdr.switchgnn.dst_id = meta.dst_id;
+                        hdr.switchgnn.count = meta.need;
+                        hdr.switchgnn.ecn = meta.ecn;
                     }
-                    if (go_on) {
-                        fanout.apply(hdr, meta, go_on);
-                    }
-                    if (go_on) {
-                        if (meta.need == 1) {
-                            meta.outcome = outcome_t.DELIVERED;
-                            meta.reply = 1;
-                        } else {
-                            aggregate.apply(hdr, meta);
-                        }
-                        if (meta.reply == 1) {
-                            hdr.switchgnn.src_id = NO_ID;
-                            hdr.switchgnn.dst_id = meta.dst_id;
-                            hdr.switchgnn.count = meta.need;
-                        }
-                        meta.again = ~meta.last;
-                    }
+                    meta.again = ~meta.last;
                 }
             }
         }

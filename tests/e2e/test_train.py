@@ -102,6 +102,42 @@ def test_the_switch_trains_with_the_bits_of_quantised_p2p(local: dict, tmp_path:
         assert result["bytes_down"] > result["bytes_up"]
 
 
+@pytest.mark.p4
+def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) -> None:
+    from offramp.cli.plan import plan
+
+    file = tmp_path / "plan.npz"
+    plan(GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
+    wanted = {"plan": file, "memory": "64KB", "epochs": 2}
+    assert (
+        losses(run(tmp_path, "switch", **wanted)).tolist()
+        == losses(run(tmp_path, "p2p", codec="fixed", epochs=2)).tolist()
+    )
+    for options, message in (
+        ({"memory": "32KB"}, r"made for a switch of 500 aggregators, expected 250 \(32000 B\)"),
+        ({"seed": 1}, "made for another graph or partition: fingerprint [0-9a-f]{12}, expected [0-9a-f]{12}"),
+        ({"partition": "chunk"}, "made for another graph or partition"),
+        ({"hidden": 40}, r"made for features of 1 packets, the layers take \[1, 2\]"),
+    ):
+        with pytest.raises(OfframpError, match=f"--plan .*: {message}"):
+            run(tmp_path, "switch", **{**wanted, **options})
+
+
+@pytest.mark.p4
+def test_a_carried_scale_trains_alike(local: dict, tmp_path: Path) -> None:
+    result = run(tmp_path, "switch", scale="carried", epochs=6)
+    np.testing.assert_allclose(losses(result), losses(local)[:6], rtol=1e-4)
+
+
+@pytest.mark.p4
+def test_links_that_lose_and_double_packets_change_no_bit(tmp_path: Path) -> None:
+    options = {"epochs": 3, "memory": "8KB"}
+    lossy = run(tmp_path, "switch", loss=0.05, duplicate=0.05, retry=0.05, **options)
+    host = run(tmp_path, "p2p", codec="fixed", **options)
+    assert losses(lossy).tolist() == losses(host).tolist()
+    assert lossy["test_accuracy"] == host["test_accuracy"]
+
+
 def _no_times() -> dict[str, None]:
     return dict.fromkeys(("seconds", "communication_seconds", "reduction_seconds"))
 
@@ -148,6 +184,9 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
         ),
         ({"memory": "lots"}, "--memory lots: expected a size such as 4MB, 512KiB or 4096"),
         ({"switch": "127.0.0.1:1"}, "--ports: expected 3 links, one for each worker, got 0"),
+        ({"loss": 1.0}, "--loss 1: expected a probability of at least 0 and below 1"),
+        ({"duplicate": 0.1, "propagator": "p2p"}, "--duplicate: goes with --propagator switch only"),
+        ({"retry": 0.0}, "--retry 0: expected more than 0 seconds, less than --timeout"),
         ({"ports": "a,b,c"}, "--ports: goes with --switch ADDRESS only"),
         ({"switch": "x", "propagator": "p2p"}, "--switch: goes with --propagator switch or strawman only"),
         (

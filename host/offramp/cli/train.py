@@ -79,6 +79,15 @@ def train(
     gap: Annotated[
         float, typer.Option(help="Seconds in between, for a switch that drops what it cannot hold (bmv2).")
     ] = 0.0,
+    plan: Annotated[
+        Path | None, typer.Option(help="Plan by offramp plan --save, for layers of one width; default: made here.")
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="Fixed-point scale of each exchange: agreed | carried (from the epoch before).")
+    ] = "agreed",
+    retry: Annotated[float, typer.Option(help="Seconds without news until a worker asks for what it lacks.")] = 1.0,
+    loss: Annotated[float, typer.Option(help="Probability that a link loses a packet, for trying it out.")] = 0.0,
+    duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
 ) -> None:
@@ -108,6 +117,11 @@ def train(
         timeout_s=timeout,
         window=window,
         gap_s=gap,
+        plan=str(plan) if plan else None,
+        scale=scale,
+        retry_s=retry,
+        loss=loss,
+        duplication=duplicate,
     )
     open_fabric = switch_opener(settings, switch, ports, p4info, device_config)
     result = run(load_graph(settings), settings, open_fabric, lines=True)

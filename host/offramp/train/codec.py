@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.train.group import Group
+
+
+class Site(NamedTuple):
+    """An exchange's place in an epoch: the layer, from 1, and whether gradients travel."""
+
+    layer: int
+    backward: bool
+
+    def __str__(self) -> str:
+        return f"layer {self.layer}" + (", backward" if self.backward else "")
 
 
 class FixedPointCodec:
@@ -32,12 +42,55 @@ class FixedPointCodec:
         Raises:
             OfframpError: a value is not finite, or saturates (never with a scale that was just agreed).
         """
-        largest = y.abs().max().double() if y.numel() else torch.tensor(0.0, dtype=torch.float64)
-        self._group.max(largest)
-        exponent = fixed_point.scale_exponent(float(largest), self._fan_in)
-        return fixed_point.quantise(y.numpy(), exponent), exponent
+        return self._quantise(y, self._largest(y))
 
     @staticmethod
     def decode(sums: npt.NDArray[np.integer], exponent: int) -> torch.Tensor:
         """``(b, F)`` integer sums back to float32."""
         return torch.from_numpy(fixed_point.dequantise(sums, exponent, np.float32))
+
+    def _largest(self, y: torch.Tensor) -> float:
+        """Largest magnitude that any worker sends."""
+        largest = y.abs().max().double() if y.numel() else torch.tensor(0.0, dtype=torch.float64)
+        return float(self._group.max(largest))
+
+    def _quantise(self, y: torch.Tensor, largest: float) -> tuple[npt.NDArray[np.int32], int]:
+        exponent = fixed_point.scale_exponent(largest, self._fan_in)
+        return fixed_point.quantise(y.numpy(), exponent), exponent
+
+
+class CarriedCodec(FixedPointCodec):
+    """The scale of an exchange from the same one an epoch before, so that no worker waits before it sends.
+
+    What has grown by more than ``HEADROOM`` saturates; all workers see that after the exchange and repeat it.
+    """
+
+    HEADROOM = 2.0
+
+    def __init__(self, group: Group, fan_in: int) -> None:
+        """As FixedPointCodec."""
+        super().__init__(group, fan_in)
+        self._before: dict[Site, float] = {}
+
+    def bound(self, site: Site) -> float | None:
+        """Magnitude up to which values at ``site`` fit the carried scale; None where there is none to carry."""
+        before = self._before.get(site)
+        return self.HEADROOM * before if before else None
+
+    def encode_within(self, y: torch.Tensor, bound: float) -> tuple[npt.NDArray[np.int32], int]:
+        """As :meth:`encode` under the scale of ``bound``; what exceeds it is sent as the bound.
+
+        Raises:
+            OfframpError: no scale fits ``bound``.
+        """
+        return self._quantise(y.nan_to_num(bound, bound, -bound).clamp(-bound, bound), bound)
+
+    def settle(self, y: torch.Tensor, site: Site, bound: float) -> bool:
+        """Whether ``y`` fitted ``bound`` on every worker; notes what the next epoch will carry."""
+        self._before[site] = largest = self._largest(y)
+        return largest <= bound
+
+    def encode_first(self, y: torch.Tensor, site: Site) -> tuple[npt.NDArray[np.int32], int]:
+        """As :meth:`encode`; notes what the next epoch will carry."""
+        self._before[site] = largest = self._largest(y)
+        return self._quantise(y, largest)

@@ -12,6 +12,7 @@ from offramp.train.aggregation import AGGREGATORS
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
 TARGETS = ("v1model", "tna")
 CODECS = ("fp32", "fixed")
+SCALES = ("agreed", "carried")
 LAYERS = range(2, 5)
 
 
@@ -26,7 +27,12 @@ class TrainSettings:
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
-    seconds in between.
+    seconds in between; ``plan`` is a file that holds the plan of all its exchanges.
+    ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
+    where a value has outgrown it.
+
+    A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
+    probabilities for each packet on a worker's link to the switch, in both directions.
     """
 
     graph: str
@@ -50,6 +56,11 @@ class TrainSettings:
     timeout_s: float = 60.0
     window: int = 256
     gap_s: float = 0.0
+    plan: str | None = None
+    scale: str = "agreed"
+    retry_s: float = 1.0
+    loss: float = 0.0
+    duplication: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -78,6 +89,19 @@ class TrainSettings:
             raise OfframpError(f"--timeout {self.timeout_s:g}: expected a positive number of seconds")
         if not 0 <= self.gap_s < self.timeout_s:
             raise OfframpError(f"--gap {self.gap_s:g}: expected at least 0 seconds, less than --timeout")
+
+        _one_of("--scale", self.scale, SCALES)
+        if self.scale == "carried" and not self.through_switch:
+            raise OfframpError("--scale carried: goes with --propagator switch or strawman only")
+        if self.plan is not None and self.propagator != "switch":
+            raise OfframpError("--plan: goes with --propagator switch only")
+        if not 0 < self.retry_s < self.timeout_s:
+            raise OfframpError(f"--retry {self.retry_s:g}: expected more than 0 seconds, less than --timeout")
+        for flag, probability in (("--loss", self.loss), ("--duplicate", self.duplication)):
+            if not 0 <= probability < 1:
+                raise OfframpError(f"{flag} {probability:g}: expected a probability of at least 0 and below 1")
+            if probability and self.propagator != "switch":
+                raise OfframpError(f"{flag}: goes with --propagator switch only")
 
     @property
     def processes(self) -> int:

@@ -55,7 +55,7 @@ class Trainer:
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
-        self._propagator.timers.reset()
+        self._propagator.begin_epoch()
         start = time.perf_counter()
         self.model.train()
         scores = self.model(self._features, self._graph)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offramp.switch.switchgnn import barrier, guard, telemetry
+from offramp.switch.switchgnn import guard, telemetry
 from offramp.switch.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
     POOL,
-    rows_for,
+    ROUND,
+    entries_for,
 )
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.target import target_of
@@ -17,23 +18,36 @@ from offramp_sim.p4 import AnySwitch
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
 
-def load(switch: AnySwitch, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None) -> None:
+def load(
+    switch: AnySwitch,
+    plans: Sequence[Plan],
+    ports: Sequence[int],
+    *,
+    capacity: int | None = None,
+    acks: bool = False,
+) -> None:
     """As ``SwitchGnnControl.load``.
 
     Raises:
         OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
     """
     target = target_of(switch.tables)
-    for rows in rows_for(plans, ports, target):
+    parts, groups = entries_for(switch.tables, plans, ports, target, acks=acks)
+    for rows in parts:
         table = switch.tables[rows.table]
         for keys, params in rows.entries():
             action = ActionData(rows.action, tuple(params.values()))
             table.insert(TableEntry(tuple(Exact(value) for value in keys.values()), action))
     if capacity is not None:
         switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
-    replicas = tuple(Replica(port, instance) for port, instance in barrier.group_replicas(ports))
-    switch.pre.multicast[barrier.GROUP] = replicas
+    for group, replicas in groups.items():
+        switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
     switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(target.recirculation_port, 0),))
+
+
+def resume(switch: AnySwitch, round_: int) -> None:
+    """As ``SwitchGnnControl.resume``."""
+    switch.registers[target_of(switch.tables).full(ROUND)].write(0, round_)
 
 
 def counters(switch: AnySwitch) -> dict[str, int]:

@@ -19,6 +19,7 @@ from offramp.wire.switchgnn import (
     SWITCH_IP,
     SWITCH_MAC,
     SWITCHGNN,
+    Kind,
 )
 
 Header = dict[str, int]
@@ -38,19 +39,14 @@ def classify(frame: bytes) -> Header | Outcome:
     if len(frame) < SHORT_FRAME_BYTES:
         return Outcome.MALFORMED
     header = SWITCHGNN.decode(frame[PREFIX_BYTES:])
-    if has_payload(header) and len(frame) < DATA_FRAME_BYTES:
+    if kind_of(header) == Kind.DATA and len(frame) < DATA_FRAME_BYTES:
         return Outcome.MALFORMED
     return header
 
 
-def has_payload(header: Header) -> bool:
-    """Whether 128 bytes follow the header."""
-    return not (header["is_ack"] or header["is_fetch"] or header["resend"])
-
-
-def is_done(header: Header) -> bool:
-    """Whether a host sent this to end its round."""
-    return bool(header["is_ack"] and header["is_fetch"] and not header["resend"])
+def kind_of(header: Header) -> int:
+    """The flags as a value of :class:`~offramp.wire.switchgnn.Kind`, or one that has no meaning."""
+    return header["is_ack"] << 2 | header["is_fetch"] << 1 | header["resend"]
 
 
 def reply(frame: bytes, header: Header, rest: bytes) -> bytes:

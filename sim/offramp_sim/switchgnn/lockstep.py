@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.endpoint import Endpoint
 from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.recovery import Recovery
 from offramp.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 Process = Callable[[PacketBatch], PacketBatch]
 Channel = Callable[[PacketBatch], PacketBatch]
+Stalls = Callable[[int, int], bool]
+"""Whether a worker does nothing in a turn: ``stalls(worker, turn)``."""
 
 
 def perfect(batch: PacketBatch) -> PacketBatch:
@@ -33,6 +36,9 @@ class Lockstep:
         window: frames that each worker sends in one turn.
         up: what becomes of frames on their way to the switch; may keep some for a later turn.
         down: the same on the way to the workers.
+        recovery: what workers do about loss, a second being a turn; None where nothing is lost.
+        stalls: which workers do nothing in a turn; what comes meanwhile waits for them.
+        patience: turns in which nobody learns anything until a run with recovery fails.
     """
 
     def __init__(
@@ -44,13 +50,21 @@ class Lockstep:
         window: int = 1 << 20,
         up: Channel = perfect,
         down: Channel = perfect,
+        recovery: Recovery | None = None,
+        stalls: Stalls | None = None,
+        patience: int = 1000,
     ) -> None:
-        self.endpoints = [Endpoint(worker, plans) for worker in range(len(ports))]
+        self.turn = 0
+        self.endpoints = [Endpoint(worker, plans, recovery) for worker in range(len(ports))]
         self._ports = list(ports)
         self._process = process
         self._window = window
         self._up = up
         self._down = down
+        self._recovers = recovery is not None
+        self._stalls = stalls
+        self._patience = patience if self._recovers else 0
+        self._waiting = [PacketBatch.empty() for _ in ports]
 
     def start(self) -> None:
         """The start barrier.
@@ -66,7 +80,7 @@ class Lockstep:
         """Each worker's sums, as ``Worker.exchange``.
 
         Raises:
-            OfframpError: a turn in which nothing moves although something is missing.
+            OfframpError: something is missing, and nothing moves (with recovery: for too long).
         """
         for endpoint, value in zip(self.endpoints, values, strict=True):
             endpoint.begin(plan_index, value)
@@ -74,23 +88,38 @@ class Lockstep:
         return [endpoint.sums for endpoint in self.endpoints]
 
     def _run(self, done: Callable[[Endpoint], bool]) -> None:
+        progress, since = -1, self.turn
         while True:
             sent = self._turn()
-            if all(map(done, self.endpoints)) and not sent:
+            finished = all(map(done, self.endpoints))
+            if finished and (self._recovers or not sent):
                 return
-            if not sent:
+            now = sum(endpoint.progress for endpoint in self.endpoints)
+            if now != progress or (sent and not self._recovers):
+                progress, since = now, self.turn
+            elif self.turn - since > self._patience:
                 stuck = next(e for e in self.endpoints if not done(e))
                 raise OfframpError(f"worker {stuck.index}: nothing moves in {stuck.state()}")
 
     def _turn(self) -> bool:
         """One turn; whether anything was on its way."""
+        self.turn += 1
+        awake = [e for e in self.endpoints if self._stalls is None or not self._stalls(e.index, self.turn)]
         batches = []
-        for endpoint, port in zip(self.endpoints, self._ports, strict=True):
+        for endpoint in awake:
             batch = endpoint.outgoing(self._window)
-            batch.ports[:] = port
+            batch.ports[:] = self._ports[endpoint.index]
             batches.append(batch)
         arrived = self._up(PacketBatch.concatenate(batches))
-        departed = self._down(self._process(arrived))
-        for endpoint, port in zip(self.endpoints, self._ports, strict=True):
-            endpoint.incoming(departed.select(departed.ports == port))
+        departed = self._down(self._process(arrived) if len(arrived) else arrived)
+        if len(departed):
+            for worker, port in enumerate(self._ports):
+                came = departed.select(departed.ports == port)
+                self._waiting[worker] = PacketBatch.concatenate([self._waiting[worker], came])
+        for endpoint in awake:
+            if len(self._waiting[endpoint.index]):
+                endpoint.incoming(self._waiting[endpoint.index])
+                self._waiting[endpoint.index] = PacketBatch.empty()
+            if self._recovers:
+                endpoint.tick(self.turn)
         return any(map(len, batches)) or len(arrived) > 0 or len(departed) > 0

@@ -15,11 +15,15 @@ import numpy.typing as npt
 from offramp.switch.switchgnn.plan import BlockPlan, Plan
 from offramp.switch.switchgnn.telemetry import Outcome, totals
 from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, next_round
-from offramp_sim.switchgnn.frames import Header, classify, has_payload, is_done, reply
+from offramp.wire.switchgnn import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
+from offramp_sim.switchgnn.frames import Header, classify, kind_of, reply
 
 Sum = npt.NDArray[np.int32]
 Output = list[tuple[int, bytes]]
+
+
+DEAD = 0x8000
+"""What is left of a released aggregator."""
 
 
 @dataclass
@@ -29,6 +33,12 @@ class Aggregator:
     round: int
     left: int
     lanes: Sum
+    ecn: int = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether contributions are awaited."""
+        return 0 < self.left < DEAD
 
 
 class ReferenceSwitch:
@@ -42,7 +52,9 @@ class ReferenceSwitch:
         peak: most aggregators that were open at once.
     """
 
-    def __init__(self, plans: Sequence[Plan], ports: Sequence[int]) -> None:
+    _served = frozenset({Kind.DATA, Kind.FETCH, Kind.RESEND, Kind.ACK})
+
+    def __init__(self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False) -> None:
         self.round = 0
         self.outcomes: Counter[int] = Counter()
         self.uploads = 0
@@ -51,6 +63,13 @@ class ReferenceSwitch:
         self.open = 0
         self.peak = 0
         self._ports = list(ports)
+        self._acks = acks
+        self._owners = {
+            int(vertex): int(owner)
+            for plan in plans
+            for block in plan.blocks
+            for vertex, owner in zip(block.vertices, block.owner, strict=True)
+        }
         self._blocks = {block.block_id: (block, plan.chunks) for plan in plans for block in plan.blocks}
         self._ranks = {
             (block.block_id, int(vertex)): rank
@@ -73,28 +92,28 @@ class ReferenceSwitch:
     def process_one(self, frame: bytes) -> Output:
         """``(port, frame)`` pairs that leave for one frame."""
         found = classify(frame)
-        if isinstance(found, Outcome):
-            out = self._drop(found)
-        elif is_done(found):
-            out = self._done(frame, found)
-        elif has_payload(found):
-            out = self._data(frame, found)
-        else:
-            out = self._drop(Outcome.FOREIGN)
+        out = self._drop(found) if isinstance(found, Outcome) else self._serve(frame, found)
         self.occupancy.append(self.open)
         return out
+
+    def _serve(self, frame: bytes, header: Header) -> Output:
+        kind = kind_of(header)
+        if kind == Kind.DONE:
+            return self._done(frame, header)
+        if kind not in self._served:
+            return self._drop(Outcome.FOREIGN)
+        if header["round"] != self.round:
+            return self._drop(Outcome.STALE)
+        serve = {Kind.DATA: self._data, Kind.FETCH: self._fetch, Kind.RESEND: self._resend, Kind.ACK: self._ack}
+        return serve[Kind(kind)](frame, header)
 
     # --- data ----------------------------------------------------------------------------------------------
 
     def _data(self, frame: bytes, header: Header) -> Output:
-        if header["round"] != self.round:
-            return self._drop(Outcome.STALE)
-        rank = self._ranks.get((header["block_id"], header["src_id"]))
-        if rank is None:
-            return self._drop(Outcome.UNKNOWN)
-        block, chunks = self._blocks[header["block_id"]]
-        if header["chunk_id"] >= chunks:
-            return self._drop(Outcome.MALFORMED)
+        found = self._find(header)
+        if isinstance(found, Outcome):
+            return self._drop(found)
+        block, chunks, rank = found
         slot = rank * chunks + header["chunk_id"]
         if self._seen.get(slot, 0) == self.round:
             return self._drop(Outcome.DUPLICATE)
@@ -104,31 +123,44 @@ class ReferenceSwitch:
         self.recirculations += len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 
+    def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:
+        """Block, chunks and rank of the packet's source, or why the packet is dropped."""
+        rank = self._ranks.get((header["block_id"], header["src_id"]))
+        if rank is None:
+            return Outcome.UNKNOWN
+        block, chunks = self._blocks[header["block_id"]]
+        return (block, chunks, rank) if header["chunk_id"] < chunks else Outcome.MALFORMED
+
     def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
         out: Output = []
         lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
         for v in neighbours:
             need = int(block.need[v])
-            total = self._contribute(v * chunks + header["chunk_id"], need, lanes)
-            if total is not None:
-                result = {**header, "src_id": NO_ID, "dst_id": int(block.vertices[v]), "count": need}
+            done = self._contribute(v * chunks + header["chunk_id"], need, lanes, header["ecn"])
+            if done is not None:
+                total, ecn = done
+                result = {**header, "src_id": NO_ID, "dst_id": int(block.vertices[v]), "count": need, "ecn": ecn}
                 rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
                 out.append((self._ports[block.owner[v]], reply(frame, result, rest)))
         return out
 
-    def _contribute(self, index: int, need: int, lanes: Sum) -> Sum | None:
-        """Add to an aggregator; the sum if that completes it."""
+    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int) -> tuple[Sum, int] | None:
+        """Add to an aggregator; the sum and its mark if that completes it."""
         if need == 1:
             self.outcomes[Outcome.DELIVERED] += 1
-            return lanes
+            return lanes, ecn
         aggregator = self._aggregators.get(index)
         if aggregator is None or aggregator.round != self.round:
-            self.open += aggregator is None or aggregator.left == 0
-            self._aggregators[index] = Aggregator(self.round, need - 1, lanes.copy())
+            self.open += aggregator is None or not aggregator.open
+            self._aggregators[index] = Aggregator(self.round, need - 1, lanes.copy(), ecn)
             self.outcomes[Outcome.OPENED] += 1
             self.peak = max(self.peak, self.open)
             return None
+        if aggregator.left == DEAD:
+            self.outcomes[Outcome.RELEASED] += 1
+            return None
         aggregator.left -= 1
+        aggregator.ecn |= ecn
         with np.errstate(over="ignore"):
             aggregator.lanes += lanes
         if aggregator.left:
@@ -136,11 +168,44 @@ class ReferenceSwitch:
             return None
         self.outcomes[Outcome.COMPLETED] += 1
         self.open -= 1
-        return aggregator.lanes
+        return aggregator.lanes, aggregator.ecn
 
     def _drop(self, outcome: Outcome) -> Output:
         self.outcomes[outcome] += 1
         return []
+
+    # --- pulling, acknowledging ----------------------------------------------------------------------------
+
+    def _fetch(self, frame: bytes, header: Header) -> Output:
+        if header["dst_id"] not in self._owners:
+            return self._drop(Outcome.UNKNOWN)
+        found = self._find(header)
+        if isinstance(found, Outcome):
+            return self._drop(found)
+        _, chunks, rank = found
+        index = rank * chunks + header["chunk_id"]
+        before = self._aggregators.get(index)
+        self.open -= before is not None and before.open
+        self._aggregators[index] = Aggregator(self.round, DEAD, np.zeros(0, np.int32))
+        return self._forward(frame, header, Outcome.FETCHED)
+
+    def _resend(self, frame: bytes, header: Header) -> Output:
+        if header["dst_id"] not in self._owners:
+            return self._drop(Outcome.UNKNOWN)
+        return self._forward(frame, header, Outcome.RESENT)
+
+    def _forward(self, frame: bytes, header: Header, outcome: Outcome) -> Output:
+        self.outcomes[outcome] += 1
+        return [(self._ports[self._owners[header["dst_id"]]], reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
+
+    def _ack(self, frame: bytes, header: Header) -> Output:
+        rank = self._ranks.get((header["block_id"], header["src_id"]))
+        if rank is None or not self._acks:
+            return self._drop(Outcome.UNKNOWN)
+        self.outcomes[Outcome.ACKNOWLEDGED] += 1
+        block, _ = self._blocks[header["block_id"]]
+        owners = sorted({int(block.owner[v]) for v in block.row(rank)})
+        return [(self._ports[worker], reply(frame, header, frame[SHORT_FRAME_BYTES:])) for worker in owners]
 
     # --- barrier -------------------------------------------------------------------------------------------
 

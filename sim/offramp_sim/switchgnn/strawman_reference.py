@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from offramp.switch.switchgnn.plan import BlockPlan, Plan
 from offramp.switch.switchgnn.telemetry import Outcome
-from offramp.wire.switchgnn import SHORT_FRAME_BYTES
+from offramp.wire.switchgnn import SHORT_FRAME_BYTES, Kind
 from offramp_sim.switchgnn.frames import Header, reply
 from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
 
@@ -19,6 +19,8 @@ class ReferenceStrawman(ReferenceSwitch):
         ports: switch port of each worker.
         capacity: aggregators that may be open at once.
     """
+
+    _served = frozenset({Kind.DATA})
 
     def __init__(self, plans: Sequence[Plan], ports: Sequence[int], capacity: int) -> None:
         super().__init__(plans, ports)

@@ -25,6 +25,7 @@ SIZES = {
     "VERTICES": "128",
     "FANOUT_ENTRIES": "4096",
     "SLOT_ENTRIES": "1024",
+    "OWNER_ENTRIES": "1024",
     "HOSTS": "16",
 }
 CURRENT = "SwitchGnnIngress.round.current"
@@ -46,6 +47,9 @@ class Target(Protocol):
 
     def set_round(self, round_: int) -> None:
         """As if all rounds before had passed."""
+
+    def resume(self, round_: int) -> None:
+        """As the control plane does after a restart in the middle of a job."""
 
 
 @dataclass
@@ -71,6 +75,9 @@ class P4Target:
         done = self.switch.registers[barrier.DONE]
         for host in range(done.size):
             done.write(host, round_)
+
+    def resume(self, round_: int) -> None:
+        direct.resume(self.switch, round_)
 
 
 @dataclass
@@ -109,6 +116,9 @@ class ReferenceTarget:
         self.switch.round = round_
         self.switch._waits_for = [round_] * len(self.switch._waits_for)
 
+    def resume(self, round_: int) -> None:
+        self.switch.round = round_
+
 
 TargetFactory = Callable[..., Target]
 
@@ -137,10 +147,10 @@ def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
         return _tna_factory(programs["tna"])
     switches = {name: make_switch(program, engine) for name, program in programs.items() if name != "tna"}
 
-    def make(job: Job, capacity: int | None = None) -> P4Target:
+    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> P4Target:
         switch = switches["v1model" if capacity is None else "strawman_v1model"]
         switch.reset()
-        direct.load(switch, job.plans, job.ports, capacity=capacity)
+        direct.load(switch, job.plans, job.ports, capacity=capacity, acks=acks)
         return P4Target(switch)
 
     return make
@@ -149,24 +159,31 @@ def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
 def _tna_factory(program: ir.Program) -> TargetFactory:
     switch = make_switch(program, "python")
 
-    def make(job: Job) -> TnaTarget:
+    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> TnaTarget:
+        assert capacity is None, "the strawman is for v1model only"
         switch.reset()
-        direct.load(switch, job.plans, job.ports)
+        direct.load(switch, job.plans, job.ports, acks=acks)
         return TnaTarget(switch)
 
     return make
 
 
-def reference_target(job: Job, capacity: int | None = None) -> ReferenceTarget:
+def reference_target(job: Job, capacity: int | None = None, *, acks: bool = False) -> ReferenceTarget:
     """The same for the reference."""
     if capacity is None:
-        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports))
+        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports, acks=acks))
     return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
 
 
 @pytest.fixture(params=["python", "native", "tna", "reference"])
 def make_target(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
     """Each test runs over all: the programs for v1model (on both engines) and Tofino, the reference."""
+    return reference_target if request.param == "reference" else p4_targets(request.param)
+
+
+@pytest.fixture(params=["python", "native", "reference"])
+def make_repairing(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
+    """The same for the programs that serve FETCH, RESEND and ACK."""
     return reference_target if request.param == "reference" else p4_targets(request.param)
 
 

@@ -19,7 +19,7 @@ from offramp.switch.bfrt.info import BfrtInfo
 from offramp.switch.bfrt.session import BfrtSession
 from offramp.switch.switchgnn import barrier, telemetry
 from offramp.switch.switchgnn.bfrt_control import SwitchGnnBfrt
-from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, rows_for
+from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switch.switchgnn.target import TNA
 from offramp_sim.p4 import make_switch
 from offramp_sim.p4.frontend import load
@@ -77,7 +77,7 @@ def test_the_rows_are_those_of_p4runtime(device: FakeBfrt, session: BfrtSession)
     job = six_vertices()
     SwitchGnnBfrt(session).load(job.plans, job.ports)
     expected: dict[str, dict] = {}
-    for rows in rows_for(job.plans, job.ports, TNA):
+    for rows in entries_for(session.info, job.plans, job.ports, TNA)[0]:
         table = expected.setdefault(rows.table, {})
         table |= {tuple(keys.values()): (rows.action, params) for keys, params in rows.entries()}
     assert {name: device.entries[name] for name in expected} == expected

@@ -24,7 +24,11 @@ def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
 
 GOOD = upload(0, 3)
 REFUSED = {
-    "stale": [upload(0, 9, round=0), upload(0, 9, round=2), upload(0, 9, round=40000)],
+    "stale": [
+        upload(0, 9, round=0),
+        upload(0, 9, round=2),
+        upload(0, 9, round=40000),
+    ],
     "unknown": [upload(6, 9), upload(0, 9, block_id=1), upload(NO_ID, 9)],
     "malformed": [
         upload(0, 9, chunk_id=1),
@@ -37,18 +41,36 @@ REFUSED = {
         GOOD[:14] + b"\x65" + GOOD[15:],  # version 6
         GOOD[:20] + b"\x00\x01" + GOOD[22:],  # a later fragment
         GOOD[:23] + b"\x11" + GOOD[24:],  # UDP
-        upload(0, 9, is_ack=1),
-        upload(0, 9, is_fetch=1),
-        upload(0, 9, resend=1),
+        upload(0, 9, is_ack=1, resend=1),
+        upload(0, 9, is_fetch=1, resend=1),
+        upload(0, 9, is_ack=1, is_fetch=1, resend=1),
     ],
+}
+
+REFUSED_PULLS = {
+    "stale": [upload(0, 9, dst_id=5, round=2, is_fetch=1)],
+    "unknown": [
+        *(upload(6, 9, dst_id=5, is_fetch=1), upload(0, 9, block_id=1, dst_id=5, is_fetch=1)),
+        *(upload(0, 9, is_fetch=1), upload(0, 9, resend=1), upload(0, 9, is_ack=1)),  # of nobody, to nobody, off
+    ],
+    "malformed": [upload(0, 9, dst_id=5, is_fetch=1, chunk_id=1)],
 }
 
 
 @pytest.mark.parametrize("outcome", REFUSED)
 def test_refused_packets_are_counted_and_change_nothing(make_target, outcome: str) -> None:
+    check_refused(make_target, outcome, REFUSED[outcome])
+
+
+@pytest.mark.parametrize("outcome", REFUSED_PULLS)
+def test_refused_pulls_are_counted_and_change_nothing(make_repairing, outcome: str) -> None:
+    check_refused(make_repairing, outcome, REFUSED_PULLS[outcome])
+
+
+def check_refused(make_target, outcome: str, frames: list[bytes]) -> None:
     target = make_target(six_vertices())
     target.set_round(1)
-    for count, frame in enumerate(REFUSED[outcome], 1):
+    for count, frame in enumerate(frames, 1):
         before = target.counters()
         assert send(target, frame) == []
         after = target.counters()

@@ -14,6 +14,7 @@ from offramp.wire.batch import PacketBatch
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_soak import Soak
 
 pytestmark = pytest.mark.p4
 
@@ -92,6 +93,17 @@ def check_switchgnn(
     assert counts["results"] == counts["uploads"] == sum(plan.packets for plan in job.plans)
     assert target.occupies(0, oracle.occupancy()[1])
     assert oracle.occupancy()[1] <= max(plan.aggregators_peak for plan in job.plans) <= 2 * limit
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_recovery(p4_target, make_reference, seed: int) -> None:
+    """Loss, stalls, pulls and acknowledgements, too."""
+    soak = Soak(seed)
+    target, oracle = (make(soak.job, acks=soak.acks) for make in (p4_target, make_reference))
+    soak.run(SideBySide(target, oracle, one_by_one=False).process)
+    assert target.counters() == oracle.counters()
+    assert target.occupancy() == oracle.occupancy()
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from offramp.switch.bfrt.session import BfrtSession
 from offramp.switch.switchgnn import barrier, guard, telemetry
-from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, rows_for
+from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import require_room
 from offramp.switch.switchgnn.target import TNA
@@ -34,7 +34,7 @@ class SwitchGnnBfrt:
             OfframpError: plans or ports that do not fit together or the program, or a device that refuses.
         """
         session, target = self._session, self.target
-        rows = rows_for(plans, ports, target)
+        rows, groups = entries_for(session.info, plans, ports, target)
         needed: dict[str, int] = {}
         for part in rows:
             needed[part.table] = needed.get(part.table, 0) + len(part)
@@ -44,7 +44,7 @@ class SwitchGnnBfrt:
         require_room(f"register {seen}: slots", target.slots(plans), session.info[seen].size)
         for part in rows:
             session.insert(session.entry(part.table, key, part.action, params) for key, params in part.entries())
-        self._group(ports)
+        self._groups(groups)
         self._mirror()
 
     def counters(self) -> dict[str, int]:
@@ -55,9 +55,9 @@ class SwitchGnnBfrt:
         (recirculations,) = read(target.full(target.recirculations), 1)
         return telemetry.totals(dict(enumerate(outcomes)), uploads, recirculations)
 
-    def _group(self, ports: Sequence[int]) -> None:
+    def _groups(self, groups: dict[int, list[tuple[int, int]]]) -> None:
         """GO's group: a node for each worker."""
-        replicas = barrier.group_replicas(ports)
+        replicas = groups[barrier.GROUP]
         nodes = [instance for _, instance in replicas]
         self._session.insert(
             self._session.entry(

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.status import Code, RpcError
-from offramp.switch.switchgnn import barrier, fanout, guard, telemetry
+from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, telemetry
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
-from offramp.switch.switchgnn.target import V1MODEL, Target, target_of
+from offramp.switch.switchgnn.target import V1MODEL, Names, Target, target_of
 
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
+
+ROUND = "SwitchGnnIngress.round.current"
 
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
@@ -39,7 +41,9 @@ def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
 
 
 def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
-    """Every table entry of a job; a pure function of plans, ports and target.
+    """Every table entry of a job without ACKs; a pure function of plans, ports and target.
+
+    Programs that repair no loss have no table for the last.
 
     Raises:
         OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, or more aggregators than the target
@@ -53,7 +57,27 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
         barrier.host_rows(ports, target),
         guard.slot_rows(plans, target),
         *fanout.fanout_rows(plans, ports, target),
+        pull.owner_rows(plans, ports, target),
     ]
+
+
+def entries_for(
+    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
+) -> tuple[list[Rows], dict[int, list[tuple[int, int]]]]:
+    """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
+
+    Raises:
+        OfframpError: as :func:`rows_for`, or ACKs for a program that does not serve them.
+    """
+    rows = [part for part in rows_for(plans, ports, target) if part.table in tables]
+    groups = {barrier.GROUP: barrier.group_replicas(ports)}
+    if acks:
+        if target.full(acknowledge.TABLE) not in tables:
+            raise OfframpError("acks: the switch program does not serve them")
+        ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
+        rows.append(ack_rows)
+        groups |= ack_groups
+    return rows, groups
 
 
 def sizes_for(plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL) -> dict[str, int]:
@@ -70,6 +94,7 @@ def sizes_for(plans: Sequence[Plan], capacity: int | None = None, target: Target
         "VERTICES": slots,
         "FANOUT_ENTRIES": sum(len(block.neighbours) for plan in plans for block in plan.blocks),
         "SLOT_ENTRIES": sum(plan.uploads for plan in plans),
+        "OWNER_ENTRIES": max((plan.B for plan in plans), default=0),
         "HOSTS": max((plan.workers for plan in plans), default=0),
         "RECIRCULATION_PORT": target.recirculation_port,
     }
@@ -94,22 +119,25 @@ class SwitchGnnControl:
         """The target of the program that the switch runs."""
         return target_of(self._session.index.tables).on_pipe(self._pipe)
 
-    def load(self, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None) -> None:
+    def load(
+        self, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None, acks: bool = False
+    ) -> None:
         """Write the entries of all plans, the workers' group and the clone session.
 
         Args:
             plans: side by side, with disjoint Block_ids.
             ports: switch port of each worker.
             capacity: aggregators that the strawman may use; None for SwitchGNN.
+            acks: serve ACKs also, with a multicast group for each set of workers.
 
         Raises:
             OfframpError: as :func:`check_plans`, a plan larger than the program's tables or registers, or a
                 switch that refuses.
         """
         target = self.target
-        rows = rows_for(plans, ports, target)
-        self._require_room(rows, target.slots(plans))
         session = self._session
+        rows, groups = entries_for(session.index.tables, plans, ports, target, acks=acks)
+        self._require_room(rows, target.slots(plans))
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.
             capacity = min(capacity, target.slots(plans))
@@ -121,8 +149,28 @@ class SwitchGnnControl:
             session.insert(
                 session.table_entry(part.table, keys, part.action, params) for keys, params in part.entries()
             )
-        session.multicast_group(barrier.GROUP, barrier.group_replicas(ports))
+        for group, replicas in groups.items():
+            session.multicast_group(group, replicas)
         session.clone_session(NEXT_PASS_SESSION, [target.recirculation_port])
+
+    def resume(self, round_: int) -> None:
+        """Go on in the middle of a job after a restart: ``load`` the same plans into the fresh pipeline first.
+
+        Sums that were in the making are gone; the workers collect them from each other after their time-out.
+
+        Args:
+            round_: the newest round of any worker.
+
+        Raises:
+            OfframpError: the switch cannot write registers (bmv2).
+        """
+        register = self.target.full(ROUND)
+        try:
+            self._session.write_register(register, 0, round_)
+        except RpcError as error:
+            if error.code is Code.UNIMPLEMENTED:
+                raise OfframpError(f"register {register}: the switch cannot write it, so no round resumes") from None
+            raise
 
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""

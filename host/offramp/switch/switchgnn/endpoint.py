@@ -11,7 +11,9 @@ from offramp.errors import OfframpError
 from offramp.switch.switchgnn.local_block import boundary_of, local_block
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.reception import Reception
+from offramp.switch.switchgnn.recovery import Recovery, RetryTimer
 from offramp.switch.switchgnn.stats import Link, WorkerStats
+from offramp.switch.switchgnn.transmission import Transmission
 from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import (
     LANES,
@@ -31,14 +33,16 @@ class Endpoint:
     """One worker: give it what arrived, send what it has to send.
 
     Rounds are numbered from 0, the start barrier, in which nothing but DONE is sent; each later round is one
-    block. GO of a round that ends an exchange is awaited by the next exchange, not by this one.
+    block. GO of a round that ends an exchange may be awaited by the next exchange; until then the worker must be
+    given what arrives, since others may still lack its features.
 
     Args:
         index: this worker.
         plans: those that the switch has, in the same order for every worker.
+        recovery: what to do about loss.
     """
 
-    def __init__(self, index: int, plans: Sequence[Plan]) -> None:
+    def __init__(self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None) -> None:
         self.index = index
         self.plans = list(plans)
         self.boundaries = [boundary_of(list(plan.blocks), index) for plan in plans]
@@ -58,10 +62,16 @@ class Endpoint:
         self._lanes = np.zeros((0, 0, LANES), np.int32)
         self._sums = np.zeros((0, 0), np.int64)
         self._reception: Reception | None = None
+        self._transmission: Transmission | None = None
+        self._recovery = recovery or Recovery()
+        self._timer = RetryTimer(self._recovery)
+        self._timed = 0  # the progress that the timer has seen
         self._ahead: list[PacketBatch] = []
         self._early: list[Parsed] = []  # packets of this round that came before its block began here
         self._control = PacketBatch.empty()
+        self._replies: list[PacketBatch] = []
         self._uploads = PacketBatch.empty()
+        self._first_pass = False  # uploads are leaving for the first time
 
     # --- what a driver does --------------------------------------------------------------------------------
 
@@ -111,12 +121,19 @@ class Endpoint:
 
     def outgoing(self, limit: int) -> PacketBatch:
         """Up to ``limit`` frames to send now, in order; empty if there is nothing to send."""
-        if len(self._uploads):
+        if self._replies:
+            batch = PacketBatch.concatenate(self._replies)
+            rest = batch.select(slice(limit, None))
+            batch, self._replies = batch.select(slice(limit)), [rest] if len(rest) else []
+        elif len(self._uploads):
             batch, self._uploads = (
                 self._uploads.select(slice(limit)),
                 self._uploads.select(slice(limit, None)),
             )
         else:
+            self._first_pass = False
+            if not len(self._control):
+                return self._control
             batch, self._control = self._control, PacketBatch.empty()
         self.stats.up.count(batch)
         self.stats.up.count_payload(batch, self._sums.shape[1])
@@ -124,6 +141,8 @@ class Endpoint:
 
     def incoming(self, batch: PacketBatch) -> None:
         """Take what arrived; nothing that may be in it is an error."""
+        if not len(batch):
+            return
         self.stats.down.count(batch)
         if self.finished:
             self._ahead.append(batch)  # of the next exchange, if of any: how wide it is, begin() will say
@@ -133,12 +152,29 @@ class Endpoint:
         self.stats.foreign += packets.foreign
         self.stats.truncated += packets.truncated
         from_switch = packets.kind == Kind.DONE
-        with_payload = packets.kind == Kind.DATA
-        self.stats.foreign += int((~(from_switch | with_payload)).sum())
+        known = from_switch | np.isin(packets.kind, (Kind.DATA, Kind.RESEND, Kind.FETCH, Kind.ACK))
+        self.stats.foreign += int((~known).sum())
         if from_switch.any():
             self._take_go(packets.select(from_switch))
-        if with_payload.any():
-            self._take_data(packets.select(with_payload))
+        rest = known & ~from_switch
+        if rest.any():
+            self._take_round(packets.select(rest))
+
+    def tick(self, now_s: float) -> None:
+        """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
+        if self.progress != self._timed or self._first_pass:
+            self._timed = self.progress
+            self._timer.restart()
+        repeat, fetch = self._timer.fires(now_s)
+        if repeat:
+            self.repeat_done()
+        if self._replies or self._transmission is None or self._reception is None:
+            return  # what was asked before is still to leave, or nothing is missing
+        if fetch:
+            self._uploads = PacketBatch.empty()  # to repeat them has not helped
+            self._fetch(self._reception)
+        elif repeat and self._recovery.reupload and not len(self._uploads):
+            self._uploads = self._transmission.silent_uploads()
 
     def repeat_done(self) -> None:
         """Say DONE again while GO does not come; a repeat changes nothing at the switch."""
@@ -168,26 +204,55 @@ class Endpoint:
             self._enter(int(news[0]))
         self.stats.duplicates += len(rounds) - min(len(news), 1)
 
-    def _take_data(self, packets: Parsed) -> None:
+    def _take_round(self, packets: Parsed) -> None:
         rounds = packets.field("round")
-        # No sum of a round can leave the switch before GO did: it may only have been overtaken.
+        # Nothing of a round can leave the switch before GO did: it may only have been overtaken.
         if self.waiting and bool((rounds == next_round(self.round)).any()):
             self._enter(next_round(self.round))
-        current = (rounds == self.round) & (not self.waiting)
+        current = rounds == self.round
+        if self.waiting:  # the sums are here, but others may still ask for features
+            current &= (packets.kind == Kind.FETCH) | (packets.kind == Kind.ACK)
         self.stats.stale += int((~current).sum())
         if not current.any():
             return
         packets = packets.select(current)
-        if self._reception is None:
+        if self._reception is None and not self.waiting:
             self._early.append(packets)
         else:
-            self._collect(self._reception, packets)
+            self._serve(packets)
+
+    def _serve(self, packets: Parsed) -> None:
+        """Take packets of this round, whose block has begun here."""
+        kind = packets.kind
+        if self._transmission is not None:
+            if (fetch := kind == Kind.FETCH).any():
+                self._reply(self._transmission.answer(packets.select(fetch)))
+            if (ack := kind == Kind.ACK).any():
+                acks = packets.select(ack)
+                self.stats.marks += int(acks.field("ecn").sum())
+                self.progress += self._transmission.acknowledge(acks)
+        data = (kind == Kind.DATA) | (kind == Kind.RESEND)
+        if self._reception is not None and data.any():
+            self._collect(self._reception, packets.select(data))
+
+    def _reply(self, batch: PacketBatch) -> None:
+        if len(batch):
+            self._replies.append(batch)
+
+    def _fetch(self, reception: Reception) -> None:
+        fields = reception.missing_features()
+        n = len(np.atleast_1d(fields["src_id"]))
+        fixed = {"block_id": self._block_id, "is_fetch": 1, "round": self.round}
+        self.stats.fetches += n
+        self._reply(build_frames(self.index, {**fields, **fixed}, n))
 
     def _enter(self, round_: int) -> None:
         self.round = round_
         self.waiting = False
         self.progress += 1
         self._control = PacketBatch.empty()
+        self._replies = []
+        self._transmission = None
         if self._todo:
             self._next_block()
 
@@ -198,26 +263,26 @@ class Endpoint:
         block = self._blocks[self._plan][self._todo.pop(0)]
         self._block_id = block.block_id
         reception = self._reception = Reception(block, plan.chunks, self.stats)
-        n = len(block.order) * plan.chunks
-        fields: dict[str, npt.ArrayLike] = {
-            "src_id": np.repeat(block.vertices[block.order], plan.chunks),
-            "dst_id": NO_ID,
-            "block_id": block.block_id,
-            "count": np.repeat(block.need[block.order], plan.chunks),
-            "chunk_id": np.tile(np.arange(plan.chunks), len(block.order)),
-            "round": self.round,
-        }
-        lanes = self._lanes[block.rows[block.order]].reshape(n, LANES)
-        self._uploads = build_frames(self.index, fields, n, lanes)
+        self._transmission = Transmission(self.index, block, self._lanes[block.rows], self.round, self.stats)
+        self._uploads = self._transmission.uploads()
+        self._first_pass = True
         early, self._early = self._early, []
         for packets in early:
-            self._collect(reception, packets)
-        if not early:
-            self._check_complete(reception)
+            self._serve(packets)
+        self._check_complete(reception)
 
     def _collect(self, reception: Reception, packets: Parsed) -> None:
         self.progress += reception.accept(packets)
+        news = reception.finished_since()
+        if self._recovery.acks:
+            self._acknowledge(news)
+        else:
+            self.stats.marks += int(np.count_nonzero(news["ecn"]))
         self._check_complete(reception)
+
+    def _acknowledge(self, news: dict[str, npt.ArrayLike]) -> None:
+        fixed = {"dst_id": NO_ID, "block_id": self._block_id, "is_ack": 1, "round": self.round}
+        self._reply(build_frames(self.index, {**news, **fixed}, len(np.atleast_1d(news["src_id"]))))
 
     def _check_complete(self, reception: Reception) -> None:
         # The sums may be complete before the last upload has left: other workers still need it.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray, rows_of
 from offramp.switch.switchgnn.plan import BlockPlan
 
 
@@ -34,6 +36,11 @@ class LocalBlock:
     indptr: IntArray
     targets: IntArray
 
+    @cached_property
+    def edges(self) -> IntArray:
+        """``source · k + target`` of each entry of ``targets``, ascending."""
+        return rows_of(self.indptr) * len(self.vertices) + self.targets
+
 
 def boundary_of(blocks: list[BlockPlan], worker: int) -> IntArray:
     """``(n,)`` vertices, ascending, that ``worker`` owns in any of ``blocks``: the rows of an exchange."""
@@ -41,21 +48,34 @@ def boundary_of(blocks: list[BlockPlan], worker: int) -> IntArray:
     return np.unique(np.concatenate(own)) if own else np.zeros(0, np.int64)
 
 
+def find(ids: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Index of each wanted id in ascending ``ids``, valid in any case, and whether it is there."""
+    if not len(ids):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return at, ids[at] == wanted
+
+
+def entries_of(indptr: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The entries of several rows, end to end: for each the index into ``rows``, and the entry."""
+    counts = indptr[rows + 1] - indptr[rows]
+    ends = np.cumsum(counts)
+    which = np.repeat(np.arange(len(rows)), counts)
+    return which, np.arange(len(which)) + np.repeat(indptr[rows] - (ends - counts), counts)
+
+
 def local_block(block: BlockPlan, worker: int, boundary: IntArray) -> LocalBlock:
     """The share of ``worker``, whose boundary vertices are ``boundary``."""
     ranks = np.flatnonzero(block.owner == worker)
-    need = block.need[ranks]
-    ends = np.cumsum(need)
-    entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(block.indptr[ranks] - (ends - need), need)
+    target, entries = entries_of(block.indptr, ranks)
     source = block.neighbours[entries]
-    target = np.repeat(np.arange(len(ranks)), need)
     by_source = np.argsort(source, kind="stable")
     sources, counts = np.unique(source, return_counts=True)
     return LocalBlock(
         block.block_id,
         block.vertices[ranks],
         np.searchsorted(boundary, block.vertices[ranks]),
-        need,
+        block.need[ranks],
         np.searchsorted(ranks, block.uploads_of(worker)),
         block.vertices[sources],
         np.concatenate([[0], np.cumsum(counts)]),

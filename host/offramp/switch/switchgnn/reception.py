@@ -5,14 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from offramp.graph.csr import IntArray
-from offramp.switch.switchgnn.local_block import LocalBlock
+from offramp.graph.csr import IntArray, rows_of
+from offramp.switch.switchgnn.local_block import LocalBlock, entries_of, find
 from offramp.switch.switchgnn.stats import WorkerStats
-from offramp.wire.switchgnn import LANES, NO_ID, Parsed
+from offramp.wire.switchgnn import LANES, NO_ID, Kind, Parsed
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Reception:
-    """Sums of one block by ``(vertex, chunk)``, complete by RESULT or when all neighbours came raw.
+    """Sums of one block by ``(vertex, chunk)``, complete by RESULT or when all neighbours came unaggregated.
+
+    An unaggregated feature counts for every vertex here that needs it, whichever asked. A sum of fetched features
+    is complete only when one came to the vertex itself: its FETCH has then released the vertex's aggregator, and no
+    round ends with an aggregator half full.
 
     Every packet may arrive again or out of order; a packet that does not fit the plan changes nothing.
     """
@@ -24,9 +30,12 @@ class Reception:
         cells = len(block.vertices) * chunks
         self._sum = np.zeros((cells, LANES), np.int64)
         self._finished = np.zeros(cells, np.bool_)
+        self._released = np.zeros(cells, np.bool_)
+        self._marked = np.zeros(cells, np.bool_)
         self._missing = np.repeat(block.need, chunks)
-        self._cached = np.zeros(len(block.sources) * chunks, np.bool_)
+        self._cached = np.zeros(len(block.sources) * chunks, np.bool_)  # the receive bitmaps, shared by all vertices
         self._open = cells
+        self._news: list[IntArray] = []
 
     @property
     def complete(self) -> bool:
@@ -43,53 +52,94 @@ class Reception:
         incomplete = ~self._finished.reshape(-1, self._chunks).all(axis=1)
         return self.block.vertices[incomplete]
 
+    def missing_features(self) -> dict[str, npt.ArrayLike]:
+        """What to fetch, as header fields: ``(n,)`` vertices that lack, vertices that they lack, chunks."""
+        block, shape = self.block, (-1, self._chunks)
+        source, target = rows_of(block.indptr), block.targets
+        lacking = ~self._finished.reshape(shape)
+        wanted = lacking[target] & ~self._cached.reshape(shape)[source]
+        # All features are here, but no FETCH is known to have passed the switch: ask once more, for any of them.
+        unreleased = lacking & (self._missing == 0).reshape(shape) & ~self._released.reshape(shape)
+        wanted[np.unique(target, return_index=True)[1]] |= unreleased
+        entry, chunk = np.nonzero(wanted)
+        return {
+            "src_id": block.vertices[target[entry]],
+            "dst_id": block.sources[source[entry]],
+            "chunk_id": chunk,
+        }
+
+    def finished_since(self) -> dict[str, npt.ArrayLike]:
+        """What was completed since the last call, as the header fields of ACK."""
+        cell = np.concatenate([np.zeros(0, np.int64), *self._news])
+        self._news = []
+        vertex = cell // self._chunks
+        return {
+            "src_id": self.block.vertices[vertex],
+            "count": self.block.need[vertex],
+            "chunk_id": cell % self._chunks,
+            "ecn": self._marked[cell],
+        }
+
     def accept(self, packets: Parsed) -> int:
         """Take packets with payload of this round; how many of them told something new."""
         result = packets.field("src_id") == NO_ID
         fitting = (packets.field("block_id") == self.block.block_id) & (packets.field("chunk_id") < self._chunks)
         self._stats.rejected += int((~fitting).sum())
-        # RAW first: a RESULT in the same batch then finds its vertex as far as raw features bring it.
-        return self._accept_raw(packets.select(fitting & ~result)) + self._accept_results(
+        # Unaggregated first: a RESULT in the same batch then finds its vertex as far as they bring it.
+        return self._accept_features(packets.select(fitting & ~result)) + self._accept_results(
             packets.select(fitting & result)
         )
 
     def _accept_results(self, packets: Parsed) -> int:
         if not len(packets):
             return 0
-        at, known = _find(self.block.vertices, packets.field("dst_id"))
-        known &= packets.field("count") == self.block.need[at]
+        at, known = find(self.block.vertices, packets.field("dst_id"))
+        known &= (packets.field("count") == self.block.need[at]) & (packets.kind == Kind.DATA)
         cell = at * self._chunks + packets.field("chunk_id")
         new = self._first_of(cell, known, self._finished)
         self._sum[cell[new]] = packets.lanes[new]
+        self._marked[cell[new]] = packets.field("ecn")[new] == 1
         self._finish(cell[new])
         self._stats.results += len(new)
         return len(new)
 
-    def _accept_raw(self, packets: Parsed) -> int:
+    def _accept_features(self, packets: Parsed) -> int:
         if not len(packets):
             return 0
         block = self.block
-        at, known = _find(block.sources, packets.field("src_id"))
-        known &= (packets.field("count") == 1) & (packets.field("dst_id") == NO_ID)
+        at, known = find(block.sources, packets.field("src_id"))
+        known &= packets.field("count") == 1
         chunk = packets.field("chunk_id")
-        feature = at * self._chunks + chunk
-        new = self._first_of(feature, known, self._cached)
-        self._cached[feature[new]] = True
-        self._stats.raws += len(new)
-        users = block.indptr[at[new] + 1] - block.indptr[at[new]]
-        packet = np.repeat(new, users)
-        ends = np.cumsum(users)
-        entry = np.arange(len(packet)) + np.repeat(block.indptr[at[new]] - (ends - users), users)
+        asked = self._accept_releases(packets, at, known)
+        new = self._first_of(at * self._chunks + chunk, known, self._cached)
+        self._cached[at[new] * self._chunks + chunk[new]] = True
+        which, entry = entries_of(block.indptr, at[new])
+        packet = new[which]
         cell = block.targets[entry] * self._chunks + chunk[packet]
         unfinished = ~self._finished[cell]
         cell, packet = cell[unfinished], packet[unfinished]
         np.add.at(self._sum, cell, packets.lanes[packet])
         np.subtract.at(self._missing, cell, 1)
-        touched = np.unique(cell)
-        self._finish(touched[self._missing[touched] == 0])
-        return len(new)
+        unasked = packets.kind == Kind.DATA
+        self._released[cell[unasked[packet]]] = True  # the strawman's: there was no aggregator to release
+        self._stats.raws += int(unasked[new].sum())
+        self._stats.pulled += int((~unasked[new]).sum())
+        touched = np.unique(np.concatenate([cell, asked]))
+        self._finish(touched[(self._missing[touched] == 0) & self._released[touched] & ~self._finished[touched]])
+        return len(new) + len(asked)
 
-    def _first_of(self, cell: IntArray, known: npt.NDArray[np.bool_], taken: npt.NDArray[np.bool_]) -> IntArray:
+    def _accept_releases(self, packets: Parsed, at: IntArray, known: Mask) -> IntArray:
+        """Note the aggregators that RESEND shows to be released; drops from ``known`` what no vertex here needs."""
+        resend = packets.kind == Kind.RESEND
+        to, own = find(self.block.vertices, packets.field("dst_id"))
+        own &= find(self.block.edges, at * len(self.block.vertices) + to)[1]
+        known &= np.where(resend, own, packets.field("dst_id") == NO_ID)
+        cell: IntArray = np.unique((to * self._chunks + packets.field("chunk_id"))[known & resend])
+        cell = cell[~self._released[cell]]
+        self._released[cell] = True
+        return cell
+
+    def _first_of(self, cell: IntArray, known: Mask, taken: Mask) -> IntArray:
         """Indices of the packets that are the first for their cell; the others are counted."""
         candidates = np.flatnonzero(known)
         self._stats.rejected += len(cell) - len(candidates)
@@ -101,11 +151,4 @@ class Reception:
     def _finish(self, cells: IntArray) -> None:
         self._finished[cells] = True
         self._open -= len(cells)
-
-
-def _find(ids: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Index of each wanted id in ascending ``ids``, valid in any case, and whether it is there."""
-    if not len(ids):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    return at, ids[at] == wanted
+        self._news.append(cells)

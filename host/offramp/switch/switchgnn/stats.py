@@ -55,6 +55,11 @@ class WorkerStats:
         rounds: rounds finished.
         results: sums accepted.
         raws: raw features accepted (strawman).
+        fetches: features asked for after a time-out.
+        pulled: features that came in answer, each counted once.
+        resends: answers sent.
+        reuploads: uploads repeated.
+        marks: packets that told of congestion.
         duplicates: packets that told nothing new.
         stale: packets of another round.
         foreign: frames of another protocol, or of a type that a worker does not expect.
@@ -67,6 +72,11 @@ class WorkerStats:
     rounds: int = 0
     results: int = 0
     raws: int = 0
+    fetches: int = 0
+    pulled: int = 0
+    resends: int = 0
+    reuploads: int = 0
+    marks: int = 0
     duplicates: int = 0
     stale: int = 0
     foreign: int = 0

@@ -29,6 +29,10 @@ class Outcome(IntEnum):
     GO = 13
     GO_REPEATED = 14
     WAITING = 15
+    RELEASED = 16
+    FETCHED = 17
+    RESENT = 18
+    ACKNOWLEDGED = 19
 
 
 _CONTRIBUTIONS = (Outcome.OPENED, Outcome.ADDED, Outcome.COMPLETED, Outcome.DELIVERED)

@@ -10,14 +10,18 @@ from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.endpoint import Endpoint
 from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.rate import RateControl
+from offramp.switch.switchgnn.recovery import Recovery
 from offramp.switch.switchgnn.stats import WorkerStats
 from offramp.transport.base import FrameIO
+from offramp.wire.batch import PacketBatch
+from offramp.wire.ethernet import wire_bytes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_REPEAT_DONE_S = 0.2  # a lost DONE or GO costs this much, a repeated DONE nothing
+_TICKS = 8  # looks at the clock in the shortest time-out
 
 
 class Worker:
@@ -29,6 +33,8 @@ class Worker:
         io: link to the worker's switch port.
         timeout_s: how long nothing new may arrive before an exchange fails.
         window: frames sent before the link is read again.
+        recovery: what to do about loss.
+        rate: paces what is sent; None sends whatever the link takes.
         gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
             16 frames and queues 64 packets a port, so that windows of 8 frames every 5 ms are safe there.
     """
@@ -42,8 +48,14 @@ class Worker:
         *,
         window: int = 256,
         gap_s: float = 0.0,
+        recovery: Recovery | None = None,
+        rate: RateControl | None = None,
     ) -> None:
-        self.endpoint = Endpoint(index, plans)
+        recovery = recovery or Recovery()
+        self.endpoint = Endpoint(index, plans, recovery)
+        self._tick_s = min(recovery.timeout_s / _TICKS, timeout_s)
+        self._rate = rate
+        self._marks = 0
         self._io = io
         self._timeout_s = timeout_s
         self._window = window
@@ -70,6 +82,8 @@ class Worker:
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Sum the features of the remote neighbours of each boundary vertex, over all blocks of a plan.
 
+        Returns once every worker has its sums: until then others may need this one's features.
+
         Args:
             plan_index: position in ``plans``.
             values: ``(n, F)`` int32 rows of :meth:`boundary`.
@@ -82,7 +96,7 @@ class Worker:
                 block, round and missing vertices; a link that is gone.
         """
         self.endpoint.begin(plan_index, values)
-        self._run(lambda: self.endpoint.finished)
+        self._run(lambda: self.endpoint.finished and not self.endpoint.waiting)
         return self.endpoint.sums
 
     def _run(self, done: Callable[[], bool]) -> None:
@@ -91,21 +105,30 @@ class Worker:
         while True:
             while len(batch := endpoint.outgoing(self._window)):
                 self._io.send(batch)
-                self._listen(self._gap_s)
+                self._listen(max(self._gap_s, self._pause(batch)))
             if done():
                 return
-            endpoint.incoming(self._io.receive(min(_REPEAT_DONE_S, self._timeout_s)))
+            endpoint.incoming(self._io.receive(self._tick_s))
             now = time.monotonic()
+            endpoint.tick(now)
             if endpoint.progress != progress:
                 progress, since = endpoint.progress, now
             elif now - since > self._timeout_s:
                 raise OfframpError(
                     f"worker {endpoint.index}: nothing new for {self._timeout_s:g} s in {endpoint.state()}; "
                     "check that every worker runs, that its link is on the port in the plan, "
-                    "and that no packets are lost"
+                    "and that the switch still has its plan"
                 )
-            elif now - since > _REPEAT_DONE_S:
-                endpoint.repeat_done()
+
+    def _pause(self, batch: PacketBatch) -> float:
+        """Seconds until the next batch may follow this one."""
+        if self._rate is None:
+            return 0.0
+        now = time.monotonic()
+        if self.endpoint.stats.marks != self._marks:
+            self._marks = self.endpoint.stats.marks
+            self._rate.mark(now)
+        return self._rate.pause_s(sum(wire_bytes(length) for length in batch.lengths.tolist()), now)
 
     def _listen(self, seconds: float) -> None:
         """Take what arrives in ``seconds``, and what is there already."""

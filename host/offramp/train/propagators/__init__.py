@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from offramp.train.codec import FixedPointCodec
+import torch
+
+from offramp.errors import OfframpError
+from offramp.train.codec import CarriedCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.p2p import P2pPropagator
@@ -18,35 +21,55 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator"]
 
+_RETRY_CAP_S = 8.0
+
 
 @contextmanager
 def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
     """The propagator that the job's settings name, ready for its first exchange.
 
     Raises:
-        OfframpError: the link to the switch cannot be opened, or not every worker reached the switch.
+        OfframpError: the link to the switch cannot be opened, the workers have different plans, or not every
+            worker reached the switch.
     """
     settings = job.settings
-    codec = FixedPointCodec(group, job.fan_in)
+    codec = (CarriedCodec if settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
     if settings.propagator == "local":
         yield LocalPropagator()
     elif settings.propagator == "p2p":
         assert job.halo is not None
         yield P2pPropagator(group, job.halo, codec if settings.codec == "fixed" else None)
     else:
+        from offramp.switch.switchgnn.fingerprint import job_fingerprint
+        from offramp.switch.switchgnn.rate import RateControl
+        from offramp.switch.switchgnn.recovery import Recovery
         from offramp.switch.switchgnn.worker import Worker
         from offramp.train.propagators.switch import SwitchPropagator
         from offramp.transport import open_io
+        from offramp.transport.faulty import Faults, Faulty
 
         assert job.exchanges is not None
-        with closing(open_io(job.link)) as io:
+        _agree(group, job_fingerprint(job.exchanges.plans))
+        faults = Faults(loss=settings.loss, duplication=settings.duplication)
+        with closing(open_io(job.link)) as link:
+            io = Faulty(link, seed=settings.seed + group.rank, sending=faults, receiving=faults)
             worker = Worker(
                 group.rank,
                 job.exchanges.plans,
-                io,
+                io if settings.loss or settings.duplication else link,
                 settings.timeout_s,
                 window=settings.window,
                 gap_s=settings.gap_s,
+                recovery=Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S)),
+                rate=RateControl(),
             )
             worker.start()
             yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)
+
+
+def _agree(group: Group, fingerprint: str) -> None:
+    """Refuse to send a packet when the workers' plans differ."""
+    mine = torch.tensor(float(int(fingerprint[:12], 16)), dtype=torch.float64)  # 48 bits: exact
+    largest, least = group.max(mine.clone()), -group.max(-mine)
+    if not bool(largest == mine == least):
+        raise OfframpError(f"worker {group.rank}: its plan is not that of the other workers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from offramp.train.codec import Site
 from offramp.train.sparse import self_adjoint
 from offramp.train.traffic import Timers, Traffic
 
@@ -18,11 +19,21 @@ class Propagator(ABC):
     Attributes:
         traffic: what this worker's link has carried so far.
         timers: seconds, under ``communication``.
+        site: the exchange that runs.
+        repeated: exchanges that were repeated because a value saturated.
     """
 
     def __init__(self) -> None:
         self.traffic = Traffic()
         self.timers = Timers()
+        self.site = Site(1, backward=False)
+        self.repeated = 0
+        self._layer = 0
+
+    def begin_epoch(self) -> None:
+        """The next sum is that of the first layer."""
+        self.timers.reset()
+        self._layer = 0
 
     def remote_sum(self, y: torch.Tensor) -> torch.Tensor:
         """Sum over each boundary vertex's remote neighbours, ``(b, F)`` to ``(b, F)``, with its gradient.
@@ -30,9 +41,12 @@ class Propagator(ABC):
         Every worker must call it together, and the backward pass calls it again: the graph is undirected,
         so gradients take the same way as features.
         """
-        return self_adjoint(self._timed, y)
+        self._layer += 1
+        directions = iter((Site(self._layer, backward=False), Site(self._layer, backward=True)))
+        return self_adjoint(lambda x: self._timed(x, next(directions)), y)
 
-    def _timed(self, y: torch.Tensor) -> torch.Tensor:
+    def _timed(self, y: torch.Tensor, site: Site) -> torch.Tensor:
+        self.site = site
         with self.timers("communication"):
             return self.exchange(y.detach())
 

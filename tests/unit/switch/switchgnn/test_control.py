@@ -25,12 +25,19 @@ def test_what_does_not_fit_together_is_refused(ports: list[int], copies: int, me
 
 def test_all_entries_of_a_job() -> None:
     job = six_vertices(SIX_VERTEX_BLOCKS)
-    assert [len(rows) for rows in rows_for(job.plans, job.ports)] == [3, 10, 8, 6]
+    assert [len(rows) for rows in rows_for(job.plans, job.ports)] == [3, 10, 8, 6, 6]
 
 
 def test_sizes_give_just_the_room() -> None:
     plans = six_vertices(SIX_VERTEX_BLOCKS).plans
-    room = {"AGGREGATORS": 3, "VERTICES": 3, "FANOUT_ENTRIES": 14, "SLOT_ENTRIES": 10, "HOSTS": 3}
+    room = {
+        "AGGREGATORS": 3,
+        "VERTICES": 3,
+        "FANOUT_ENTRIES": 14,
+        "SLOT_ENTRIES": 10,
+        "OWNER_ENTRIES": 6,
+        "HOSTS": 3,
+    }
     expected = {**room, "RECIRCULATION_PORT": V1MODEL.recirculation_port}
     assert sizes_for(plans) == expected
     assert sizes_for(plans, capacity=2) == {**expected, "AGGREGATORS": 2}

@@ -140,7 +140,7 @@ def test_what_does_not_belong_here_changes_nothing() -> None:
         result(3, 9, 2, round=0),
         result(3, 9, 2, round=2),
         build_frames(0, {"src_id": 3, "is_ack": 1, "is_fetch": 1, "round": 2}, 1),  # DONE of a host
-        build_frames(0, {"src_id": 3, "is_ack": 1, "round": 1}, 1),  # ACK
+        build_frames(0, {"src_id": 3, "is_ack": 1, "resend": 1, "round": 1}, 1),  # of no type
         go(1),
         go(2),  # before DONE was sent
         PacketBatch.of([(0, good[:100]), (0, b"\xff" * 178), (0, b"")]),

@@ -1,0 +1,29 @@
+#ifndef OFFRAMP_SWITCHGNN_PULL_P4
+#define OFFRAMP_SWITCHGNN_PULL_P4
+
+#include "types.p4"
+
+// Sends FETCH to the owner of the vertex that is wanted, and RESEND to the owner of the vertex that wants it.
+control Pull(inout headers_t hdr, inout metadata_t meta, out bool found) {
+    action owner(bit<9> port) {
+        meta.port = port;
+        meta.reply = 1;
+    }
+
+    table owners {
+        key = { hdr.switchgnn.dst_id: exact @name("vertex"); }
+        actions = { owner; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = OWNER_ENTRIES;
+    }
+
+    apply {
+        found = owners.apply().hit;
+        meta.outcome = outcome_t.RESENT;
+        if (!found) {
+            meta.outcome = outcome_t.UNKNOWN;
+        }
+    }
+}
+
+#endif

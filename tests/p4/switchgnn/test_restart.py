@@ -1,0 +1,68 @@
+"""A switch that loses all its registers in the middle of an exchange, and gets its plan back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.switch.switchgnn.recovery import Recovery
+from offramp.wire.batch import PacketBatch
+from offramp_sim.switchgnn.channel import UnrulyChannel
+from offramp_sim.switchgnn.jobs import random_job
+from offramp_sim.switchgnn.lockstep import Lockstep
+
+pytestmark = pytest.mark.p4
+
+
+@pytest.mark.parametrize("reupload", [False, True])
+@pytest.mark.parametrize("at", [3, 7, 12, 25, 60])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_round_goes_on_and_all_sums_are_exact(make_repairing, seed: int, at: int, reupload: bool) -> None:
+    job = random_job(seed, vertices=12, edges=30, workers=3, limit=5, features=(40,))
+    target = make_repairing(job, acks=True)
+    batches = 0
+
+    def process(batch: PacketBatch) -> PacketBatch:
+        nonlocal target, batches
+        batches += 1
+        if batches == at:
+            target = make_repairing(job, acks=True)
+            target.resume(max(endpoint.round for endpoint in lockstep.endpoints))
+        return target.process(batch)
+
+    channels = [UnrulyChannel(seed + i, 0.1, 0.3, 0.1) for i in range(2)]
+    lockstep = Lockstep(
+        job.plans,
+        job.ports,
+        process,
+        window=2,
+        up=channels[0],
+        down=channels[1],
+        recovery=Recovery(20, 40, acks=True, reupload=reupload),
+        patience=5000,
+    )
+    lockstep.start()
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        x = rng.integers(-(2**26), 2**26, (12, 40)).astype(np.int32)
+        sums = lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])
+        for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
+            assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
+    assert batches > at
+    assert target.occupancy()[0] == 0
+
+
+def test_without_the_plan_the_run_ends_with_a_message(make_repairing) -> None:
+    job = random_job(1, vertices=12, edges=30, workers=3, limit=5)
+    running = [make_repairing(job)]
+
+    def process(batch: PacketBatch) -> PacketBatch:
+        return running[-1].process(batch)
+
+    lockstep = Lockstep(job.plans, job.ports, process, recovery=Recovery(2, 4), patience=50)
+    lockstep.start()
+    running.append(make_repairing(job))  # its round is 0 again
+    x = np.zeros((12, 8), np.int32)
+    with pytest.raises(OfframpError, match=r"worker \d: nothing moves in block \d+, round 1: "):
+        lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])

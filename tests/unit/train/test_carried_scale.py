@@ -1,0 +1,91 @@
+"""Exchanges under a scale of the epoch before; the switch is a loop that adds nothing."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from offramp.errors import OfframpError
+from offramp.train.codec import CarriedCodec, Site
+from offramp.train.group import Group
+from offramp.train.propagators.switch import SwitchPropagator
+
+FAN_IN = 7
+
+
+class Loopback:
+    """A worker whose exchange gives back what it is given, and notes it."""
+
+    def __init__(self) -> None:
+        from offramp.switch.switchgnn.stats import Link, WorkerStats
+
+        self.stats = WorkerStats(Link(), Link())
+        self.sent: list[np.ndarray] = []
+
+    def boundary(self, plan: int) -> np.ndarray:
+        return np.array([11, 17, 23])
+
+    def exchange(self, plan: int, values: np.ndarray) -> np.ndarray:
+        self.sent.append(values)
+        return values.astype(np.int64)
+
+
+def epoch(propagator: SwitchPropagator, *layers: torch.Tensor) -> list[np.ndarray]:
+    propagator.begin_epoch()
+    return [propagator.remote_sum(y).numpy() for y in layers]
+
+
+@pytest.fixture
+def worker() -> Loopback:
+    return Loopback()
+
+
+@pytest.fixture
+def propagator(worker: Loopback) -> SwitchPropagator:
+    return SwitchPropagator(worker, CarriedCodec(Group(), FAN_IN), {2: 0})  # type: ignore[arg-type]
+
+
+def test_growth_within_the_headroom_needs_no_repetition(propagator, worker) -> None:
+    y = torch.tensor([[1.0, -0.5], [0.25, 0.0], [0.1, 1e-6]])
+    for factor in (1.0, 1.9, 3.7, 0.01):
+        (got,) = epoch(propagator, y * factor)
+        np.testing.assert_allclose(got, y.numpy() * factor, atol=2e-8)
+    assert len(worker.sent) == 4
+    assert propagator.repeated == 0
+
+
+def test_saturation_is_reported_with_vertex_and_layer_and_the_layer_repeated(propagator, worker, caplog) -> None:
+    y = torch.tensor([[1.0, -0.5], [0.25, 0.0], [0.1, 1e-6]])
+    epoch(propagator, y, y)
+    grown = y.clone()
+    grown[1, 0] = -5.0
+    with caplog.at_level(logging.WARNING):
+        first, second = epoch(propagator, y, grown)
+    assert caplog.messages == ["layer 2: vertex 17 saturates at magnitude 2; repeated with a wider scale"]
+    np.testing.assert_allclose(first, y.numpy(), atol=1e-7)
+    np.testing.assert_allclose(second, grown.numpy(), atol=1e-7)
+    assert [len(worker.sent), propagator.repeated] == [5, 1]
+    assert all(np.abs(values.astype(np.int64)).max() * FAN_IN <= 2**31 - 1 for values in worker.sent)
+
+
+def test_directions_have_scales_of_their_own(propagator, worker) -> None:
+    for gradient in (1e-3, 1.5e-3):
+        propagator.begin_epoch()
+        y = torch.ones((3, 2), requires_grad=True)
+        propagator.remote_sum(y).backward(torch.full((3, 2), gradient))
+        np.testing.assert_allclose(y.grad.numpy(), gradient, rtol=1e-6)
+    assert propagator.repeated == 0
+    assert propagator.site == Site(1, backward=True)
+    assert str(propagator.site) == "layer 1, backward"
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_what_is_not_finite_is_refused(propagator, wrong: float) -> None:
+    y = torch.ones((3, 2))
+    epoch(propagator, y)
+    y[0, 0] = wrong
+    with pytest.raises(OfframpError, match="expected a finite number"):
+        epoch(propagator, y)

@@ -52,12 +52,14 @@ class BlockTrace:
         queue: ``(T, workers)`` results waiting at each output port after each slot.
         open: ``(T,)`` aggregators that hold a partial sum after each slot.
         added: ``(T,)`` contributions that the switch adds in each slot.
+        sent: ``(T,)`` results that leave the switch in each slot.
     """
 
     slots: int
     queue: npt.NDArray[np.int32]
     open: IntArray
     added: IntArray
+    sent: IntArray
 
     @property
     def peak_queue(self) -> int:
@@ -139,7 +141,7 @@ def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> 
     opened = np.bincount(first.ravel(), minlength=last) - np.bincount(done.ravel(), minlength=last)
     added = np.bincount(adding, weights=weight, minlength=last).astype(np.int64)
     slots = last + 3 * fabric.delay_slots  # RESULT down, DONE up, GO down
-    return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened), added)
+    return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened), added, np.bincount(left))
 
 
 def _over_rows(reduce: np.ufunc, arrived: IntArray, block: BlockPlan) -> IntArray:

@@ -12,6 +12,7 @@ from offramp_sim.packets import layout as at
 from offramp_sim.packets.machine import Machine
 from offramp_sim.packets.topology import Topology
 
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """How an exchange is run.

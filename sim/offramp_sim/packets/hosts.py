@@ -159,7 +159,7 @@ def _send_upload(ctx: Words, number: int) -> None:
     if chunk + 1 == ctx[CHUNKS]:
         host[NEXT_CHUNK] = 0
         host[NEXT_UPLOAD] += 1
-    _recover_rate(host, now)
+    recover_rate(host, now)
     size = ctx[DATA_BYTES]
     host[NEXT_SEND] = now + size * 8_000_000 // host[RATE_MBPS]
     host[PROGRESS] = now
@@ -167,7 +167,8 @@ def _send_upload(ctx: Words, number: int) -> None:
 
 
 @native
-def _recover_rate(host: Words, now: int) -> None:
+def recover_rate(host: Words, now: int) -> None:
+    """Quiet raises the rate, step by step, up to the line's."""
     while host[RATE_MBPS] < host[LINE_MBPS] and now - host[LAST_RAISE] >= RAISE_EVERY_PS:
         host[LAST_RAISE] += RAISE_EVERY_PS
         host[RATE_MBPS] = min(host[RATE_MBPS] + RAISE_MBPS, host[LINE_MBPS])
@@ -178,7 +179,7 @@ def cut_rate(ctx: Words, number: int) -> None:
     """A mark has come back: half the rate, at most once in a guard time."""
     host = host_of(ctx, number)
     now = ctx[NOW]
-    _recover_rate(host, now)
+    recover_rate(host, now)
     if now - host[LAST_CUT] < GUARD_PS:
         return
     ctx[CUTS] += 1

@@ -50,7 +50,6 @@ from offramp_sim.packets.layout import (
     TIMEOUT_PS,
     TIMEOUTS,
     TIMER,
-    TO,
     TO_ARRIVE,
     UPLOAD,
     UPLOAD_ROW,

@@ -92,7 +92,7 @@ def simulate(
     if protocol.aggregators is not None and topology.leaves > 1:
         raise OfframpError("the strawman aggregates in a single switch: expected a star")
     machine = Machine()
-    _network(machine, topology, framing, seed)
+    prepare_network(machine, topology, framing, seed)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
     machine.context[at.MARGIN] = margin + 16
     count = _flows(machine, topology, flows)
@@ -105,7 +105,8 @@ def simulate(
     return _results(machine, topology, count, exchange=plan is not None)
 
 
-def _network(machine: Machine, topology: Topology, framing: Framing, seed: int) -> None:
+def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int) -> None:
+    """Ports, routes and idle hosts."""
     context = machine.context
     context[at.RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
     context[at.HOSTS], context[at.LEAVES] = topology.hosts, topology.leaves
@@ -139,9 +140,7 @@ def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
     return count
 
 
-def _schedule(
-    machine: Machine, items: npt.NDArray[np.int64], times: npt.NDArray[np.int64], kind: int
-) -> None:
+def _schedule(machine: Machine, items: npt.NDArray[np.int64], times: npt.NDArray[np.int64], kind: int) -> None:
     """Add many events at once: a sorted array is a heap."""
     used, first = int(machine.context[at.HEAP_USED]), int(machine.context[at.SEQUENCE])
     entries = np.stack([times, first + np.arange(len(items)), items * at.EVENT_KINDS + kind], axis=1)

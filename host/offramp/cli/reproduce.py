@@ -32,7 +32,7 @@ def reproduce(
     console = Console(highlight=False)
     if names == ["list"]:
         for item in ITEMS.values():
-            console.print(f"{item.name:20} {item.seconds:4} s  {item.title}")
+            typer.echo(f"{item.name:20} {item.seconds:4} s  {item.title}")
         return
     items = list(dict.fromkeys(item for name in names for item in find(name)))
     folder = Path(plots)

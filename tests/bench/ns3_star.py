@@ -43,9 +43,9 @@ helper = ns.FlowMonitorHelper()
 if job["watch"]:
     monitor = helper.InstallAll()
 ns.Simulator.Stop(ns.Seconds(job["stop_s"]))
-begun = time.perf_counter()
+begun = time.process_time()
 ns.Simulator.Run()
-seconds = time.perf_counter() - begun
+seconds = time.process_time() - begun
 finish = [0.0] * len(job["flows"])
 if job["watch"]:
     monitor.CheckForLostPackets()

@@ -19,9 +19,9 @@ WORKERS: Final = 128
 GENERATED: Final = (
     "The data set is not on this machine: a graph was generated that is smaller by the ratio in the settings. It has "
     "the paper's skew of degrees (figure 7), capped at the real graph's largest over mean degree, and for Reddit the "
-    "paper's 16 copies at 128 workers; mean degrees fall with the square root of the ratio. Memory, delays and traffic are "
-    "smaller by the ratio, times and bytes are printed at full size. Workers own equal stretches of the ring on which "
-    "the graph lives, in place of METIS."
+    "paper's 16 copies at 128 workers; mean degrees fall with the square root of the ratio. Memory, delays and traffic "
+    "are smaller by the ratio, times and bytes are printed at full size. Workers own equal stretches of the ring on "
+    "which the graph lives, in place of METIS."
 )
 
 

@@ -21,6 +21,8 @@ class Protocol:
         acks: whether results are acknowledged.
         control: whether hosts obey marks (which come back in acknowledgements).
         timeout_ps: without progress, until a host asks for what is missing.
+        guard_ps: least time between two cuts of a host's rate.
+        raise_ps: time without a mark after which it is raised by 5 Gbit/s.
         passes_pps: pipeline passes a second of each switch; None: free.
         aggregators: strawman: how many there are, given on demand; None: blocks, each vertex has its own.
     """
@@ -28,6 +30,8 @@ class Protocol:
     acks: bool = True
     control: bool = True
     timeout_ps: int = 200_000_000
+    guard_ps: int = 50_000_000
+    raise_ps: int = 55_000_000
     passes_pps: float | None = None
     aggregators: int | None = None
 
@@ -80,6 +84,7 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
     context[at.BLOCKS], context[at.CHUNKS], context[at.VERTICES] = len(blocks), chunks, total
     context[at.ACKS], context[at.CONTROL] = protocol.acks, protocol.control
     context[at.TIMEOUT_PS] = protocol.timeout_ps
+    context[at.GUARD_PS], context[at.RAISE_PS] = protocol.guard_ps, protocol.raise_ps
     context[at.PASS_PS] = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
     context[at.FREE_AGGREGATORS] = -1 if protocol.aggregators is None else protocol.aggregators
     fan_out = int(need.max(initial=0))

@@ -17,6 +17,7 @@ from offramp_sim.packets.layout import (
     FLOW_DATA,
     FLOW_WORDS,
     FREE,
+    GUARD_PS,
     HEADER,
     HOST,
     HOST_WORDS,
@@ -34,6 +35,7 @@ from offramp_sim.packets.layout import (
     PORT,
     PORT_WORDS,
     PROGRESS,
+    RAISE_PS,
     RATE_MBPS,
     RING,
     SINK,
@@ -50,8 +52,6 @@ from offramp_sim.packets.layout import (
 )
 from offramp_sim.packets.ports import send
 
-GUARD_PS: Final = 50_000_000
-RAISE_EVERY_PS: Final = 55_000_000
 RAISE_MBPS: Final = 5_000
 LEAST_MBPS: Final = 100
 
@@ -159,7 +159,7 @@ def _send_upload(ctx: Words, number: int) -> None:
     if chunk + 1 == ctx[CHUNKS]:
         host[NEXT_CHUNK] = 0
         host[NEXT_UPLOAD] += 1
-    recover_rate(host, now)
+    recover_rate(ctx, host, now)
     size = ctx[DATA_BYTES]
     host[NEXT_SEND] = now + size * 8_000_000 // host[RATE_MBPS]
     host[PROGRESS] = now
@@ -167,10 +167,10 @@ def _send_upload(ctx: Words, number: int) -> None:
 
 
 @native
-def recover_rate(host: Words, now: int) -> None:
+def recover_rate(ctx: Words, host: Words, now: int) -> None:
     """Quiet raises the rate, step by step, up to the line's."""
-    while host[RATE_MBPS] < host[LINE_MBPS] and now - host[LAST_RAISE] >= RAISE_EVERY_PS:
-        host[LAST_RAISE] += RAISE_EVERY_PS
+    while host[RATE_MBPS] < host[LINE_MBPS] and now - host[LAST_RAISE] >= ctx[RAISE_PS]:
+        host[LAST_RAISE] += ctx[RAISE_PS]
         host[RATE_MBPS] = min(host[RATE_MBPS] + RAISE_MBPS, host[LINE_MBPS])
 
 
@@ -179,8 +179,8 @@ def cut_rate(ctx: Words, number: int) -> None:
     """A mark has come back: half the rate, at most once in a guard time."""
     host = host_of(ctx, number)
     now = ctx[NOW]
-    recover_rate(host, now)
-    if now - host[LAST_CUT] < GUARD_PS:
+    recover_rate(ctx, host, now)
+    if now - host[LAST_CUT] < ctx[GUARD_PS]:
         return
     ctx[CUTS] += 1
     host[LAST_CUT] = now

@@ -67,6 +67,8 @@ FETCHES: Final = 57
 TIMEOUTS: Final = 58
 CUTS: Final = 59
 ACK_LINK_BYTES: Final = 60
+GUARD_PS: Final = 61  # between cuts of a rate
+RAISE_PS: Final = 62  # without a mark, until the rate is raised
 CONTEXT_WORDS: Final = 64
 
 # A port: one direction of a link.

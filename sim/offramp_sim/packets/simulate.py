@@ -25,10 +25,12 @@ class Framing:
     Attributes:
         payload: most bytes of a flow in a packet.
         header: link bytes beyond them.
+        retry_ps: after which a packet that was dropped or lost is sent again.
     """
 
     payload: int = 1024
     header: int = 82
+    retry_ps: int = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed
     hosts[:, at.LAST_CUT] = -NEVER_PS // 2
     machine.give(at.HOST, hosts)
     context[at.HEADER], context[at.PAYLOAD] = framing.header, framing.payload
-    context[at.RETRY_PS] = 200_000_000
+    context[at.RETRY_PS] = framing.retry_ps
     context[at.DATA_BYTES], context[at.SHORT_BYTES] = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
 
 

@@ -7,7 +7,7 @@ import ctypes
 from offramp_sim.p4.native.compiler import MachineCode
 from offramp_sim.p4.native.llvm import AliasTags, ll
 from offramp_sim.p4.native.lowering import Library
-from offramp_sim.packets import Links, layout, star
+from offramp_sim.packets import Links, Protocol, layout, star
 from offramp_sim.packets.hosts import cut_rate, recover_rate
 from offramp_sim.packets.machine import Machine
 from offramp_sim.packets.simulate import Framing, prepare_network
@@ -20,9 +20,10 @@ def test_marks_halve_the_rate_and_quiet_raises_it():
         library.function(function, exported=True)
     code = MachineCode(str(module))
     cut = code.function("rt.cut_rate", None, ctypes.c_void_p, ctypes.c_int64)
-    recover = code.function("rt.recover_rate", None, ctypes.c_void_p, ctypes.c_int64)
+    recover = code.function("rt.recover_rate", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     machine = Machine()
     prepare_network(machine, star(1, Links()), Framing(), 0)
+    machine.context[[layout.GUARD_PS, layout.RAISE_PS]] = Protocol().guard_ps, Protocol().raise_ps
     host = machine.array(layout.HOST)
     rates = []
     for kind, now_us in zip("iiMiMMi", (55, 110, 115, 170, 171, 221, 276), strict=True):
@@ -30,7 +31,7 @@ def test_marks_halve_the_rate_and_quiet_raises_it():
         if kind == "M":
             cut(machine.context.ctypes.data, 0)
         else:
-            recover(host.ctypes.data, now_us * 10**6)
+            recover(machine.context.ctypes.data, host.ctypes.data, now_us * 10**6)
         rates.append(int(host[0, layout.RATE_MBPS]) / 1000)
     assert rates == [100, 100, 50, 55, 27.5, 13.75, 18.75]
     machine.context[layout.NOW] = 277 * 10**6

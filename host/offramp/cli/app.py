@@ -9,6 +9,7 @@ import typer
 import offramp
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
+from offramp.cli.reproduce import reproduce
 from offramp.cli.switch_bench import bench
 from offramp.cli.switch_doctor import doctor
 from offramp.cli.switch_fuzz import fuzz
@@ -36,6 +37,7 @@ switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, conte
 app.command()(demo)
 app.command()(train)
 app.command()(plan)
+app.command()(reproduce)
 app.add_typer(switch, name="switch")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -132,6 +132,11 @@ class Plan:
     def aggregators_peak(self) -> int:
         """Aggregators that the largest block uses."""
         return max((len(block.vertices) for block in self.blocks), default=0) * self.chunks
+
+    def reordered(self, order: str, seed: int = 0) -> Plan:
+        """The same blocks with uploads in another order (:data:`offramp.graph.order.METHODS`)."""
+        blocks = [replace(b, order=order_ranks(b.indptr, b.neighbours, order, seed + b.block_id)) for b in self.blocks]
+        return replace(self, blocks=blocks)
 
 
 def make_plan(

@@ -1,0 +1,105 @@
+"""SwitchGNN packet by packet: figures 16 and 19."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp_sim.packets import Framing, Links, Protocol, Topology, all_to_all, background, leaf_spine, simulate, star
+from offramp_sim.reproduce.bench import DELAY_S, GENERATED, HIDDEN, MEMORY_MB, Testbed, less
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+
+_SIZE = 0.5
+"""Of the slot-level graphs: a packet costs more than a slot."""
+
+
+_BUFFER_MB = 8.0
+"""Of each port in figure 19."""
+
+
+def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:
+    return Links(delay_ps=round(DELAY_S * bed.ratio * 1e12), mark_bytes=mark_bytes)
+
+
+def _exchange_s(bed: Testbed, topology: Topology, *, switch: bool) -> float:
+    """A hidden layer's exchange at full size."""
+    if not switch:
+        return simulate(topology, flows=all_to_all(bed.boundary, HIDDEN)).seconds / bed.ratio
+    plan = make_plan(bed.boundary, chunks_for(HIDDEN), int(MEMORY_MB * 1e6 * bed.ratio), seed=bed.seed)
+    return simulate(topology, plan, protocol=Protocol(acks=False, timeout_ps=10**12)).seconds / bed.ratio
+
+
+def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, control: bool) -> float:
+    """An exchange at full size while background flows cross the same star."""
+
+    def scaled(full: float) -> int:
+        return max(1, round(full * bed.ratio))
+
+    links = Links(delay_ps=scaled(2e6), mark_bytes=scaled(100e3), buffer_bytes=scaled(buffer_mb * 1e6))
+    made = background(plan.workers, load, links.rate_bps, 10**10, bed.seed)
+    sizes = np.maximum(1, np.round(made.size * bed.ratio)).astype(np.int64)
+    starts = np.round(made.start_ps * bed.ratio).astype(np.int64)
+    protocol = Protocol(control=control, timeout_ps=scaled(2e9), guard_ps=scaled(50e6), raise_ps=scaled(55e6))
+    flows = replace(made, size=sizes, start_ps=starts)
+    framing = Framing(retry_ps=scaled(200e6))
+    return simulate(star(plan.workers, links), plan, flows, protocol, framing, bed.seed, 10**13).seconds / bed.ratio
+
+
+def figure16(scale: float, seed: int) -> Reproduction:
+    """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
+    workers = (32, 64, 128)
+    lines: dict[str, tuple[list[int], list[float]]] = {}
+    beds = [Testbed("reddit", count, _SIZE * scale, seed) for count in workers]
+    for label, switch in (("bns-gcn", False), ("switchgnn", True)):
+        times = [
+            4e3 * _exchange_s(bed, leaf_spine(8, 8, bed.boundary.workers // 8, _links(bed)), switch=switch)
+            for bed in beds
+        ]
+        lines[label] = list(workers), times
+    comparisons = [
+        Comparison(
+            f"{count} workers: SwitchGNN against BNS-GCN",
+            "lowest",
+            less(lines["switchgnn"][1][i], lines["bns-gcn"][1][i]),
+        )
+        for i, count in enumerate(workers)
+    ]
+    panel = Curves("Reddit, 8 x 8 leaf-spine", "workers", "communication of an epoch, ms", lines)
+    note = (
+        "Four exchanges of 128 hidden features; partial sums at each leaf, ECMP by vertex or flow, no loss. The "
+        f"paper's text gives no number. {GENERATED}"
+    )
+    return Reproduction(comparisons, [panel], beds[-1].settings(hidden=HIDDEN), note, {"epoch_ms": lines})
+
+
+def figure19(scale: float, seed: int) -> Reproduction:
+    """Epoch time under background traffic, with congestion control and without."""
+    loads = (0.0, 0.2, 0.4, 0.6)
+    panels, comparisons, data = [], [], {}
+    for workers in (64, 128):
+        bed = Testbed("reddit", workers, _SIZE * scale, seed)
+        chunks = chunks_for(HIDDEN)
+        plan = make_plan(bed.boundary, chunks, int(MEMORY_MB * 1e6 * bed.ratio), seed=seed)
+        lines: dict[str, tuple[list[float], list[float]]] = {}
+        for label, control in (("with congestion control", True), ("without", False)):
+            times = [4e3 * _under_load_s(bed, plan, load, _BUFFER_MB, control=control) for load in loads]
+            lines[label] = list(loads), times
+        panels.append(Curves(f"{workers} workers", "background load", "communication of an epoch, ms", lines))
+        data[str(workers)] = lines
+        for place in (0, len(loads) - 1):
+            on, off = (lines[k][1][place] for k in ("with congestion control", "without"))
+            what = f"{workers} workers, load {loads[place]}: with control against without"
+            comparisons.append(Comparison(what, "shorter", less(on, off)))
+        on, off = (_under_load_s(bed, plan, loads[-1], 4 * _BUFFER_MB, control=control) for control in (True, False))
+        what = f"{workers} workers, load {loads[-1]}, {4 * _BUFFER_MB:g} MB a port: with control against without"
+        comparisons.append(Comparison(what, None, less(on, off)))
+    note = (
+        "Control shortens the exchange where its bursts of results overflow the buffers (8 MB a port): each dropped "
+        "packet costs a time-out and a fetch. With buffers that hold the bursts it only slows the uploads. Sizes of "
+        "background flows, buffers, marks (100 KB), time-outs (2 ms) and the constants of the rate control shrink by "
+        "the ratio too; the paper's text gives none of them. Background flows do not slow down. "
+        f"{GENERATED}"
+    )
+    return Reproduction(comparisons, panels, bed.settings(loads=list(loads), hidden=HIDDEN), note, data)

@@ -1,0 +1,61 @@
+"""``offramp reproduce``: small graphs, real runs; what the numbers mean is checked by the tests of the simulators."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+from offramp.errors import OfframpError
+from offramp_sim.reproduce.catalogue import ITEMS, find
+from offramp_sim.reproduce.datasets import COPIES, DATASETS, sample
+
+
+def test_list_names_every_item_with_its_time():
+    lines = CliRunner().invoke(app, ["reproduce", "list"]).output.splitlines()
+    assert [line.split()[0] for line in lines] == list(ITEMS)
+    assert set(ITEMS) == {f"switchgnn/fig{n}" for n in (1, 2, 7, 9, 15, 16, 17, 18, 19)} | {"switchgnn/table1"}
+
+
+def test_figures_write_numbers_and_plots(tmp_path):
+    wanted = ["switchgnn/fig7", "switchgnn/fig2", "switchgnn/fig16"]
+    path = tmp_path / "found.json"
+    command = ["reproduce", *wanted, "--scale", "0.12", "--plots", str(tmp_path / "plots"), "--json", str(path)]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, OfframpError)  # half the size of figure 16 is too small
+    assert "expected 512 to" in str(result.exception)
+    command[command.index("0.12")] = "0.26"
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.exception
+    found = {item["name"]: item for item in json.loads(path.read_text())}
+    assert list(found) == wanted
+    for name, item in found.items():
+        assert item["published"].keys() == item["ours"].keys()
+        assert "not on this machine" in item["note"]
+        assert (tmp_path / "plots" / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
+    figure2 = found["switchgnn/fig2"]
+    assert figure2["published"]["(d) traffic, unlimited against full graph"] == "-94 %"
+    bytes_of = {name: outcome["down_vectors"] for name, outcome in figure2["data"].items()}
+    assert bytes_of["strawman-unlimited"] < bytes_of["switchgnn"] < bytes_of["strawman"] < bytes_of["bns-gcn"]
+    shares = figure2["data"]["strawman"]
+    assert shares["peak_open"] == shares["aggregators"]
+
+
+def test_the_generated_reddit_has_sixteen_copies_and_a_skew():
+    made = sample("reddit", 0.25)
+    boundary = made.boundary(128)
+    assert pytest.approx(COPIES, rel=0.05) == boundary.R / boundary.B
+    need = np.sort(made.boundary(32).need)[::-1]
+    assert need[: len(need) // 5].sum() > 0.5 * need.sum()
+    assert len(made.indptr) - 1 == round(made.ratio * DATASETS["reddit"].vertices)
+
+
+def test_errors_name_what_there_is():
+    with pytest.raises(OfframpError, match="reproduce switchgnn/fig99: expected all, list or one of switchgnn/table1"):
+        find("switchgnn/fig99")
+    with pytest.raises(OfframpError, match="data set 'cora': expected one of products, yelp, reddit"):
+        sample("cora")
+    assert len(find("switchgnn")) == len(find("all")) == len(ITEMS)

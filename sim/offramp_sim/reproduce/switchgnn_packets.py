@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
 from offramp_sim.packets import Framing, Links, Protocol, Topology, all_to_all, background, leaf_spine, simulate, star
-from offramp_sim.reproduce.bench import DELAY_S, GENERATED, HIDDEN, MEMORY_MB, Testbed, less
+from offramp_sim.reproduce.bench import DELAY_S, HIDDEN, MEMORY_MB, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 _SIZE = 0.5
@@ -47,11 +48,11 @@ def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, co
     return simulate(star(plan.workers, links), plan, flows, protocol, framing, bed.seed, 10**13).seconds / bed.ratio
 
 
-def figure16(scale: float, seed: int) -> Reproduction:
+def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
     workers = (32, 64, 128)
     lines: dict[str, tuple[list[int], list[float]]] = {}
-    beds = [Testbed("reddit", count, _SIZE * scale, seed) for count in workers]
+    beds = [bed_of("reddit", count, _SIZE * scale, seed, folder) for count in workers]
     for label, switch in (("bns-gcn", False), ("switchgnn", True)):
         times = [
             4e3 * _exchange_s(bed, leaf_spine(8, 8, bed.boundary.workers // 8, _links(bed)), switch=switch)
@@ -69,17 +70,17 @@ def figure16(scale: float, seed: int) -> Reproduction:
     panel = Curves("Reddit, 8 x 8 leaf-spine", "workers", "communication of an epoch, ms", lines)
     note = (
         "Four exchanges of 128 hidden features; partial sums at each leaf, ECMP by vertex or flow, no loss. The "
-        f"paper's text gives no number. {GENERATED}"
+        f"paper's text gives no number. {origin(beds[-1].sample)}"
     )
     return Reproduction(comparisons, [panel], beds[-1].settings(hidden=HIDDEN), note, {"epoch_ms": lines})
 
 
-def figure19(scale: float, seed: int) -> Reproduction:
+def figure19(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time under background traffic, with congestion control and without."""
     loads = (0.0, 0.2, 0.4, 0.6)
     panels, comparisons, data = [], [], {}
     for workers in (64, 128):
-        bed = Testbed("reddit", workers, _SIZE * scale, seed)
+        bed = bed_of("reddit", workers, _SIZE * scale, seed, folder)
         chunks = chunks_for(HIDDEN)
         plan = make_plan(bed.boundary, chunks, int(MEMORY_MB * 1e6 * bed.ratio), seed=seed)
         lines: dict[str, tuple[list[float], list[float]]] = {}
@@ -100,6 +101,6 @@ def figure19(scale: float, seed: int) -> Reproduction:
         "packet costs a time-out and a fetch. With buffers that hold the bursts it only slows the uploads. Sizes of "
         "background flows, buffers, marks (100 KB), time-outs (2 ms) and the constants of the rate control shrink by "
         "the ratio too; the paper's text gives none of them. Background flows do not slow down. "
-        f"{GENERATED}"
+        f"{origin(bed.sample)}"
     )
     return Reproduction(comparisons, panels, bed.settings(loads=list(loads), hidden=HIDDEN), note, data)

@@ -7,6 +7,7 @@ from offramp_sim.reproduce.item import Item
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
 from offramp_sim.reproduce.switchgnn_packets import figure16, figure19
+from offramp_sim.reproduce.switchgnn_servers import figure11, figure12
 from offramp_sim.reproduce.switchgnn_slots import figure2, figure17, figure18
 
 ITEMS = {
@@ -17,6 +18,8 @@ ITEMS = {
         Item("switchgnn/fig2", "The strawman's throughput, occupancy, queue and traffic", 15, figure2, files=True),
         Item("switchgnn/fig7", "Skew of the neighbour counts", 5, figure7, files=True),
         Item("switchgnn/fig9", "Dependent boundary vertices", 10, figure9, files=True),
+        Item("switchgnn/fig11", "Training throughput against workers", 20, figure11, files=True),
+        Item("switchgnn/fig12", "Training throughput against layers", 20, figure12, files=True),
         Item("switchgnn/fig15", "Epoch time in a star", 60, figure15, files=True),
         Item("switchgnn/improvements", "What each step beyond the paper saves", 20, improvements, files=True),
         Item("switchgnn/fig16", "Epoch time in a leaf-spine network", 30, figure16, files=True),

@@ -71,6 +71,7 @@ def test_ten_times_as_fast(ns3):
     theirs = ns3(32, table, watch=False)
     packets = sum(size // PAYLOAD for _, _, size, _ in table)
     assert theirs["received"] == packets
+    print(f"\nhere {packets / seconds:,.0f} packets/s, ns-3 {packets / theirs['seconds']:,.0f}")
     assert seconds * 10 < theirs["seconds"], (
         f"{packets / seconds:,.0f} packets/s, ns-3 {packets / theirs['seconds']:,.0f}"
     )

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array, load_npz
 
 from offramp.archive import open_archive
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray, csr_of_sorted, rows_of
+from offramp.graph.csr import IntArray, rows_of, symmetric_csr
 
 Edges = tuple[int, IntArray, IntArray]
 """Number of vertices, and both ends of the edges, in one direction or both."""
@@ -41,14 +41,8 @@ def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | Non
                 raise OfframpError(f"{path}: cannot be read: {reason}") from error
             if len(u) and not 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < n:
                 raise OfframpError(f"{path}: edges: expected vertex ids from 0 to {n - 1}")
-            return path, *_undirected(n, u, v)
+            return path, *symmetric_csr(n, u, v)
     return None
-
-
-def _undirected(n: int, u: IntArray, v: IntArray) -> tuple[IntArray, IntArray]:
-    key = np.minimum(u, v) * n + np.maximum(u, v)
-    key = np.unique(key[u != v])
-    return csr_of_sorted(n, np.stack(np.divmod(key, n), axis=1))
 
 
 def _ogb_csv(path: Path) -> Edges:

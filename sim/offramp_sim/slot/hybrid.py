@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.graph.boundary import Boundary
-from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray, distinct
 from offramp.switch.switchgnn.plan import BlockPlan, Plan
 from offramp.switch.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.host_based import slot_seconds
@@ -71,7 +71,7 @@ def _copies(blocks: Sequence[BlockPlan], workers: int) -> IntArray:
         rows = np.repeat(np.arange(len(block.need)), block.need)
         found.append(block.vertices[rows] * workers + block.owner[block.neighbours])
         owners.update(zip(block.vertices.tolist(), block.owner.tolist(), strict=True))
-    vertex, worker = np.divmod(np.unique(np.concatenate(found)), workers)
+    vertex, worker = np.divmod(distinct(np.concatenate(found)), workers)
     owner = np.array([owners[v] for v in vertex.tolist()], np.int64)
     return np.stack([vertex, owner, worker], axis=1)
 

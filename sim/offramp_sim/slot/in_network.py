@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray, distinct
 from offramp.switch.switchgnn.plan import Plan
 from offramp.wire.ethernet import wire_bytes
 from offramp.wire.switchgnn import SHORT_FRAME_BYTES
@@ -57,7 +57,7 @@ def _ack_packets(plan: Plan) -> int:
     down = 0
     for block in plan.blocks:
         rows = np.repeat(np.arange(len(block.need)), block.need)
-        down += len(np.unique(rows * plan.workers + block.owner[block.neighbours]))
+        down += len(distinct(rows * plan.workers + block.owner[block.neighbours]))
     return (plan.uploads + down) * plan.chunks
 
 

@@ -20,6 +20,10 @@ def reproduce(
     names: Annotated[list[str], typer.Argument(help="list, all, or system/item as list prints them.")],
     scale: Annotated[float, typer.Option(help="Size of generated graphs; 1 takes seconds to a minute.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with data sets as OGB, PyG or DGL download them; else they are generated."),
+    ] = None,
     plots: Annotated[str, typer.Option(help="Folder for the plots.")] = "reproduced",
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
 ) -> None:
@@ -41,9 +45,9 @@ def reproduce(
     except OSError as error:
         raise OfframpError(f"--plots {plots}: cannot be made: {error.strerror}") from None
     written = []
-    for item in items:
-        with console.status(item.name):
-            found = item.run(scale, seed)
+    for place, item in enumerate(items, 1):
+        with console.status(f"{item.name}, {place} of {len(items)}, about {item.seconds} s at scale 1"):
+            found = item.reproduce(scale, seed, data)
         path = folder / f"{item.name.replace('/', '-')}.png"
         draw(found.panels, f"{item.name}: {item.title}", path)
         written.append(found.as_json(item.name))

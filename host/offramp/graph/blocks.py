@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray, csr_of_sorted, induced
+from offramp.graph.csr import IntArray, csr_of_sorted, distinct, induced
 from offramp.graph.metis import metis_parts
 from offramp.graph.pack import pack
 
@@ -42,7 +42,7 @@ class Block:
         """The block of ``edges`` ``(e, 2)``, in any order."""
         if not _ascending(edges):
             edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
-        return cls(np.unique(edges), edges, level)
+        return cls(distinct(edges.flatten()), edges, level)
 
     def csr(self) -> tuple[IntArray, IntArray]:
         """``(indptr, neighbours)`` over ranks in ``vertices``."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import Adjacency, IntArray, is_symmetric, rows_of
+from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric, rows_of
 
 
 class Boundary:
@@ -59,7 +59,7 @@ class Boundary:
 def _distinct(values: IntArray, limit: int) -> IntArray:
     """Sorted distinct ``values`` below ``limit``: by a table where that is no larger than they are."""
     if limit > 8 * len(values):
-        return np.unique(values)
+        return distinct(values)
     seen = np.zeros(limit, np.bool_)
     seen[values] = True
     return np.flatnonzero(seen)

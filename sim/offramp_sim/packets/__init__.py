@@ -6,7 +6,7 @@ Packets carry no bytes: what they say is a few words. :mod:`offramp_sim.net` run
 from __future__ import annotations
 
 from offramp_sim.packets.exchange import Protocol
-from offramp_sim.packets.flows import Flows, all_to_all, background, flows
+from offramp_sim.packets.flows import Flows, all_to_all, background, balanced, flows
 from offramp_sim.packets.simulate import Framing, PacketRun, simulate
 from offramp_sim.packets.topology import Links, Topology, leaf_spine, star
 
@@ -19,6 +19,7 @@ __all__ = [
     "Topology",
     "all_to_all",
     "background",
+    "balanced",
     "flows",
     "leaf_spine",
     "simulate",

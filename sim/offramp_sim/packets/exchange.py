@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from offramp.graph.csr import distinct
 from offramp.switch.switchgnn.plan import Plan
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.machine import Machine
@@ -54,7 +55,7 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
     local = local.reshape(leaves, total)
     local[topology.leaf_of[owner], np.arange(total)] = need
     left = np.repeat(local.ravel(), chunks).astype(np.int32)
-    acks = np.unique(rows * hosts + owner[neighbour])
+    acks = distinct(rows * hosts + owner[neighbour])
     ack_vertex, ack_host = np.divmod(acks, hosts)
     ack_row = np.searchsorted(ack_vertex, np.arange(total + 1))
 

@@ -83,3 +83,17 @@ def all_to_all(boundary: Boundary, features: int) -> Flows:
     source, sink = np.divmod(pair, workers)
     order = np.lexsort(((sink - source) % workers, source))
     return Flows(source[order], sink[order], sizes[pair][order], np.zeros(len(pair), np.int64))
+
+
+def balanced(streams: Flows, rounds: int = 50) -> Flows:
+    """The same bytes between the same pairs, scaled so that every host sends and receives about as much: G3's aim.
+
+    Sinkhorn's iteration over rows and columns; hosts without a stream stay without.
+    """
+    hosts = int(max(streams.source.max(initial=-1), streams.sink.max(initial=-1))) + 1
+    size = streams.size.astype(np.float64)
+    for _ in range(rounds):
+        for ends in (streams.source, streams.sink):
+            load = np.bincount(ends, weights=size, minlength=hosts)
+            size *= (size.sum() / np.count_nonzero(load) / np.maximum(load, 1))[ends]
+    return Flows(streams.source, streams.sink, np.maximum(1, np.round(size)).astype(np.int64), streams.start_ps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -71,10 +72,15 @@ class Item:
         name: ``system/item``.
         title: what it shows.
         seconds: about how long it takes on two cores at scale 1.
-        run: of scale and seed.
+        run: of scale and seed, and where ``files`` is set of a folder of data sets.
     """
 
     name: str
     title: str
     seconds: int
-    run: Callable[[float, int], Reproduction]
+    run: Callable[..., Reproduction]
+    files: bool = False
+
+    def reproduce(self, scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+        """Run it; ``folder`` may hold data sets as their sources hand them out."""
+        return self.run(scale, seed, folder) if self.files else self.run(scale, seed)

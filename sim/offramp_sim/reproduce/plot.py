@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,16 +29,34 @@ def draw(panels: list[Curves], title: str, path: Path) -> None:
     figure.suptitle(title)
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(rows, columns, place)
-        for i, (label, (xs, ys)) in enumerate(panel.lines.items()):
-            if panel.bars:
-                width = 0.8 / len(panel.lines)
-                axes.bar(np.arange(len(xs)) + (i + 0.5) * width - 0.4, ys, width, label=label)
-                axes.set_xticks(np.arange(len(xs)), [str(x) for x in xs])
-            else:
-                axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
-        axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
-        axes.legend(fontsize="small")
+        if panel.bars:
+            _bars(axes, panel)
+        else:
+            _lines(axes, panel)
+        axes.set_title(panel.title)
+        if len(panel.lines) > 1:
+            axes.legend(fontsize="small", framealpha=0.5)
     try:
         figure.savefig(path, dpi=110)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _lines(axes: Any, panel: Curves) -> None:
+    few = 8
+    for label, (xs, ys) in panel.lines.items():
+        axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
+        if len(xs) <= few:
+            axes.set_xticks(xs)
+    axes.set(xlabel=panel.x, ylabel=panel.y)
+    axes.set_ylim(bottom=0)
+
+
+def _bars(axes: Any, panel: Curves) -> None:
+    """Lying down, the first on top, so that long names have room."""
+    width = 0.8 / len(panel.lines)
+    for i, (label, (names, values)) in enumerate(panel.lines.items()):
+        axes.barh(np.arange(len(names)) + (i + 0.5) * width - 0.4, values, width, label=label)
+        axes.set_yticks(np.arange(len(names)), [str(name) for name in names])
+    axes.invert_yaxis()
+    axes.set(xlabel=panel.y, ylabel=panel.x)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from offramp_sim.reproduce.bench import GENERATED, Testbed
-from offramp_sim.reproduce.datasets import DATASETS
+from offramp_sim.reproduce.bench import bed_of, origin
+from offramp_sim.reproduce.datasets import DATASETS, every
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 _WORKERS = (8, 16, 32, 64, 128)
 
 
-def table1(scale: float, seed: int) -> Reproduction:
+def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Data sets: the table's numbers and those of the graphs that stand for them."""
     comparisons, data = [], {}
     for name, published in DATASETS.items():
-        made = Testbed(name, scale=scale, seed=seed)
+        made = bed_of(name, scale=scale, seed=seed, folder=folder)
         degrees = np.diff(made.sample.indptr)
         mean, largest = 2 * published.edges / published.vertices, published.max_degree
         data[name] = {"vertices": len(degrees), "edges": int(degrees.sum()) // 2, "max_degree": int(degrees.max())}
@@ -38,15 +40,15 @@ def table1(scale: float, seed: int) -> Reproduction:
         },
         bars=True,
     )
-    return Reproduction(comparisons, [panel], {"scale": scale, "seed": seed}, GENERATED, data)
+    return Reproduction(comparisons, [panel], {"scale": scale, "seed": seed}, origin(*every(scale, seed, folder)), data)
 
 
-def figure1(scale: float, seed: int) -> Reproduction:
+def figure1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Boundary vertices and copies against the number of workers."""
     panels: list[Curves] = []
     data: dict[str, dict[str, list[float]]] = {}
     for name in DATASETS:
-        found = [Testbed(name, workers, scale, seed) for workers in _WORKERS]
+        found = [bed_of(name, workers, scale, seed, folder) for workers in _WORKERS]
         boundary = [t.boundary.B / t.ratio for t in found]
         traffic = [t.boundary.R / t.ratio for t in found]
         data[name] = {"workers": [float(w) for w in _WORKERS], "boundary": boundary, "copies": traffic}
@@ -58,7 +60,7 @@ def figure1(scale: float, seed: int) -> Reproduction:
                 {"boundary": (list(_WORKERS), boundary), "traffic": (list(_WORKERS), traffic)},
             )
         )
-    last = Testbed("reddit", 128, scale, seed)
+    last = bed_of("reddit", 128, scale, seed, folder)
     reddit = data["reddit"]
     comparisons = [
         Comparison(
@@ -73,13 +75,13 @@ def figure1(scale: float, seed: int) -> Reproduction:
             "Reddit: traffic at 128 workers over that at 8", None, f"{reddit['copies'][-1] / reddit['copies'][0]:.1f}"
         ),
     ]
-    note = f"The 16 copies are an input of the generator, the rest follows. {GENERATED}"
+    note = f"The 16 copies are an input of the generator, the rest follows. {origin(*every(scale, seed, folder))}"
     return Reproduction(comparisons, panels, last.settings(), note, data)
 
 
-def figure7(scale: float, seed: int) -> Reproduction:
+def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Who has the remote neighbours: distribution over boundary vertices, Reddit, 32 workers."""
-    made = Testbed("reddit", 32, scale, seed)
+    made = bed_of("reddit", 32, scale, seed, folder)
     need = np.sort(made.boundary.need)[::-1]
     share = np.cumsum(need) / need.sum()
     top = float(share[max(0, len(need) // 5 - 1)])
@@ -89,19 +91,19 @@ def figure7(scale: float, seed: int) -> Reproduction:
     comparisons = [Comparison("neighbours of the first fifth of the vertices", "80 %", f"{100 * top:.0f} %")]
     note = (
         "The paper's skew sets the generator's; the cap at the real graph's largest degree and duplicate edges that "
-        f"are dropped flatten it. {GENERATED}"
+        f"are dropped flatten it. {origin(made.sample)}"
     )
     return Reproduction(comparisons, [curve], made.settings(), note, {"share": line})
 
 
-def figure9(scale: float, seed: int) -> Reproduction:
+def figure9(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Boundary vertices in the largest component of the cut graph."""
     lines: dict[str, tuple[list[int], list[float]]] = {}
     comparisons = []
     for name in DATASETS:
         shares = []
         for workers in _WORKERS:
-            boundary = Testbed(name, workers, scale, seed).boundary
+            boundary = bed_of(name, workers, scale, seed, folder).boundary
             ones = np.ones(len(boundary.neighbours), np.int8)
             graph = csr_array((ones, boundary.neighbours, boundary.indptr), shape=(boundary.B, boundary.B))
             labels = connected_components(graph, directed=False)[1]
@@ -113,4 +115,6 @@ def figure9(scale: float, seed: int) -> Reproduction:
             )
         )
     panel = Curves("largest dependent component", "workers", "share of the boundary", lines)
-    return Reproduction(comparisons, [panel], {"scale": scale, "seed": seed}, GENERATED, {"shares": lines})
+    return Reproduction(
+        comparisons, [panel], {"scale": scale, "seed": seed}, origin(*every(scale, seed, folder)), {"shares": lines}
+    )

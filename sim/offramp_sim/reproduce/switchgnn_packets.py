@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
-from offramp_sim.packets import Framing, Links, Protocol, Topology, all_to_all, background, leaf_spine, simulate, star
-from offramp_sim.reproduce.bench import DELAY_S, GENERATED, HIDDEN, MEMORY_MB, Testbed, less
+from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
+from offramp_sim.packets.flows import all_to_all, background, balanced
+from offramp_sim.reproduce.bench import DELAY_S, EXCHANGES, HIDDEN, MEMORY_MB, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5
 """Of the slot-level graphs: a packet costs more than a slot."""
@@ -23,12 +26,19 @@ def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:
     return Links(delay_ps=round(DELAY_S * bed.ratio * 1e12), mark_bytes=mark_bytes)
 
 
-def _exchange_s(bed: Testbed, topology: Topology, *, switch: bool) -> float:
-    """A hidden layer's exchange at full size."""
-    if not switch:
-        return simulate(topology, flows=all_to_all(bed.boundary, HIDDEN)).seconds / bed.ratio
-    plan = make_plan(bed.boundary, chunks_for(HIDDEN), int(MEMORY_MB * 1e6 * bed.ratio), seed=bed.seed)
-    return simulate(topology, plan, protocol=Protocol(acks=False, timeout_ps=10**12)).seconds / bed.ratio
+def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) -> float:
+    """An exchange at full size."""
+    if scheme in ("bns-gcn", "g3"):
+        streams = all_to_all(bed.boundary, features)
+        return simulate(topology, flows=balanced(streams) if scheme == "g3" else streams).seconds / bed.ratio
+    chunks, memory = chunks_for(features), int(MEMORY_MB * 1e6 * bed.ratio)
+    widths = slice_widths(bed.boundary, chunks, memory) if scheme == "wide-slices" else [chunks]
+    quiet = Protocol(acks=False, timeout_ps=10**12)
+    seconds = {
+        width: simulate(topology, make_plan(bed.boundary, width, memory, seed=bed.seed), protocol=quiet).seconds
+        for width in set(widths)
+    }
+    return sum(seconds[width] for width in widths) / bed.ratio
 
 
 def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, control: bool) -> float:
@@ -47,39 +57,39 @@ def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, co
     return simulate(star(plan.workers, links), plan, flows, protocol, framing, bed.seed, 10**13).seconds / bed.ratio
 
 
-def figure16(scale: float, seed: int) -> Reproduction:
+def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
-    workers = (32, 64, 128)
+    workers = [32, 64, 128]
+    beds = [bed_of("reddit", count, _SIZE * scale, seed, folder) for count in workers]
     lines: dict[str, tuple[list[int], list[float]]] = {}
-    beds = [Testbed("reddit", count, _SIZE * scale, seed) for count in workers]
-    for label, switch in (("bns-gcn", False), ("switchgnn", True)):
-        times = [
-            4e3 * _exchange_s(bed, leaf_spine(8, 8, bed.boundary.workers // 8, _links(bed)), switch=switch)
-            for bed in beds
-        ]
-        lines[label] = list(workers), times
+    for scheme in ("bns-gcn", "g3", "switchgnn", "wide-slices"):
+        times = []
+        for bed in beds:
+            network = leaf_spine(8, 8, bed.boundary.workers // 8, _links(bed))
+            first = _exchange_s(bed, network, scheme, bed.sample.data.features)
+            times.append(1e3 * (first + (EXCHANGES - 1) * _exchange_s(bed, network, scheme, HIDDEN)))
+        lines[scheme] = workers, times
     comparisons = [
-        Comparison(
-            f"{count} workers: SwitchGNN against BNS-GCN",
-            "lowest",
-            less(lines["switchgnn"][1][i], lines["bns-gcn"][1][i]),
-        )
+        Comparison(f"{count} workers: {ours} against {other}", "lowest", less(lines[ours][1][i], lines[other][1][i]))
         for i, count in enumerate(workers)
+        for ours in ("switchgnn", "wide-slices")
+        for other in ("bns-gcn", "g3")
     ]
     panel = Curves("Reddit, 8 x 8 leaf-spine", "workers", "communication of an epoch, ms", lines)
     note = (
-        "Four exchanges of 128 hidden features; partial sums at each leaf, ECMP by vertex or flow, no loss. The "
-        f"paper's text gives no number. {GENERATED}"
+        "An exchange of raw features and three of hidden ones; partial sums at each leaf, ECMP by vertex or flow, no "
+        "loss. G3 is the same streams scaled until all workers send and receive alike. The paper's text gives no "
+        f"number. {origin(beds[-1].sample)}"
     )
     return Reproduction(comparisons, [panel], beds[-1].settings(hidden=HIDDEN), note, {"epoch_ms": lines})
 
 
-def figure19(scale: float, seed: int) -> Reproduction:
+def figure19(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Epoch time under background traffic, with congestion control and without."""
     loads = (0.0, 0.2, 0.4, 0.6)
     panels, comparisons, data = [], [], {}
     for workers in (64, 128):
-        bed = Testbed("reddit", workers, _SIZE * scale, seed)
+        bed = bed_of("reddit", workers, _SIZE * scale, seed, folder)
         chunks = chunks_for(HIDDEN)
         plan = make_plan(bed.boundary, chunks, int(MEMORY_MB * 1e6 * bed.ratio), seed=seed)
         lines: dict[str, tuple[list[float], list[float]]] = {}
@@ -100,6 +110,6 @@ def figure19(scale: float, seed: int) -> Reproduction:
         "packet costs a time-out and a fetch. With buffers that hold the bursts it only slows the uploads. Sizes of "
         "background flows, buffers, marks (100 KB), time-outs (2 ms) and the constants of the rate control shrink by "
         "the ratio too; the paper's text gives none of them. Background flows do not slow down. "
-        f"{GENERATED}"
+        f"{origin(bed.sample)}"
     )
     return Reproduction(comparisons, panels, bed.settings(loads=list(loads), hidden=HIDDEN), note, data)

@@ -1,46 +1,43 @@
-"""SwitchGNN at slot level: figures 2, 15, 17 and 18."""
+"""SwitchGNN at slot level: figures 2, 17 and 18."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
+from pathlib import Path
 
 import numpy as np
 
 from offramp.graph.csr import IntArray
-from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
-from offramp_sim.reproduce.bench import GENERATED, Testbed, less
+from offramp.switch.switchgnn.plan import chunks_for, make_plan
+from offramp_sim.reproduce.bench import bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
-from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.strawman import decide
 
-_BASELINES: Final = ("bns-gcn", "g3", "strawman")
-_EXTENSIONS: Final = ("chunk-major", "hybrid", "pairwise")
 
-
-def figure2(scale: float, seed: int) -> Reproduction:
+def figure2(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """The strawman with 100 MB and without limit beside SwitchGNN: throughput, occupancy, queue, traffic."""
-    made = Testbed("reddit", scale=scale, seed=seed)
+    made = bed_of("reddit", scale=scale, seed=seed, folder=folder)
     names = ("strawman", "strawman-unlimited", "switchgnn", "bns-gcn")
     found = {name: made.exchange(name) for name in names}
     ours, host = found["switchgnn"], found["bns-gcn"]
-    rates, open_, queue = {}, {}, {}
+    added, sent, open_, queue = {}, {}, {}, {}
     for name in names[:3]:
         outcome = found[name]
         slot_ms, megabyte = outcome.slot_s / made.ratio * 1e3, made.ratio * 1e6
         bits = 128 * 8 / outcome.slot_s / 1e12
-        rates[f"{name} aggregated"] = _binned(outcome.series.added, np.mean, slot_ms, bits)
-        rates[f"{name} total"] = _binned(outcome.series.sent, np.mean, slot_ms, bits)
+        added[name] = _binned(outcome.series.added, np.mean, slot_ms, bits)
+        sent[name] = _binned(outcome.series.sent, np.mean, slot_ms, bits)
         open_[name] = _binned(outcome.series.open, np.max, slot_ms, 128 / megabyte)
         queue[name] = _binned(outcome.series.queue, np.max, slot_ms, outcome.packet_bytes / megabyte)
     volume = {name: found[name].down_vectors / made.ratio for name in names}
     peaks = {name: found[name].peak_open * 128 / made.ratio / 1e6 for name in names}
     queues = {name: found[name].peak_queue_bytes / made.ratio / 1e6 for name in names}
     free, full = volume["strawman-unlimited"], volume["bns-gcn"]
+    absorbed = found["strawman"].series.added.sum() / found["strawman-unlimited"].series.added.sum()
     comparisons = [
+        Comparison("(a) aggregated, 100 MB", "about 10 % of the total", f"{100 * absorbed:.0f} % of contributions"),
         Comparison("(b) aggregators, unlimited", "about 500 MB", f"{peaks['strawman-unlimited']:.0f} MB"),
         Comparison("(b) aggregators, 100 MB", "nearly full", f"{peaks['strawman']:.0f} MB"),
         Comparison("(c) queue after 1 ms, 100 MB", "1000 MB", f"{_after_1ms(found['strawman'], made.ratio):.0f} MB"),
@@ -53,12 +50,17 @@ def figure2(scale: float, seed: int) -> Reproduction:
     ]
     bars = {"delivered": (list(volume), list(volume.values()))}
     panels = [
-        Curves("(a) throughput", "ms", "Tbit/s", rates),
+        Curves("(a) contributions that aggregators absorb", "ms", "Tbit/s", added),
+        Curves("(a) packets that leave the switch", "ms", "Tbit/s", sent),
         Curves("(b) occupancy", "ms", "MB", open_),
         Curves("(c) queue", "ms", "MB", queue),
         Curves("(d) traffic of a layer", "scheme", "vectors", bars, bars=True),
     ]
-    note = f"Aggregated throughput counts contributions that aggregators absorb; recirculation is free. {GENERATED}"
+    note = (
+        "Aggregated throughput counts contributions that aggregators absorb. Recirculation is free and a switch makes "
+        "all raw copies of an upload at once, so that the strawman's queue grows faster than the paper's. "
+        f"{origin(made.sample)}"
+    )
     data = {name: outcome.numbers() for name, outcome in found.items()}
     return Reproduction(comparisons, panels, made.settings(), note, data)
 
@@ -79,63 +81,12 @@ def _binned(
     return (ends * slot_ms).tolist(), [float(summary(part)) * unit for part in parts]
 
 
-def figure15(scale: float, seed: int) -> Reproduction:
-    """Epoch time against the number of workers in a star, and the extensions beyond the paper."""
-    workers = (32, 64, 128)
-    panels, data = [], {}
-    for name in DATASETS:
-        beds = [Testbed(name, count, scale, seed) for count in workers]
-        schemes = (*_BASELINES, "switchgnn", *(_EXTENSIONS if name == "reddit" else ()))
-        lines = {scheme: (list(workers), [1e3 * bed.epoch_s(scheme) for bed in beds]) for scheme in schemes}
-        panels.append(Curves(name, "workers", "communication of an epoch, ms", lines))
-        data[name] = lines
-    last = {scheme: times[-1] for scheme, (_, times) in data["reddit"].items()}
-    published = {"bns-gcn": "-74 %", "g3": "-65 %", "strawman": "-83 %"}
-    comparisons = [
-        Comparison(
-            f"Reddit, 128 workers, SwitchGNN against {other}", published[other], less(last["switchgnn"], last[other])
-        )
-        for other in _BASELINES
-    ] + [
-        Comparison(f"Reddit, 128 workers, {name} against bns-gcn", None, less(last[name], last["bns-gcn"]))
-        for name in _EXTENSIONS
-    ]
-    bed = Testbed("reddit", 128, scale, seed)
-    plan, host = bed.setting().plan, bed.exchange("bns-gcn")
-    ours = bed.exchange("switchgnn")
-    ideal = plan.packets / plan.workers * ours.slot_s
-    even = planned(_dealt(plan, seed), bed.setting().fabric)
-    comparisons += [
-        Comparison("raw features, against bns-gcn", None, less(ours.seconds, host.seconds)),
-        Comparison("the same if blocks were dealt to workers evenly", None, less(even.seconds, host.seconds)),
-    ]
-    note = (
-        "Communication alone: the computation that the paper adds was measured on its testbed and is not printed. "
-        f"Where SwitchGNN's time for the raw features goes: {100 * ideal / ours.seconds:.0f} % are the packets of an "
-        f"equally loaded worker, {100 * ours.barrier_s / ours.seconds:.0f} % barriers, the rest uneven workers "
-        f"inside blocks ({ours.imbalance:.2f} times the mean) and results that come late; a packet of 128 bytes puts "
-        "1.58 bytes on the wire for each of payload, one of 1024 only 1.08, so that S/R = "
-        f"{plan.uploads / plan.R:.2f} is {ours.up_bytes / host.up_bytes:.2f} in bytes. {GENERATED}"
-    )
-    return Reproduction(comparisons, panels, bed.settings(exchanges=4, hidden=128), note, data)
-
-
-def _dealt(plan: Plan, seed: int) -> Plan:
-    """The same blocks, their vertices given to workers at random and evenly: an experiment, not a partition."""
-    rng = np.random.default_rng(seed)
-    blocks = [
-        replace(block, owner=(rng.permutation(len(block.owner)) % plan.workers).astype(np.int32))
-        for block in plan.blocks
-    ]
-    return replace(plan, blocks=blocks)
-
-
-def figure17(scale: float, seed: int) -> Reproduction:
+def figure17(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """GAMR on and off against the switch's memory."""
     memories = (10, 25, 50, 100)
     panels, comparisons, data = [], [], {}
     for name in ("products", "reddit"):
-        bed = Testbed(name, scale=scale, seed=seed)
+        bed = bed_of(name, scale=scale, seed=seed, folder=folder)
         found = {
             label: [bed.exchange(scheme, memory_mb=memory) for memory in memories]
             for label, scheme in (("with GAMR", "switchgnn"), ("without", "switchgnn-random"))
@@ -154,17 +105,17 @@ def figure17(scale: float, seed: int) -> Reproduction:
             comparisons.append(
                 Comparison(f"{name}, {memory} MB: throughput with GAMR against without", "higher", less(on, off))
             )
-    bed = Testbed("reddit", scale=scale, seed=seed)
-    return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), GENERATED, data)
+    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder)
+    return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), origin(bed.sample), data)
 
 
-def figure18(scale: float, seed: int) -> Reproduction:
+def figure18(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
     """Traffic of a layer against the switch's memory."""
     memories = (10, 25, 50, 100)
     panels, comparisons, data = [], [], {}
     for name in DATASETS:
         for workers in (64, 128):
-            bed = Testbed(name, workers, scale, seed)
+            bed = bed_of(name, workers, scale, seed, folder)
             boundary, chunks = bed.boundary, chunks_for(bed.sample.data.features)
             order = np.random.default_rng(seed).permutation(boundary.B)
             switch, strawman = [], []
@@ -185,10 +136,11 @@ def figure18(scale: float, seed: int) -> Reproduction:
                 published = said if (name, workers) == ("reddit", 128) else None
                 what = f"{name}, {workers} workers, {memory} MB: SwitchGNN against host-based"
                 comparisons.append(Comparison(what, published, less(switch[place], host)))
-    bed = Testbed("reddit", scale=scale, seed=seed)
+    bed = bed_of("reddit", scale=scale, seed=seed, folder=folder)
     note = (
         "Vectors delivered to workers; uploads are as many for SwitchGNN, one a boundary vertex for the strawman. "
         "How often a vertex is uploaded depends on how well the cut graph falls apart into blocks, which the paper's "
-        f"text does not say of its Reddit; the generated graph has that structure at all sizes alike. {GENERATED}"
+        "text does not say of its Reddit; the generated graph has that structure at all sizes alike. "
+        f"{origin(bed.sample)}"
     )
     return Reproduction(comparisons, panels, bed.settings(memories_mb=list(memories)), note, data)

@@ -9,9 +9,12 @@ from functools import cached_property
 from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp_sim.slot.chunk_major import chunk_major
 from offramp_sim.slot.host_based import bns_gcn, g3
-from offramp_sim.slot.in_network import chunk_major, hybrid, pairwise, planned
+from offramp_sim.slot.hybrid import hybrid
+from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.outcome import Outcome
+from offramp_sim.slot.pairwise import pairwise
 from offramp_sim.slot.ports import Fabric
 from offramp_sim.slot.strawman import strawman
 
@@ -26,6 +29,7 @@ class Setting:
         memory_bytes: of the switch's aggregators.
         fabric: the links.
         acks: whether acknowledgements are charged.
+        values: quantised values that share a lane on their way through the switch (1, 2 or 4).
         seed: moves what is random.
     """
 
@@ -35,11 +39,12 @@ class Setting:
     fabric: Fabric = field(default_factory=Fabric)
     acks: bool = False
     seed: int = 0
+    values: int = 1
 
     @property
     def chunks(self) -> int:
         """Packets of a vertex."""
-        return chunks_for(self.features)
+        return chunks_for(-(-self.features // self.values))
 
     @cached_property
     def plan(self) -> Plan:
@@ -59,7 +64,8 @@ SCHEMES: dict[str, Callable[[Setting], Outcome]] = {
     "strawman-unlimited": lambda s: strawman(s.boundary, s.chunks, None, s.fabric, s.seed),
     "switchgnn": lambda s: planned(s.plan, s.fabric, acks=s.acks),
     "switchgnn-random": lambda s: planned(s.shuffled, s.fabric, "switchgnn-random", acks=s.acks),
-    "chunk-major": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
+    "chunk-major": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed, widest=1),
+    "wide-slices": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
     "hybrid": lambda s: hybrid(s.boundary, s.features, s.plan, s.fabric),
     "pairwise": lambda s: pairwise(s.boundary, s.chunks, s.memory_bytes, s.fabric),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.boundary import Boundary
-from offramp.graph.csr import IntArray, rows_of
+from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp.wire.ethernet import wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES
 from offramp_sim.slot.fifo import backlog, departures
@@ -53,7 +53,7 @@ def decide(boundary: Boundary, order: IntArray, limit: int | None) -> Decisions:
     rows = rows_of(boundary.indptr)
     host = ~aggregated[rows]
     owners = boundary.owner[boundary.vertices].astype(np.int64)
-    pairs = np.unique(boundary.neighbours[host] * boundary.workers + owners[rows[host]])
+    pairs = distinct(boundary.neighbours[host] * boundary.workers + owners[rows[host]])
     return Decisions(
         aggregated, done, first, np.stack(np.divmod(pairs, boundary.workers), axis=1), int(held.max(initial=0))
     )

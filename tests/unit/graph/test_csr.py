@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.graph.csr import csr_of_sorted, induced, is_symmetric, rows_of, symmetric_csr
+from offramp.graph.csr import csr_of_sorted, distinct, induced, is_symmetric, rows_of, symmetric_csr
 
 
 @st.composite
@@ -56,3 +56,9 @@ def test_sorted_edges_make_the_same_rows(seed):
     if len(edges):
         one_way = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=n))])
         assert not is_symmetric(one_way, edges[:, 1])
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_values_are_sorted(values):
+    assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))

@@ -19,7 +19,7 @@ from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switch.switchgnn.plan import make_plan
-from offramp_sim.packets import Links, Protocol, all_to_all, background, flows, leaf_spine, simulate, star
+from offramp_sim.packets import Links, Protocol, all_to_all, background, balanced, flows, leaf_spine, simulate, star
 from offramp_sim.packets.flows import mean_hadoop_bytes
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric, exchange_trace
@@ -166,6 +166,16 @@ def test_marks_slow_uploads_down_and_keep_queues_short():
     )
     assert ignored.marked > 0
     assert ignored.cuts == 0 < obeyed.cuts
+
+
+def test_balanced_streams_load_all_hosts_alike():
+    streams = all_to_all(random_boundary(7, workers=6), 256)
+    made = balanced(streams)
+    assert made.size.sum() == pytest.approx(streams.size.sum(), rel=1e-3)
+    for ends in (made.source, made.sink):
+        load = np.bincount(ends, weights=made.size)
+        assert load.max() == pytest.approx(load.min(), rel=0.02)
+    assert (made.source == streams.source).all()
 
 
 def test_background_has_the_load_that_it_is_asked_for():

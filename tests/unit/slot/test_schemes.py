@@ -18,6 +18,7 @@ from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switch.switchgnn.volume import host_volume, plan_volume, unlimited_volume
+from offramp_sim.slot.chunk_major import slice_widths
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, epoch_seconds, slot_seconds, stream_packets
 from offramp_sim.slot.in_network import ACK_WIRE_BYTES
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
@@ -134,6 +135,47 @@ def test_gamr_waits_less_than_a_random_order(skewed):
     assert gamr.peak_queue_bytes < random.peak_queue_bytes
 
 
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(1, 40), st.integers(6, 300), st.one_of(st.none(), st.integers(1, 5)))
+def test_slices_are_as_few_and_as_equal_as_memory_lets_them(chunks, aggregators, widest):
+    widths = slice_widths(G6, chunks, aggregators * 128, widest)
+    most = min(aggregators // G6.B, chunks, widest or chunks)
+    assert sum(widths) == chunks
+    assert max(widths) <= most
+    assert max(widths) - min(widths) <= 1
+    assert len(widths) == -(-chunks // most)
+
+
+def test_slices_send_every_boundary_vertex_once_and_wide_ones_wait_less(skewed):
+    setting = Setting(skewed, 600, memory_bytes=skewed.B * 128 * 4)
+    narrow, wide, blocks = (simulate(setting, name) for name in ("chunk-major", "wide-slices", "switchgnn"))
+    assert (narrow.blocks, wide.blocks) == (19, 5)
+    for outcome in (narrow, wide):
+        assert outcome.up_bytes == unlimited_volume(skewed, 600).wire_bytes < blocks.up_bytes
+        assert outcome.series.sent.sum() == skewed.B * 19
+        assert outcome.series.added.sum() == 2 * skewed.C * 19
+        assert outcome.peak_open <= outcome.aggregators
+    assert wide.seconds < narrow.seconds < blocks.seconds
+
+
+def test_values_that_share_a_lane_make_fewer_packets(skewed):
+    plain, packed = (Setting(skewed, 602, skewed.B * 128 * 19, values=values) for values in (1, 4))
+    assert (plain.chunks, packed.chunks) == (19, 5)
+    four, one = (simulate(setting, "switchgnn") for setting in (packed, plain))
+    assert four.up_bytes * 19 == one.up_bytes * 5
+    assert simulate(packed, "bns-gcn").up_bytes == simulate(plain, "bns-gcn").up_bytes
+
+
+def test_windows_of_pairwise_sums_keep_all_workers_busy(skewed):
+    """However small the window, each worker has its share of the destinations in it."""
+    whole, windows = (
+        simulate(Setting(skewed, 32, memory_bytes=128 * count, fabric=NEAR), "pairwise")
+        for count in (skewed.B, skewed.B // 8)
+    )
+    assert windows.blocks in (8, 9)
+    assert windows.seconds < 1.5 * whole.seconds
+
+
 def test_acknowledgements_and_epochs():
     silent, loud = (simulate(Setting(G6, 32, acks=acks), "switchgnn") for acks in (False, True))
     # Up one for each of six results; down one for each pair of a vertex and a worker: R = 12.
@@ -145,5 +187,7 @@ def test_acknowledgements_and_epochs():
 def test_errors_name_what_was_expected():
     with pytest.raises(OfframpError, match=r"scheme 'tcp': expected one of bns-gcn, g3"):
         simulate(Setting(G6, 32), "tcp")
+    with pytest.raises(OfframpError, match="widest 0: expected at least 1 packet"):
+        slice_widths(G6, 4, 1000, 0)
     with pytest.raises(OfframpError, match=r"memory 100 B: expected at least 128 B"):
         simulate(Setting(G6, 32, memory_bytes=100), "pairwise")

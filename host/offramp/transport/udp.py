@@ -34,7 +34,8 @@ class UdpSocket:
     """Frames to and from one peer; datagrams of others are not heard.
 
     A socket that was told no peer takes the first that sends, and another one when that is gone; until then what is
-    sent is dropped.
+    sent is dropped. ``stats.missed`` counts what the kernel counts: a run of frames that it got in one piece, of up to
+    64 of one length, is one.
     """
 
     shortest = 0

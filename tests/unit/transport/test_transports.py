@@ -15,6 +15,7 @@ import pytest
 import namespaces
 from offramp.errors import OfframpError
 from offramp.transport import FrameIO, open_io
+from offramp.transport.datagrams import MOST_SEGMENTS
 from offramp.transport.socket_io import SocketIO
 from offramp.transport.udp import UdpSocket
 from offramp.wire.batch import PacketBatch
@@ -205,11 +206,12 @@ def test_nothing_to_send_is_nothing(ends):
 @pytest.mark.parametrize("ends", LOSSY, indirect=True)
 def test_no_loss_is_silent_when_nobody_reads(ends):
     block = batch_of([frame(bytes(986))] * 1000)
-    for _ in range(30):
+    for _ in range(60):
         ends.host.send(block)
     taken = 1
     while len(batch := ends.far.receive(0.3)):
         taken += len(batch)
     lost = ends.host.stats.lost + ends.far.stats.lost
     assert lost > 0
-    assert taken + lost == 30_001
+    together = MOST_SEGMENTS if "udp" in type(ends.far._socket).__module__ else 1  # the kernel counts runs
+    assert taken + lost <= 60_001 <= taken + together * lost

@@ -143,7 +143,10 @@ class UdpSocket:
         """Take the next peer that sends."""
         self.connected = False
         # connect(2) with no family dissolves the association; Python knows no such address.
+        here = self.socket.getsockname()
         LIBC.connect(self.socket.fileno(), bytes(_SOCKADDR_BYTES), _SOCKADDR_BYTES)
+        if self.socket.getsockname() != here:  # a port that the kernel chose goes with the association
+            self.socket.bind(here)
 
     def refresh(self) -> None:
         """Count the datagrams that came while the buffer was full."""

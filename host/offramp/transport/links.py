@@ -18,14 +18,19 @@ class Transport:
 
     Attributes:
         where: what a link's name says after the colon.
-        needs: what a process must be allowed; empty: nothing.
+        needs: capabilities that a process must have (capabilities(7)).
         lossless: whether a slow reader holds the sender back instead of losing frames.
     """
 
     name: str
     where: str
-    needs: str
+    needs: tuple[str, ...]
     lossless: bool
+
+    @property
+    def when_slow(self) -> str:
+        """What becomes of frames that come faster than they are read."""
+        return "holds the sender back" if self.lossless else "loses frames, counted"
 
     @property
     def on_interface(self) -> bool:
@@ -36,10 +41,10 @@ class Transport:
 TRANSPORTS: Final = {
     transport.name: transport
     for transport in (
-        Transport("unix", "PATH", "", lossless=True),
-        Transport("udp", "HOST:PORT", "", lossless=False),
-        Transport("af_packet", "IFNAME", "CAP_NET_RAW", lossless=False),
-        Transport("af_xdp", "IFNAME", "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF", lossless=False),
+        Transport("unix", "PATH", (), lossless=True),
+        Transport("udp", "HOST:PORT", (), lossless=False),
+        Transport("af_packet", "IFNAME", ("CAP_NET_RAW",), lossless=False),
+        Transport("af_xdp", "IFNAME", ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF"), lossless=False),
     )
 }
 EXPECTED: Final = ", ".join(f"{t.name}:{t.where}" for t in TRANSPORTS.values()) + " or the name of a network interface"

@@ -21,6 +21,10 @@ _TOOLS = ("unshare", "ip", "sh")
 class VethLinks:
     """A pair for each of the switch's ports: ``portN`` there, and a name that nothing else has here.
 
+    Args:
+        ports: their numbers.
+        mtu: bytes.
+
     Attributes:
         switch_ends: interfaces in the switch's namespace, in the order of the ports.
         host_ends: their other ends, in the namespace of the thread that makes this.
@@ -30,7 +34,7 @@ class VethLinks:
         OfframpError: the tools that make pairs are missing.
     """
 
-    def __init__(self, ports: Sequence[int]) -> None:
+    def __init__(self, ports: Sequence[int], mtu: int = 1500) -> None:
         missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
         if missing:
             raise OfframpError(
@@ -44,7 +48,9 @@ class VethLinks:
         here = threading.get_native_id()
         script = "set -e; ip link set lo up; "
         for switch, host in zip(self.switch_ends, self.host_ends, strict=True):
-            script += f"ip link add {switch} type veth peer name {host} netns {here}; {_up(switch)}; "
+            script += (
+                f"ip link add {switch} mtu {mtu} type veth peer name {host} mtu {mtu} netns {here}; {_up(switch)}; "
+            )
         self.launcher = ["unshare", "--net", "sh", "-c", script + 'exec "$@"', "switch"]
 
     def up(self) -> None:

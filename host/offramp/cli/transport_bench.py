@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 SIZES = (64, 178, 512, 1500)
 METHOD = (
-    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: a socket), "
-    "at most 2,048 on the way. Exchange: SwitchGNN, 4 worker processes, 800 vertices with 64 features, embedded switch. "
+    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: by a "
+    "socket), at most 2,048 on the way. "
+    "Exchange: SwitchGNN, 4 worker processes, 800 vertices with 64 features, embedded switch. "
     "The best of the rounds, which go through all transports in turn."
 )
 

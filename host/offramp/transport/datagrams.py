@@ -26,6 +26,8 @@ _ROOM: Final = 1 << 16
 _CONTROL: Final = np.dtype([("len", "u8"), ("level", "i4"), ("type", "i4"), ("size", "i4"), ("pad", "u4")])
 _CONTROL_OUT: Final = np.dtype([("len", "u8"), ("level", "i4"), ("type", "i4"), ("size", "u2"), ("pad", "u2", 3)])
 _CONTROL_OUT_BYTES: Final = 16 + 2
+_NAME_BYTES: Final = 28
+"""Of struct sockaddr_in6, the longest."""
 
 
 class Datagrams:
@@ -49,8 +51,11 @@ class Datagrams:
         long = self._iovecs["len"][start:] > longest
         return start + int(long.argmax()) if long.any() else len(self)
 
-    def send(self, sock: socket.socket, start: int = 0) -> int:
-        """Send frames from number ``start`` on, in order; the count that the kernel took. OSError as sendmmsg(2)."""
+    def send(self, sock: socket.socket, to: bytes, start: int = 0) -> int:
+        """Send frames from number ``start`` on, in order; the count that the kernel took. OSError as sendmmsg(2).
+
+        ``to`` is a struct sockaddr, or empty on a socket that is connected.
+        """
         iovecs = self._iovecs[start:]
         if not len(iovecs):
             return 0
@@ -64,6 +69,9 @@ class Datagrams:
         headers["iov"], headers["iovlen"] = addresses(iovecs)[firsts], counts
         headers["control"] = np.where(counts > 1, addresses(control), 0)
         headers["controllen"] = np.where(counts > 1, _CONTROL_OUT.itemsize, 0)
+        if to:
+            name = np.frombuffer(to, np.uint8)
+            headers["name"], headers["namelen"] = name.ctypes.data, len(name)
         return int(counts[: send_many(sock, headers)].sum())
 
 
@@ -78,7 +86,11 @@ def _run_starts(lengths: npt.NDArray[np.int64], longest_run: int) -> npt.NDArray
 
 
 class Inbox:
-    """Room for datagrams and for the system call that fills it."""
+    """Room for datagrams and for the system call that fills it.
+
+    Attributes:
+        sender: struct sockaddr of who sent the last datagram.
+    """
 
     def __init__(self) -> None:
         self._room = np.zeros((_MESSAGES, 2 * _ROOM), np.uint8)  # so that the last frame of a run may be short
@@ -88,11 +100,16 @@ class Inbox:
         self._headers = np.zeros(_MESSAGES, HEADER)
         self._headers["iov"], self._headers["iovlen"] = addresses(self._iovecs), 1
         self._headers["control"] = addresses(self._control)
+        self._names = np.zeros((_MESSAGES, _NAME_BYTES), np.uint8)
+        self._headers["name"] = addresses(self._names)
+        self.sender = b""
 
     def receive(self, sock: socket.socket) -> PacketBatch:
         """The datagrams of one recvmmsg(2), unpadded, valid until the next call. OSError as there."""
-        self._headers["controllen"] = _CONTROL.itemsize
+        self._headers["controllen"], self._headers["namelen"] = _CONTROL.itemsize, _NAME_BYTES
         count = receive_many(sock, self._headers)
+        if count:
+            self.sender = self._names[count - 1, : self._headers["namelen"][count - 1]].tobytes()
         lengths = self._headers["len"][:count].astype(np.int32)
         joined = self._headers["controllen"][:count] > 0
         if not joined.any():

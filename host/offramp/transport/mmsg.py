@@ -39,7 +39,6 @@ LIBC.sendmmsg.restype = ctypes.c_int
 LIBC.sendmmsg.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int)
 
 
-LIBC.connect.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
 LIBC.recvmmsg.restype = ctypes.c_int
 LIBC.recvmmsg.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_void_p)
 

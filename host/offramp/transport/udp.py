@@ -13,7 +13,6 @@ from offramp.errors import OfframpError
 from offramp.transport.base import LinkStats, Outgoing
 from offramp.transport.datagrams import SOL_UDP, UDP_GRO, Datagrams, Inbox
 from offramp.transport.framing import MAX_FRAME
-from offramp.transport.mmsg import LIBC
 from offramp.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
@@ -27,15 +26,17 @@ BUFFER: Final = 16 << 20
 _SO_RCVBUFFORCE, _SO_SNDBUFFORCE, _SO_MEMINFO, _DROPS = 33, 32, 55, 8
 _PATH_MTU: Final = {socket.AF_INET: (socket.IPPROTO_IP, 14, 28), socket.AF_INET6: (socket.IPPROTO_IPV6, 24, 48)}
 """Level and name of the option, and bytes of the headers."""
-_SOCKADDR_BYTES: Final = 16
+_TELL_ERRORS: Final = {socket.AF_INET: (socket.IPPROTO_IP, 11), socket.AF_INET6: (socket.IPPROTO_IPV6, 25)}
+"""IP_RECVERR: a socket that is not connected hears of its closed peer, too."""
+_IPV6_NAME_BYTES: Final = 28
 
 
 class UdpSocket:
-    """Frames to and from one peer; datagrams of others are not heard.
+    """Frames to and from one peer.
 
-    A socket that was told no peer takes the first that sends, and another one when that is gone; until then what is
-    sent is dropped. ``stats.missed`` counts what the kernel counts: a run of frames that it got in one piece, of up to
-    64 of one length, is one.
+    One that was told no peer sends to whom it heard last; before it has heard anybody, and when that peer's socket is
+    closed, what is sent is dropped. ``stats.missed`` counts what the kernel counts: a run of frames that it got in one
+    piece, of up to 64 of one length, is one.
     """
 
     shortest = 0
@@ -43,8 +44,9 @@ class UdpSocket:
     def __init__(self, sock: socket.socket, name: str, stats: LinkStats | None = None) -> None:
         self.socket, self.name = sock, name
         self.stats = stats or LinkStats()
-        self.connected = False
         self._inbox = Inbox()
+        self._listens = True
+        self._peer: bytes | None = None
         self._longest_run = 0
         self._drops = 0
         sock.setblocking(False)
@@ -67,7 +69,9 @@ class UdpSocket:
         sock = socket.socket(family, socket.SOCK_DGRAM)
         made = cls(sock, f"udp:{where}")
         try:
-            made._join(address)
+            sock.connect(address)
+            made._longest_run = _path_mtu(sock)
+            made._listens, made._peer = False, b""  # the kernel knows it
         except OSError as error:
             sock.close()
             raise OfframpError(f"udp:{where}: {error.strerror}") from None
@@ -84,6 +88,7 @@ class UdpSocket:
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
             sock.bind(address)
+            sock.setsockopt(*_TELL_ERRORS[family], 1)
         except OSError as error:
             sock.close()
             raise OfframpError(f"udp:{where}: {error.strerror}") from None
@@ -102,9 +107,9 @@ class UdpSocket:
         Raises:
             OSError: ECONNREFUSED when the peer has closed its socket.
         """
-        if not self.connected and not self._meet():
-            return PacketBatch.empty()
         batch = self._inbox.receive(self.socket)
+        if self._listens and len(batch) and self._inbox.sender != self._peer:
+            self._meet(self._inbox.sender)
         fits = batch.lengths <= MAX_FRAME
         if not fits.all():
             self.stats.malformed += len(batch) - int(fits.sum())
@@ -124,14 +129,14 @@ class UdpSocket:
                 a link carries.
         """
         datagrams = cast("Datagrams", message)
-        if not self.connected:
+        if self._peer is None:
             self.stats.dropped += len(datagrams) - start
             return len(datagrams) - start
         fitting = datagrams.fitting(start, MAX_FRAME)
         if fitting == start < len(datagrams):
             raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
         try:
-            done = datagrams.part(start, fitting).send(self.socket)
+            done = datagrams.part(start, fitting).send(self.socket, self._peer)
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
@@ -140,13 +145,11 @@ class UdpSocket:
         return done
 
     def forget(self) -> None:
-        """Take the next peer that sends."""
-        self.connected = False
-        # connect(2) with no family dissolves the association; Python knows no such address.
-        here = self.socket.getsockname()
-        LIBC.connect(self.socket.fileno(), bytes(_SOCKADDR_BYTES), _SOCKADDR_BYTES)
-        if self.socket.getsockname() != here:  # a port that the kernel chose goes with the association
-            self.socket.bind(here)
+        """Send to nobody until somebody is heard."""
+        self._peer = None
+        with contextlib.suppress(BlockingIOError):
+            while True:  # what the kernel says about datagrams that nobody took
+                self.socket.recvmsg(0, 0, socket.MSG_ERRQUEUE)
 
     def refresh(self) -> None:
         """Count the datagrams that came while the buffer was full."""
@@ -161,20 +164,29 @@ class UdpSocket:
         self.refresh()
         self.socket.close()
 
-    def _meet(self) -> bool:
-        """Whether somebody has sent, who is the peer from now on."""
-        try:
-            _, address = self.socket.recvfrom(0, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        self._join(address)
-        return True
+    def _meet(self, peer: bytes) -> None:
+        self._peer = peer
+        with socket.socket(self.socket.family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect(_unpack(peer))
+                self._longest_run = _path_mtu(probe)
+            except OSError:  # there is no way to it
+                self._longest_run = 0
 
-    def _join(self, address: Address) -> None:
-        self.socket.connect(address)
-        level, option, headers = _PATH_MTU[self.socket.family]
-        self._longest_run = self.socket.getsockopt(level, option) - headers
-        self.connected = True
+
+def _path_mtu(sock: socket.socket) -> int:
+    """Bytes of the longest frame that goes to the peer of a connected socket in one packet."""
+    level, option, headers = _PATH_MTU[sock.family]
+    return sock.getsockopt(level, option) - headers
+
+
+def _unpack(name: bytes) -> Address:
+    """Of struct sockaddr_in or sockaddr_in6."""
+    port = int.from_bytes(name[2:4], "big")
+    if len(name) < _IPV6_NAME_BYTES:
+        return socket.inet_ntop(socket.AF_INET, name[4:8]), port
+    flow, scope = int.from_bytes(name[4:8], "big"), struct.unpack_from("I", name, 24)[0]
+    return socket.inet_ntop(socket.AF_INET6, name[8:24]), port, flow, scope
 
 
 def resolve(where: str) -> tuple[socket.AddressFamily, Address]:

@@ -45,7 +45,7 @@ def in_namespace(work: Callable[[], T]) -> T:
 
 
 def ip(*words: str) -> None:
-    """Have ip(8) do this in the namespace of this thread.
+    """Have iproute2 do this in the namespace of this thread.
 
     Raises:
         OfframpError: what it said.

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class UdpPort:
-    """The first host that sends is the port's, until its socket is gone; then the next one is.
+    """The port's host is the one that sent last.
 
     Raises:
         OfframpError: no such address here, or it is in use.

@@ -140,7 +140,7 @@ def _worker(
 def _another(index: int, seconds: float, times: list[float], together: Any, rounds: Any) -> bool:
     """Whether all do one more exchange: the first worker decides for them."""
     if index == 0:
-        rounds.value = sum(times) < seconds
+        rounds.value = not times or sum(times) < seconds
     together.wait(_START_S)
     go = bool(rounds.value)
     together.wait(_START_S)

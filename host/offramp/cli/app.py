@@ -22,6 +22,8 @@ from offramp.cli.switch_shell import shell
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
 from offramp.cli.train import train
+from offramp.cli.transport_bench import bench as transport_bench
+from offramp.cli.transport_list import list_transports
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -33,6 +35,8 @@ app = typer.Typer(
     context_settings=_CONTEXT,
 )
 switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, context_settings=_CONTEXT)
+
+transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=True, context_settings=_CONTEXT)
 
 app.command()(demo)
 app.command()(train)
@@ -49,6 +53,9 @@ switch.command()(lint)
 switch.command()(p4info)
 switch.command()(resources)
 switch.command(context_settings=SHELL_CONTEXT)(shell)
+app.add_typer(transport, name="transport")
+transport.command("list")(list_transports)
+transport.command("bench")(transport_bench)
 
 
 def _version(wanted: bool) -> None:

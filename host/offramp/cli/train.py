@@ -68,8 +68,15 @@ def train(
     ] = None,
     ports: Annotated[
         str | None,
-        typer.Option(help="Live switch: each worker's link, LINK or PORT@LINK, an interface or unix:PATH."),
+        typer.Option(help="Live switch: each worker's link, LINK or PORT@LINK; an interface or TRANSPORT:WHERE."),
     ] = None,
+    transport: Annotated[
+        str,
+        typer.Option(
+            help="Links to the embedded switch: auto (unix) | unix | udp | af_packet | af_xdp; "
+            "to a live one, what opens interfaces: auto (af_packet) | af_packet | af_xdp."
+        ),
+    ] = "auto",
     p4info: Annotated[
         Path | None, typer.Option(help="Live switch that does not compile P4 (bmv2): P4Info by p4c.")
     ] = None,
@@ -123,7 +130,7 @@ def train(
         loss=loss,
         duplication=duplicate,
     )
-    open_fabric = switch_opener(settings, switch, ports, p4info, device_config)
+    open_fabric = switch_opener(settings, switch, ports, p4info, device_config, transport)
     result = run(load_graph(settings), settings, open_fabric, lines=True)
     if result is None:
         return
@@ -188,6 +195,7 @@ def switch_opener(
     ports: str | None = None,
     p4info: Path | None = None,
     device_config: Path | None = None,
+    transport: str = "auto",
 ) -> OpenFabric | None:
     """How to open the switch that the options name: the embedded one by default, None where none is needed.
 
@@ -195,6 +203,9 @@ def switch_opener(
         OfframpError: options that do not go together.
     """
     given = {"--switch": address, "--ports": ports, "--p4info": p4info, "--device-config": device_config}
+    from offramp.transport import check_transport, parse_link
+
+    check_transport(transport)
     needless = None if address is not None else "--switch ADDRESS"
     needless = needless if settings.through_switch else "--propagator switch or strawman"
     for flag, value in given.items():
@@ -203,23 +214,24 @@ def switch_opener(
     if not settings.through_switch:
         return None
     if address is None:
-        return partial(embedded, settings)
+        return partial(embedded, settings, transport)
     if (p4info is None) != (device_config is None):
         raise OfframpError("--p4info, --device-config: expected both or none")
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 
     compiled = (p4info, device_config) if p4info is not None and device_config is not None else None
-    endpoint = SwitchEndpoint(address, parse_ports(ports or "", settings.workers), compiled)
+    links = [(port, str(parse_link(link, transport))) for port, link in parse_ports(ports or "", settings.workers)]
+    endpoint = SwitchEndpoint(address, links, compiled)
     return partial(SwitchFabric, endpoint, settings.propagator, settings.target)
 
 
 @contextmanager
-def embedded(settings: TrainSettings) -> Iterator[SwitchFabric]:
+def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[SwitchFabric]:
     """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_sim.p4.serve import EmbeddedSwitch
 
-    with EmbeddedSwitch(None, range(1, settings.workers + 1)) as switch:
+    with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=transport) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
         endpoint = SwitchEndpoint(switch.address, links)
         with SwitchFabric(endpoint, settings.propagator, settings.target) as fabric:

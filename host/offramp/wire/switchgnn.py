@@ -161,7 +161,17 @@ def parse_frames(batch: PacketBatch) -> Parsed:
     return Parsed(data[whole], len(batch) - count, count - int(whole.sum()))
 
 
+def _kinds_of_bytes() -> npt.NDArray[np.int64]:
+    """The value of :class:`Kind` for each value of the byte with the flags."""
+    headers = np.zeros((256, SWITCHGNN.size), np.uint8)
+    headers[:, _FLAGS] = np.arange(256)
+    flags = [SWITCHGNN.unpack(headers, name).astype(np.int64) for name in ("is_ack", "is_fetch", "resend")]
+    return flags[0] << 2 | flags[1] << 1 | flags[2]
+
+
+_FLAGS = SWITCHGNN.by_name["is_ack"].first
+_KINDS = _kinds_of_bytes()
+
+
 def _kind(frames: Bytes) -> npt.NDArray[np.int64]:
-    header = frames[:, PREFIX_BYTES:]
-    flags = [SWITCHGNN.unpack(header, name) for name in ("is_ack", "is_fetch", "resend")]
-    return (flags[0] << np.uint64(2) | flags[1] << np.uint64(1) | flags[2]).astype(np.int64)
+    return _KINDS[frames[:, PREFIX_BYTES + _FLAGS]]

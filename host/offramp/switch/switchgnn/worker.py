@@ -13,7 +13,7 @@ from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rate import RateControl
 from offramp.switch.switchgnn.recovery import Recovery
 from offramp.switch.switchgnn.stats import WorkerStats
-from offramp.transport.base import FrameIO
+from offramp.transport.base import FrameIO, LinkStats
 from offramp.wire.batch import PacketBatch
 from offramp.wire.ethernet import wire_bytes
 
@@ -65,6 +65,11 @@ class Worker:
     def stats(self) -> WorkerStats:
         """What was sent, received and refused so far."""
         return self.endpoint.stats
+
+    @property
+    def link(self) -> LinkStats:
+        """What this end of the link carried and lost so far."""
+        return self._io.stats
 
     def boundary(self, plan_index: int) -> IntArray:
         """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
-from offramp.transport.framing import MAX_MESSAGE, pack, unpack
+from offramp.transport.base import LinkStats
+from offramp.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
 from offramp.transport.unix import SOCKET_BUFFER, check_path
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.base import PortStats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class UnixPort:
 
     def __init__(self, path: str | Path) -> None:
         self.name = f"unix:{check_path(path)}"
-        self.stats = PortStats()
+        self.stats = LinkStats()
         self._path = Path(path)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
@@ -88,7 +88,7 @@ class UnixPort:
         if not self._kept:
             self._progress = time.monotonic()
         for message in pack(batch):
-            self._kept.append((message, int.from_bytes(message[:4], "big")))
+            self._kept.append((message, frame_count(message)))
             self._kept_bytes += len(message)
         self.flush()
 

@@ -46,6 +46,8 @@ def _count(port: Port) -> None:
             poll.register(descriptor, events)
         ready = dict(poll.poll(1000 * IDLE_S if received > reported else None))
         if sys.stdin.fileno() in ready:
+            while len(port.receive()):  # what was sent before the other end closed
+                pass
             return
         if any(events & select.POLLOUT for events in ready.values()):
             port.flush()

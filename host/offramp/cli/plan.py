@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offramp.cli.size import parse_size
+from offramp.cli.stages import stages
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -44,13 +45,14 @@ def plan(
 
     console = Console(highlight=False)
     memory_bytes = parse_size(memory, "--memory")
-    with console.status("loading the graph") as status:
+    with stages(console) as stage:
+        stage("loading the graph")
         data = load(graph, seed)
         features = data.width if width is None else width
         chunks = chunks_for(features)
-        status.update("partitioning the graph")
+        stage("partitioning the graph")
         boundary = Boundary(data, give_owners(data, workers, partition, seed), workers)
-        status.update("cutting the boundary into blocks")
+        stage("cutting the boundary into blocks")
         made = make_plan(boundary, chunks, memory_bytes, order, seed)
     numbers = {
         "settings": {

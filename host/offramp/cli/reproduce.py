@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from offramp.cli.stages import stages
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def reproduce(
         raise OfframpError(f"--plots {plots}: cannot be made: {error.strerror}") from None
     written = []
     for place, item in enumerate(items, 1):
-        with console.status(f"{item.name}, {place} of {len(items)}, about {item.seconds} s at scale 1"):
+        with stages(console) as stage:
+            stage(f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)")
             found = item.reproduce(scale, seed, data)
         path = folder / f"{item.name.replace('/', '-')}.png"
         draw(found.panels, f"{item.name}: {item.title}", path)

@@ -15,6 +15,7 @@ from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, csr_of_sorted, distinct, induced
 from offramp.graph.metis import metis_parts
 from offramp.graph.pack import pack
+from offramp.progress import report
 
 Partitioner = Callable[[IntArray, IntArray, int], npt.ArrayLike]
 """``(indptr, indices, k)`` of a connected graph to the part in ``[0, k)`` of each of its vertices."""
@@ -70,8 +71,9 @@ def plan_blocks(
     if not _ascending(edges) or (edges[:, 0] > edges[:, 1]).any():
         edges = np.unique(np.sort(edges, axis=1), axis=0)
     blocks: list[Block] = []
-    level = 0
+    level, total = 0, len(edges)
     while len(edges):
+        report("cutting the boundary into blocks", total - len(edges), total)
         if limit == 2:  # every edge is a block of its own, whatever the partitioner says
             blocks += [Block.of(edge, level) for edge in edges[:, np.newaxis]]
             break

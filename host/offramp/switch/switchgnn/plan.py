@@ -14,6 +14,7 @@ from offramp.graph.blocks import plan_blocks
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
 from offramp.graph.order import order_ranks
+from offramp.progress import report
 from offramp.wire.switchgnn import LANES, PAYLOAD
 
 AGGREGATOR_BYTES = PAYLOAD.size
@@ -172,8 +173,9 @@ def make_plan(
         raise OfframpError(
             f"blocks: {len(blocks)} from id {first_block_id} exceed 16-bit Block_ids; more memory makes fewer"
         )
-    plans = []
+    plans: list[BlockPlan] = []
     for block_id, block in enumerate(blocks, first_block_id):
+        report("ordering the uploads", len(plans), len(blocks))
         indptr, neighbours = block.csr()
         ranks = order_ranks(indptr, neighbours, order, seed + block_id)
         owner = boundary.owner[block.vertices]

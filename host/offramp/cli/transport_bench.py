@@ -101,11 +101,12 @@ def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[st
 
     from offramp.transport.links import TRANSPORTS
 
-    table = Table("transport")
+    table = Table(title="thousand frames a second, by bytes of a frame, and SwitchGNN's exchange", title_justify="left")
+    table.add_column("transport", no_wrap=True)
     sizes = sorted({r.size for r in links})
     for size in sizes:
-        table.add_column(f"{size:,} B\nframes/s", justify="right")
-    for title in ("exchange\nms", "exchange\nframes/s", "lost"):
+        table.add_column(f"{size:,} B", justify="right")
+    for title in ("exchange", "its ms", "lost"):
         table.add_column(title, justify="right")
     rates = {(r.transport, r.size): r for r in links}
     ways = {r.transport: r for r in exchanges}
@@ -114,8 +115,8 @@ def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[st
         way = ways.get(name)
         if way is None and not any(mine):
             continue
-        cells = [f"{rate.frames_per_s:,.0f}" if rate else "" for rate in mine]
-        cells += [f"{1e3 * way.median_s:,.1f}", f"{way.frames_per_s:,.0f}"] if way else ["", ""]
+        cells = [f"{1e-3 * rate.frames_per_s:,.0f}" if rate else "" for rate in mine]
+        cells += [f"{1e-3 * way.frames_per_s:,.0f}", f"{1e3 * way.median_s:,.1f}"] if way else ["", ""]
         lost = sum(rate.lost for rate in mine if rate) + (way.lost if way else 0)
         table.add_row(name, *cells, f"{lost:,}")
     console = Console(highlight=False, soft_wrap=True)

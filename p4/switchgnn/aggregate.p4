@@ -29,11 +29,11 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
             meta.operation = operation_t.SET;
             meta.outcome = outcome_t.OPENED;
             meta.reopened = open;
-            left = meta.need - 1;
+            left = meta.need - meta.weight;
         } else if (left == DEAD) {
             meta.outcome = outcome_t.RELEASED;
         } else {
-            if (left == 1) {
+            if (left == meta.weight) {
                 meta.operation = operation_t.HARVEST;
                 meta.outcome = outcome_t.COMPLETED;
                 meta.reply = 1;
@@ -41,7 +41,7 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
                 meta.operation = operation_t.ADD;
                 meta.outcome = outcome_t.ADDED;
             }
-            left = left - 1;
+            left = left - meta.weight;
         }
         state.write(meta.index, hdr.switchgnn.round ++ left);
         congestion.apply(hdr, meta);

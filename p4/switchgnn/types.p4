@@ -35,6 +35,11 @@ struct metadata_t {
     bit<32>     dst_id;     // the vertex that it belongs to
     bit<1>      last;       // the vertex has no further neighbour
     bit<1>      reopened;   // the aggregator was left open by an earlier round, or is released while open
+    bit<16>     weight;     // contributions that the packet stands for
+    bit<2>      level;      // of the reply
+    bit<1>      two_level;  // this switch is a leaf or a spine
+    bit<1>      transit;    // this switch is a spine
+    bit<4>      leaf;       // which leaf it is
     bit<1>      ecn;        // a contribution met a queue above the threshold
     operation_t operation;
     outcome_t   outcome;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from offramp.switch.switchgnn import guard, telemetry
 from offramp.switch.switchgnn.control import (
@@ -13,7 +13,9 @@ from offramp.switch.switchgnn.control import (
     entries_for,
 )
 from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.rows import Rows
 from offramp.switch.switchgnn.target import target_of
+from offramp.switch.switchgnn.two_level import PLACE, SwitchEntries
 from offramp_sim.p4 import AnySwitch
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
@@ -31,18 +33,29 @@ def load(
     Raises:
         OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
     """
-    target = target_of(switch.tables)
-    parts, groups = entries_for(switch.tables, plans, ports, target, acks=acks)
+    parts, groups = entries_for(switch.tables, plans, ports, target_of(switch.tables), acks=acks)
+    if capacity is not None:
+        switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
+    _write(switch, parts, groups)
+
+
+def load_place(switch: AnySwitch, entries: SwitchEntries) -> None:
+    """As ``SwitchGnnControl.load_place``."""
+    action, params = entries.place
+    switch.tables[PLACE].set_default(ActionData(action, tuple(params.values())))
+    _write(switch, entries.rows, entries.groups)
+
+
+def _write(switch: AnySwitch, parts: Sequence[Rows], groups: Mapping[int, Sequence[tuple[int, int]]]) -> None:
     for rows in parts:
         table = switch.tables[rows.table]
         for keys, params in rows.entries():
             action = ActionData(rows.action, tuple(params.values()))
             table.insert(TableEntry(tuple(Exact(value) for value in keys.values()), action))
-    if capacity is not None:
-        switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
     for group, replicas in groups.items():
         switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
-    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(target.recirculation_port, 0),))
+    recirculation = target_of(switch.tables).recirculation_port
+    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(recirculation, 0),))
 
 
 def resume(switch: AnySwitch, round_: int) -> None:

@@ -144,22 +144,22 @@ class ReferenceSwitch:
                 out.append((self._ports[block.owner[v]], reply(frame, result, rest)))
         return out
 
-    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int) -> tuple[Sum, int] | None:
-        """Add to an aggregator; the sum and its mark if that completes it."""
-        if need == 1:
+    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int, weight: int = 1) -> tuple[Sum, int] | None:
+        """Add what stands for ``weight`` contributions to an aggregator; the sum and its mark if that completes it."""
+        if need == weight:
             self.outcomes[Outcome.DELIVERED] += 1
             return lanes, ecn
         aggregator = self._aggregators.get(index)
         if aggregator is None or aggregator.round != self.round:
             self.open += aggregator is None or not aggregator.open
-            self._aggregators[index] = Aggregator(self.round, need - 1, lanes.copy(), ecn)
+            self._aggregators[index] = Aggregator(self.round, need - weight, lanes.copy(), ecn)
             self.outcomes[Outcome.OPENED] += 1
             self.peak = max(self.peak, self.open)
             return None
         if aggregator.left == DEAD:
             self.outcomes[Outcome.RELEASED] += 1
             return None
-        aggregator.left -= 1
+        aggregator.left -= weight
         aggregator.ecn |= ecn
         with np.errstate(over="ignore"):
             aggregator.lanes += lanes

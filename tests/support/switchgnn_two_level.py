@@ -82,7 +82,9 @@ def factory(program: ir.Program, engine: str) -> MakeTwoLevels:
             direct.load_place(switch(number), told)
             pairs.append(Pair(switch(number), oracle))
         leaves, spines = pairs[: network.leaves], pairs[network.leaves :]
-        inside = LeafSpineNetwork(network, [p.process for p in leaves], [p.process for p in spines], link=link, hops=hops)
+        inside = LeafSpineNetwork(
+            network, [p.process for p in leaves], [p.process for p in spines], link=link, hops=hops
+        )
         return TwoLevels(network, leaves, spines, inside)
 
     return make

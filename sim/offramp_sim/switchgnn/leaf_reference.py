@@ -1,4 +1,4 @@
-"""Leaves and spines of SwitchGNN in plain Python (specification section 9): the oracle for the program on two levels."""
+"""Leaves and spines of SwitchGNN in plain Python (specification section 9): the oracle for the P4 program."""
 
 from __future__ import annotations
 

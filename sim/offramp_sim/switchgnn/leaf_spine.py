@@ -47,6 +47,8 @@ class LeafSpineNetwork:
     def process(self, batch: PacketBatch) -> PacketBatch:
         """What leaves to workers within some turns of the switches; the rest is kept for the next call."""
         for worker, (leaf, port) in enumerate(self._hosts):
+            if not len(batch):
+                break
             mine = batch.select(batch.ports == worker + 1)
             mine.ports[:] = port
             self._at_leaves[leaf] = PacketBatch.concatenate([self._at_leaves[leaf], mine])
@@ -66,6 +68,8 @@ class LeafSpineNetwork:
         self._cross("down", self._down, from_spines, self._at_leaves)
         out = []
         for worker, (leaf, port) in enumerate(self._hosts):
+            if not len(from_leaves[leaf]):
+                continue
             mine = from_leaves[leaf].select(from_leaves[leaf].ports == port)
             mine.ports[:] = worker + 1
             out.append(mine)
@@ -83,11 +87,15 @@ class LeafSpineNetwork:
         arriving: list[PacketBatch],
     ) -> None:
         for (switch, port), (other, its_port) in links.items():
+            if not len(departed[switch]) and not self._moving[way, switch, port]:
+                continue
             sent = departed[switch].select(departed[switch].ports == port)
             if way == "up":
                 self.crossed += int(np.count_nonzero(sent.lengths >= _WITH_PAYLOAD))
             came = self._channels[way, switch, port](sent)
             self._moving[way, switch, port] = len(came)
+            if not len(came):
+                continue
             came = came.select(np.arange(len(came)))
             came.ports[:] = its_port
             arriving[other] = PacketBatch.concatenate([arriving[other], came])

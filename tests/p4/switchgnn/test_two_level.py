@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.switch.switchgnn.leaf_spine import LeafSpine, cross_rack_vectors
+from offramp.switch.switchgnn.leaf_spine import CrossRack, LeafSpine, cross_rack
 from offramp.switch.switchgnn.recovery import Recovery
 from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import NO_ID, SWITCHGNN, build_frames
@@ -59,7 +59,7 @@ def test_six_vertices(make, blocks) -> None:
     sums = lockstep.exchange(0, [X[e.boundaries[0]] for e in lockstep.endpoints])
     assert [int(v) for s in sums for v in s[:, 0]] == [7, 12, -5, 5, 13, 3]
     levels.check()
-    counts = Counter({v: 0 for v in range(6)})
+    counts = Counter(dict.fromkeys(range(6), 0))
     for header in partials(levels):
         counts[header["dst_id"]] += header["count"]
     assert dict(counts) == {0: 1, 1: 1, 2: 1, 3: 1, 4: 2, 5: 2}
@@ -71,12 +71,8 @@ def test_six_vertices(make, blocks) -> None:
 
 def test_volumes_between_racks_of_the_six() -> None:
     """Section 14.8, and 9: as many as by sending each vertex once to each leaf that needs it."""
-    boundary = six_vertices().boundary
-    assert cross_rack_vectors(boundary.owner, boundary.cut_edges, SIX.racks) == {
-        "partial": 6,
-        "multicast": 6,
-        "host": 8,
-    }
+    job = six_vertices()
+    assert cross_rack(job.plans[0], job.boundary, SIX.racks) == CrossRack(partial=6, multicast=6, host=8)
 
 
 def test_golden_partial(make) -> None:
@@ -120,7 +116,7 @@ def test_broken_partial_sums_change_nothing(make) -> None:
     assert (counts["malformed"], counts["unknown"], counts["stale"], counts["opened"]) == (4, 2, 1, 0)
 
 
-@settings(derandomize=True, max_examples=120, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_jobs_on_unruly_links(two_levels, seed: int) -> None:
     """Loss, duplication and reordering everywhere: exact sums, and no aggregator stays open."""
@@ -150,14 +146,15 @@ def soak(seed: int, make: MakeTwoLevels) -> None:
         order=str(rng.choice(["gamr", "random"])),
     )
     acks = bool(rng.random() < 0.5)
-    loss, duplication, delay = rng.choice([0.0, 0.02, 0.1, 0.3], 3)
+    loss = float(rng.choice([0.0, 0.02, 0.1]))  # on each of up to four links between two workers
+    duplication, delay = rng.choice([0.0, 0.02, 0.1, 0.3], 2)
     seeds = iter(range(seed + 2, seed + 100))
     levels = make(
         job.plans,
         network,
         acks=acks,
         link=lambda: UnrulyChannel(next(seeds), duplication, delay, loss),
-        hops=int(rng.integers(1, 6)),
+        hops=int(rng.integers(2, 6)),
     )
     first = float(rng.choice([12, 40, 80]))
     recovery = Recovery(first, 2 * first, acks=acks, reupload=acks and bool(rng.random() < 0.5))
@@ -198,12 +195,6 @@ def test_without_loss_the_network_carries_what_the_plan_says(two_levels, seed: i
     for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
         assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
     levels.check()
-    racks = np.asarray(network.racks)
-    blocks = job.plans[0].blocks
-    wanted = {"partial": 0, "multicast": 0}
-    for block in blocks:
-        edges = np.stack([np.repeat(np.arange(len(block.vertices)), np.diff(block.indptr)), block.neighbours], axis=1)
-        volumes = cross_rack_vectors(block.owner, edges, racks)
-        wanted = {name: wanted[name] + volumes[name] for name in wanted}
-    assert levels.inside.crossed == len(partials(levels)) == wanted["partial"] == wanted["multicast"]
+    wanted = cross_rack(job.plans[0], job.boundary, network.racks)
+    assert levels.inside.crossed == len(partials(levels)) == wanted.partial == wanted.multicast
     assert all(leaf.oracle.counters()["stale"] == 0 for leaf in levels.leaves)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray
+from offramp.graph.csr import IntArray, rows_of
+
+if TYPE_CHECKING:
+    from offramp.graph.boundary import Boundary
+    from offramp.switch.switchgnn.plan import Plan
 
 MAX_LEAVES = 16
 """The register of partial sums that came has a bit for each leaf."""
@@ -98,27 +103,35 @@ def even_racks(workers: int, racks: int, spines: int = 1) -> LeafSpine:
     return LeafSpine(tuple(worker * racks // workers for worker in range(workers)), spines)
 
 
-def cross_rack_vectors(owner: Sequence[int] | IntArray, edges: IntArray, racks: Sequence[int]) -> dict[str, int]:
-    """Feature vectors that one exchange of some cut edges sends between racks, one way.
+@dataclass(frozen=True, slots=True)
+class CrossRack:
+    """Feature vectors that one exchange sends from leaf to leaf, one way.
 
-    ``partial``: partial sums of SwitchGNN on two levels; ``multicast``: each vertex once to each leaf that needs it;
-    ``host``: once to each worker that needs it. The first two are equal, as every edge has two directions.
-
-    Args:
-        owner: ``(vertices,)`` worker of each vertex.
-        edges: ``(e, 2)`` undirected.
-        racks: the leaf of each worker.
+    Attributes:
+        partial: partial sums of SwitchGNN on two levels.
+        multicast: each upload once to each leaf that needs it. As many, because every edge has two directions: two
+            levels save additions at the vertex's own leaf, not bytes (section 9).
+        host: each vertex once to each worker of another rack that needs it, without the switch.
     """
-    owners, rack_of = np.asarray(owner, np.int64), np.asarray(racks, np.int64)
-    both = np.concatenate([edges, edges[:, ::-1]]).reshape(-1, 2)
-    racks_of = rack_of[owners[both]]
-    source, target = both[racks_of[:, 0] != racks_of[:, 1]].T
 
-    def distinct(vertex: IntArray, place: IntArray) -> int:
-        return len(np.unique(np.stack([vertex, place]), axis=1).T)
+    partial: int
+    multicast: int
+    host: int
 
-    return {
-        "partial": distinct(target, rack_of[owners[source]]),
-        "multicast": distinct(source, rack_of[owners[target]]),
-        "host": distinct(source, owners[target]),
-    }
+
+def cross_rack(plan: Plan, boundary: Boundary, racks: Sequence[int]) -> CrossRack:
+    """What the blocks of a plan send between racks; ``racks`` is the leaf of each worker."""
+    rack_of = np.asarray(racks, np.int64)
+    partial = multicast = 0
+    for block in plan.blocks:
+        source, target, home = rows_of(block.indptr), block.neighbours, rack_of[block.owner]
+        across = home[source] != home[target]
+        source, target = source[across], target[across]
+        partial += _distinct(target, home[source])
+        multicast += _distinct(source, home[target])
+    vertex, worker = boundary.copies.T
+    return CrossRack(partial, multicast, int((rack_of[boundary.owner[vertex]] != rack_of[worker]).sum()))
+
+
+def _distinct(vertices: IntArray, racks: IntArray) -> int:
+    return len(np.unique(vertices * MAX_LEAVES + racks))

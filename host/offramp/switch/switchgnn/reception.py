@@ -129,7 +129,9 @@ class Reception:
         self._stats.raws += int(unasked[new].sum())
         self._stats.pulled += int((~unasked[new]).sum())
         touched = np.unique(np.concatenate([cell, asked]))
-        self._finish(touched[(self._missing[touched] == 0) & (self._unreleased[touched] == 0) & ~self._finished[touched]])
+        self._finish(
+            touched[(self._missing[touched] == 0) & (self._unreleased[touched] == 0) & ~self._finished[touched]]
+        )
         return len(new) + len(asked)
 
     def _accept_releases(self, packets: Parsed, at: IntArray, known: Mask) -> IntArray:

@@ -22,6 +22,7 @@ struct metadata_t {
     @field_list(PASS_FIELDS)
     bit<256>    delivered;  // ports that have this feature already, one bit each
 #endif
+    bit<1>      sums;       // egress adds the packet to an aggregator, or releases one
     bit<1>      again;      // another pass follows
     bit<1>      reply;      // the packet leaves to ``port``
     bit<9>      port;

@@ -34,7 +34,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Join() join;
     Pull() pull;
     Acknowledge() acknowledge;
-    Aggregate() aggregate;
+    Aggregate(false) aggregate;
     Telemetry() telemetry;
     Forward() forward;
 

@@ -42,7 +42,10 @@ def train(
         str, typer.Option(help="How boundary features travel: local | p2p | switch | strawman.")
     ] = "switch",
     target: Annotated[
-        str, typer.Option(help="Architecture of the switch's program: v1model | tna (Tofino).")
+        str,
+        typer.Option(
+            help="The switch's program: v1model | v1model-replicated (copies in place of passes) | tna (Tofino)."
+        ),
     ] = "v1model",
     layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 4.")] = 2,
     hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 64,

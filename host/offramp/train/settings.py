@@ -11,7 +11,7 @@ from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.train.aggregation import AGGREGATORS
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
-TARGETS = ("v1model", "tna")
+TARGETS = ("v1model", "v1model-replicated", "tna")
 CODECS = ("fp32", "fixed")
 SCALES = ("agreed", "carried")
 LAYERS = range(2, 5)
@@ -24,7 +24,7 @@ class TrainSettings:
     ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
     ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
-    ``target`` is the architecture of the switch's program.
+    ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``

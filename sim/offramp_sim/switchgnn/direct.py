@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from offramp.switch.switchgnn import guard, telemetry
@@ -66,8 +67,11 @@ def resume(switch: AnySwitch, round_: int) -> None:
 def counters(switch: AnySwitch) -> dict[str, int]:
     """As ``SwitchGnnControl.counters``."""
     target = target_of(switch.tables)
+    outcomes: Counter[int] = Counter()
+    for name in telemetry.outcome_counters(target):
+        outcomes.update(dict(enumerate(switch.counters[name].packets)))
     return telemetry.totals(
-        dict(enumerate(switch.counters[target.full(telemetry.OUTCOMES)].packets)),
+        outcomes,
         switch.counters[target.full(guard.UPLOADS)].packets[0],
         switch.counters[target.full(target.recirculations)].packets[0],
     )
@@ -75,6 +79,8 @@ def counters(switch: AnySwitch) -> dict[str, int]:
 
 def occupancy(switch: AnySwitch) -> tuple[int, int] | None:
     """As ``SwitchGnnControl.occupancy``."""
-    if not target_of(switch.tables).occupancy:
+    target = target_of(switch.tables)
+    if not target.occupancy:
         return None
-    return switch.registers[telemetry.OPEN].read(0), switch.registers[telemetry.PEAK].read(0)
+    now, peak = (switch.registers[target.full(name)].read(0) for name in (telemetry.OPEN, telemetry.PEAK))
+    return now, peak

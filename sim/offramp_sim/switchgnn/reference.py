@@ -54,7 +54,10 @@ class ReferenceSwitch:
 
     _served = frozenset({Kind.DATA, Kind.FETCH, Kind.RESEND, Kind.ACK})
 
-    def __init__(self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False) -> None:
+    def __init__(
+        self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False, replicates: bool = False
+    ) -> None:
+        """``replicates``: copies take the place of further passes."""
         self.round = 0
         self.outcomes: Counter[int] = Counter()
         self.uploads = 0
@@ -64,6 +67,7 @@ class ReferenceSwitch:
         self.peak = 0
         self._ports = list(ports)
         self._acks = acks
+        self._replicates = replicates
         self._owners = {
             int(vertex): int(owner)
             for plan in plans
@@ -120,7 +124,7 @@ class ReferenceSwitch:
         self._seen[slot] = self.round
         self.uploads += 1
         neighbours = block.row(rank).tolist()
-        self.recirculations += len(neighbours) - 1
+        self.recirculations += 0 if self._replicates else len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 
     def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:

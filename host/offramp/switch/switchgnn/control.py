@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.status import Code, RpcError
-from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, telemetry
+from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, replicate, telemetry
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
 from offramp.switch.switchgnn.target import V1MODEL, Names, Target, target_of
@@ -72,6 +73,10 @@ def entries_for(
     """
     rows = [part for part in rows_for(plans, ports, target) if part.table in tables]
     groups = {barrier.GROUP: barrier.group_replicas(ports)}
+    if target.replicates:
+        copy_rows, copy_groups = replicate.copy_entries(plans, ports, target)
+        rows.append(copy_rows)
+        groups |= copy_groups
     if acks:
         if target.full(acknowledge.TABLE) not in tables:
             raise OfframpError("acks: the switch program does not serve them")
@@ -200,9 +205,11 @@ class SwitchGnnControl:
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
         target = self.target
-        cells = self._session.read_counter(target.full(telemetry.OUTCOMES))
+        outcomes: Counter[int] = Counter()
+        for name in telemetry.outcome_counters(target):
+            outcomes.update({index: packets for index, (packets, _) in self._session.read_counter(name).items()})
         return telemetry.totals(
-            {index: packets for index, (packets, _) in cells.items()},
+            outcomes,
             self._session.read_counter(target.full(guard.UPLOADS), 0)[0][0],
             self._session.read_counter(target.full(target.recirculations), 0)[0][0],
         )
@@ -212,7 +219,9 @@ class SwitchGnnControl:
         if not self.target.occupancy:
             return None
         try:
-            now, peak = (self._session.read_register(name, 0)[0] for name in (telemetry.OPEN, telemetry.PEAK))
+            now, peak = (
+                self._session.read_register(self.target.full(name), 0)[0] for name in (telemetry.OPEN, telemetry.PEAK)
+            )
         except RpcError as error:
             if error.code is Code.UNIMPLEMENTED:
                 return None

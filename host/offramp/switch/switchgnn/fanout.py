@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,19 @@ def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1
         target: the program that they are for.
     """
     found = contributions(plans, target)
+    if target.replicates:
+        found = by_port(found, ports)
     return sum_rows(found, np.asarray(ports, np.int64)[found.dst_owner], target)
+
+
+def by_port(found: Contributions, ports: Sequence[int]) -> Contributions:
+    """The same with each vertex's hops in the order of the ports that they lead to."""
+    port = np.asarray(ports, np.int64)[found.dst_owner]
+    found = found.select(np.lexsort((found.hop, port, found.src_id, found.block_id)))
+    starts = np.flatnonzero(np.diff(found.src_id, prepend=-1) | np.diff(found.block_id, prepend=-1))
+    sizes = np.diff(np.append(starts, len(found.src_id)))
+    hop = np.arange(len(found.src_id)) - np.repeat(starts, sizes)
+    return replace(found, hop=hop, last=(hop == np.repeat(sizes, sizes) - 1).astype(np.int64))
 
 
 def sum_rows(found: Contributions, ports: IntArray, target: Target = V1MODEL) -> list[Rows]:
@@ -102,4 +114,4 @@ def fanout_entries(action: str, found: Contributions, ports: IntArray, target: T
     """Entries of one action; :data:`DELIVER` needs no aggregator."""
     keys = {"block_id": found.block_id, "src_id": found.src_id, "hop": found.hop}
     params = {"base": found.base, "need": found.need} if action != DELIVER else {}
-    return Rows(target.full(TABLE), action, keys, {**params, "port": ports, "dst_id": found.dst_id, "last": found.last})
+    return Rows(target.full(TABLE), target.action(action), keys, {**params, "port": ports, "dst_id": found.dst_id, "last": found.last})

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
+from offramp.switch.switchgnn.target import EGRESS, Target
+
 OUTCOMES = "SwitchGnnIngress.outcomes"
 OPEN = "SwitchGnnIngress.telemetry.open"
 PEAK = "SwitchGnnIngress.telemetry.peak"
+
+
+def outcome_counters(target: Target) -> list[str]:
+    """Names of the counters of outcomes: of ingress, and of egress where that adds up."""
+    return [target.full(OUTCOMES), *([f"{EGRESS}.outcomes"] if target.replicates else [])]
 
 
 class Outcome(IntEnum):

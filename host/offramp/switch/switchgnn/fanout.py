@@ -114,4 +114,9 @@ def fanout_entries(action: str, found: Contributions, ports: IntArray, target: T
     """Entries of one action; :data:`DELIVER` needs no aggregator."""
     keys = {"block_id": found.block_id, "src_id": found.src_id, "hop": found.hop}
     params = {"base": found.base, "need": found.need} if action != DELIVER else {}
-    return Rows(target.full(TABLE), target.action(action), keys, {**params, "port": ports, "dst_id": found.dst_id, "last": found.last})
+    return Rows(
+        target.full(TABLE),
+        target.action(action),
+        keys,
+        {**params, "port": ports, "dst_id": found.dst_id, "last": found.last},
+    )

@@ -23,7 +23,11 @@ MAX_GROUP = (1 << 16) - 1
 
 
 def copy_entries(
-    plans: Sequence[Plan], ports: Sequence[int], target: Target = REPLICATED, *, groups: int = MAX_GROUP + 1 - FIRST_GROUP
+    plans: Sequence[Plan],
+    ports: Sequence[int],
+    target: Target = REPLICATED,
+    *,
+    groups: int = MAX_GROUP + 1 - FIRST_GROUP,
 ) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
     """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group: the instance is the hop.
 

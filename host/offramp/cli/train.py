@@ -223,6 +223,8 @@ def switch_opener(
     if settings.network is not None:
         if address is not None:
             raise OfframpError("--racks: goes with the embedded switches only, not with --switch")
+        if transport != "auto":
+            raise OfframpError("--transport: goes with one switch only, not with --racks")
         from offramp.cli.embedded_racks import embedded_racks
 
         return partial(embedded_racks, settings.network)

@@ -18,18 +18,14 @@ TABLE = "SwitchGnnIngress.replicate.groups"
 COPIES = "SwitchGnnIngress.replicate.copies"
 
 FIRST_GROUP = barrier.GROUP + 1 + acknowledge.MAX_GROUPS
-MAX_GROUP = (1 << 16) - 1
-"""Largest id of a multicast group in v1model."""
+MAX_GROUPS = (1 << 16) - FIRST_GROUP
+"""Groups of v1model, whose ids have 16 bits, that others do not take."""
 
 
 def copy_entries(
-    plans: Sequence[Plan],
-    ports: Sequence[int],
-    target: Target = REPLICATED,
-    *,
-    groups: int = MAX_GROUP + 1 - FIRST_GROUP,
+    plans: Sequence[Plan], ports: Sequence[int], target: Target = REPLICATED, *, groups: int = MAX_GROUPS
 ) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
-    """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group: the instance is the hop.
+    """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group; an instance is a hop.
 
     Args:
         plans: with disjoint Block_ids.

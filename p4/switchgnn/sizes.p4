@@ -6,6 +6,11 @@
 #define AGGREGATORS 32768
 #endif
 
+// Aggregators whose partial sums of other racks are told apart; 1 where there is one switch.
+#ifndef PARTIALS
+#define PARTIALS AGGREGATORS
+#endif
+
 // Entries of v2agg: one for each directed cut edge.
 #ifndef FANOUT_ENTRIES
 #define FANOUT_ENTRIES 65536

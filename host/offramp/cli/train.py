@@ -42,7 +42,10 @@ def train(
         str, typer.Option(help="How boundary features travel: local | p2p | switch | strawman.")
     ] = "switch",
     target: Annotated[
-        str, typer.Option(help="Architecture of the switch's program: v1model | tna (Tofino).")
+        str,
+        typer.Option(
+            help="The switch's program: v1model | v1model-replicated (copies in place of passes) | tna (Tofino)."
+        ),
     ] = "v1model",
     layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 4.")] = 2,
     hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 64,
@@ -95,6 +98,8 @@ def train(
     retry: Annotated[float, typer.Option(help="Seconds without news until a worker asks for what it lacks.")] = 1.0,
     loss: Annotated[float, typer.Option(help="Probability that a link loses a packet, for trying it out.")] = 0.0,
     duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
+    racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
+    spines: Annotated[int, typer.Option(help="Spine switches that join the leaves.")] = 1,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
 ) -> None:
@@ -129,6 +134,8 @@ def train(
         retry_s=retry,
         loss=loss,
         duplication=duplicate,
+        racks=racks,
+        spines=spines,
     )
     open_fabric = switch_opener(settings, switch, ports, p4info, device_config, transport)
     result = run(load_graph(settings), settings, open_fabric, lines=True)
@@ -213,6 +220,14 @@ def switch_opener(
             raise OfframpError(f"{flag}: goes with {needless} only")
     if not settings.through_switch:
         return None
+    if settings.network is not None:
+        if address is not None:
+            raise OfframpError("--racks: goes with the embedded switches only, not with --switch")
+        if transport != "auto":
+            raise OfframpError("--transport: goes with one switch only, not with --racks")
+        from offramp.cli.embedded_racks import embedded_racks
+
+        return partial(embedded_racks, settings.network)
     if address is None:
         return partial(embedded, settings, transport)
     if (p4info is None) != (device_config is None):

@@ -43,6 +43,10 @@ DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
 
 SWITCH_MAC = 0x0200_0000_FFFE
 SWITCH_IP = 0x0A00_FFFE
+LEAF_IP = 0x0A01_0000
+"""Of leaf 0 among several switches; leaf i has the i-th after it."""
+LEVEL_LEAF = 1
+"""Level of a packet that a leaf sends for its rack."""
 
 Lanes = npt.NDArray[np.int32]
 

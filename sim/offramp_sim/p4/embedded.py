@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 START_S = 60.0
 STOP_S = 5.0
+PEER = "peer:"
+"""Before the path of a port that is a link to the Unix socket of another switch's port."""
 
 
 class EmbeddedSwitch:
@@ -39,6 +41,7 @@ class EmbeddedSwitch:
         interfaces: network interfaces of the launcher's namespace to use as ports.
         transport: what the ports are: Unix sockets (``auto``), UDP on the loopback, or veth pairs, opened
             at both ends by this transport; or what opens ``interfaces``.
+        peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
@@ -62,6 +65,7 @@ class EmbeddedSwitch:
         tm: TmConfig | None = None,
         engine: str = "auto",
         interfaces: Sequence[str] = (),
+        peers: Mapping[int, str] | None = None,
         launcher: Sequence[str] = (),
         tls: Tls | None = None,
         translation: Mapping[str, Mapping[str, int]] | None = None,
@@ -89,6 +93,8 @@ class EmbeddedSwitch:
         self._transport = check_transport(transport)
         self._veth: VethLinks | None = None
         self._switch_ends, self.port_specs = self._make_links(interfaces)
+        for number, spec in (peers or {}).items():
+            self._switch_ends[self.port_numbers.index(number)] = spec.replace("unix:", PEER, 1)
         self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
         self._process: subprocess.Popen[str] | None = None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, interface_opener, parse_link
-from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
+from offramp_sim.p4.embedded import PEER, EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
     from offramp_sim.p4 import AnySwitch
@@ -38,7 +38,8 @@ class Settings:
 
     Attributes:
         program: P4 source file; None: wait for a controller to push one.
-        ports: port number to a link, as :func:`offramp.transport.parse_link` takes it.
+        ports: port number to a link, as :func:`offramp.transport.parse_link` takes it, or
+            ``peer:PATH``: a link to another switch's ``unix:PATH``.
         transport: opens the bare interfaces among them.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
         cpu_port: packets that leave by it become packet-ins.
@@ -126,6 +127,10 @@ def open_port(spec: str, ring_bytes: int, transport: str = AUTO) -> Port:
     Raises:
         OfframpError: not a link, no such interface, no permission, or the socket cannot be made.
     """
+    if spec.startswith(PEER):
+        from offramp_sim.p4.ports.unix_peer import UnixPeer
+
+        return UnixPeer(spec.removeprefix(PEER))
     link = parse_link(spec, transport)
     if link.transport == "unix":
         from offramp_sim.p4.ports.unix import UnixPort

@@ -54,7 +54,10 @@ class ReferenceSwitch:
 
     _served = frozenset({Kind.DATA, Kind.FETCH, Kind.RESEND, Kind.ACK})
 
-    def __init__(self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False) -> None:
+    def __init__(
+        self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False, replicates: bool = False
+    ) -> None:
+        """``replicates``: copies take the place of further passes."""
         self.round = 0
         self.outcomes: Counter[int] = Counter()
         self.uploads = 0
@@ -64,6 +67,7 @@ class ReferenceSwitch:
         self.peak = 0
         self._ports = list(ports)
         self._acks = acks
+        self._replicates = replicates
         self._owners = {
             int(vertex): int(owner)
             for plan in plans
@@ -120,7 +124,7 @@ class ReferenceSwitch:
         self._seen[slot] = self.round
         self.uploads += 1
         neighbours = block.row(rank).tolist()
-        self.recirculations += len(neighbours) - 1
+        self.recirculations += 0 if self._replicates else len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 
     def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:
@@ -144,22 +148,22 @@ class ReferenceSwitch:
                 out.append((self._ports[block.owner[v]], reply(frame, result, rest)))
         return out
 
-    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int) -> tuple[Sum, int] | None:
-        """Add to an aggregator; the sum and its mark if that completes it."""
-        if need == 1:
+    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int, weight: int = 1) -> tuple[Sum, int] | None:
+        """Add what stands for ``weight`` contributions to an aggregator; the sum and its mark if that completes it."""
+        if need == weight:
             self.outcomes[Outcome.DELIVERED] += 1
             return lanes, ecn
         aggregator = self._aggregators.get(index)
         if aggregator is None or aggregator.round != self.round:
             self.open += aggregator is None or not aggregator.open
-            self._aggregators[index] = Aggregator(self.round, need - 1, lanes.copy(), ecn)
+            self._aggregators[index] = Aggregator(self.round, need - weight, lanes.copy(), ecn)
             self.outcomes[Outcome.OPENED] += 1
             self.peak = max(self.peak, self.open)
             return None
         if aggregator.left == DEAD:
             self.outcomes[Outcome.RELEASED] += 1
             return None
-        aggregator.left -= 1
+        aggregator.left -= weight
         aggregator.ecn |= ecn
         with np.errstate(over="ignore"):
             aggregator.lanes += lanes

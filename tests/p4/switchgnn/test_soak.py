@@ -26,6 +26,17 @@ def test_sixty_seeds(p4_targets, seed: int) -> None:
     check(seed, p4_targets("native"))
 
 
+@pytest.mark.parametrize("seed", range(60, 90))
+def test_thirty_seeds_by_replication(p4_targets, seed: int) -> None:
+    check(seed, p4_targets("replicated-native"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 1060))
+def test_a_thousand_seeds_by_replication(p4_targets, seed: int) -> None:
+    check(seed, p4_targets("replicated-native"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60, 1060))
 def test_a_thousand_seeds(p4_targets, seed: int) -> None:

@@ -18,7 +18,8 @@ OWNERS = "SwitchGnnIngress.acknowledge.owners"
 MAX_GROUPS = 1024
 """Groups for sets of workers; vertices of rarer sets acknowledge to all workers, who pass over what is not theirs."""
 
-_MASK_BITS = 63
+MASK_BITS = 63
+"""Most members of a set that a group is made for."""
 
 
 def ack_entries(
@@ -37,7 +38,7 @@ def ack_entries(
     block_ids = np.concatenate([empty, *(np.full(len(block.vertices), block.block_id) for block in blocks)])
     group = np.full(len(vertices), GROUP, np.int64)
     replicas: dict[int, list[tuple[int, int]]] = {}
-    if len(ports) <= _MASK_BITS:
+    if len(ports) <= MASK_BITS:
         masks = np.concatenate([empty, *map(_owner_masks, blocks)])
         sets, at, counts = np.unique(masks, return_inverse=True, return_counts=True)
         common = np.argsort(-counts, kind="stable")[:MAX_GROUPS]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(next(iter(self.keys.values())))
+
+    def select(self, which: npt.NDArray[np.bool_]) -> Rows:
+        """The entries that a mask picks."""
+        keys, params = ({k: v[which] for k, v in columns.items()} for columns in (self.keys, self.params))
+        return Rows(self.table, self.action, keys, params)
 
     def entries(self) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         """Each entry's keys and parameters."""

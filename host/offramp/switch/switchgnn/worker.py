@@ -34,6 +34,7 @@ class Worker:
         timeout_s: how long nothing new may arrive before an exchange fails.
         window: frames sent before the link is read again.
         recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
         rate: paces what is sent; None sends whatever the link takes.
         gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
             16 frames and queues 64 packets a port, so that windows of 8 frames every 5 ms are safe there.
@@ -50,9 +51,10 @@ class Worker:
         gap_s: float = 0.0,
         recovery: Recovery | None = None,
         rate: RateControl | None = None,
+        racks: Sequence[int] = (),
     ) -> None:
         recovery = recovery or Recovery()
-        self.endpoint = Endpoint(index, plans, recovery)
+        self.endpoint = Endpoint(index, plans, recovery, racks)
         self._tick_s = min(recovery.timeout_s / _TICKS, timeout_s)
         self._rate = rate
         self._marks = 0

@@ -41,19 +41,22 @@ class UnixPort:
         self.name = f"unix:{check_path(path)}"
         self.stats = LinkStats()
         self._path = Path(path)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._listener.setblocking(False)
-        try:
-            remove_stale(self._path)
-            self._listener.bind(str(path))
-        except OSError as error:
-            self._listener.close()
-            raise OfframpError(f"{self.name}: {error.strerror}") from None
-        self._listener.listen(1)
         self._host: socket.socket | None = None
         self._kept: deque[tuple[bytes, int]] = deque()
         self._kept_bytes = 0
         self._progress = 0.0
+        self._open()
+
+    def _open(self) -> None:
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.setblocking(False)
+        try:
+            remove_stale(self._path)
+            self._listener.bind(str(self._path))
+        except OSError as error:
+            self._listener.close()
+            raise OfframpError(f"{self.name}: {error.strerror}") from None
+        self._listener.listen(1)
 
     def interest(self) -> list[tuple[int, int]]:
         """The listener while no host is connected, else the host."""
@@ -132,14 +135,17 @@ class UnixPort:
 
     def _accept(self) -> bool:
         try:
-            self._host, _ = self._listener.accept()
+            self._connected(self._listener.accept()[0])
         except OSError:
             return False
-        self._host.setblocking(False)
-        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            self._host.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
-        _LOG.info("%s: connected", self.name)
         return True
+
+    def _connected(self, host: socket.socket) -> None:
+        host.setblocking(False)
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            host.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
+        self._host = host
+        _LOG.info("%s: connected", self.name)
 
     def _message(self) -> bytes | None:
         if self._host is None:

@@ -33,6 +33,7 @@ def test_sizes_give_just_the_room() -> None:
     room = {
         "AGGREGATORS": 3,
         "VERTICES": 3,
+        "PARTIALS": 1,
         "FANOUT_ENTRIES": 14,
         "SLOT_ENTRIES": 10,
         "OWNER_ENTRIES": 6,

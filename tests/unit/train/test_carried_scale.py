@@ -12,6 +12,7 @@ from offramp.errors import OfframpError
 from offramp.train.codec import CarriedCodec, Site
 from offramp.train.group import Group
 from offramp.train.propagators.switch import SwitchPropagator
+from offramp.transport import LinkStats
 
 FAN_IN = 7
 
@@ -23,6 +24,7 @@ class Loopback:
         from offramp.switch.switchgnn.stats import Link, WorkerStats
 
         self.stats = WorkerStats(Link(), Link())
+        self.link = LinkStats()
         self.sent: list[np.ndarray] = []
 
     def boundary(self, plan: int) -> np.ndarray:

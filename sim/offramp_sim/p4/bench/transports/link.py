@@ -17,7 +17,7 @@ from offramp.transport import FrameIO, open_io
 from offramp.transport.links import TRANSPORTS
 from offramp_sim.p4.bench.namespace import in_namespace, ip
 from offramp_sim.p4.bench.transports import sink
-from offramp_sim.p4.bench.transports.report import ACKNOWLEDGED, IDLE_S, frames, reported
+from offramp_sim.p4.bench.transports.report import ACKNOWLEDGED, frames, reported
 from offramp_sim.p4.veth_links import VethLinks
 
 BURST: Final = ACKNOWLEDGED
@@ -131,7 +131,7 @@ def _send(io: FrameIO, size: int, seconds: float, seed: int) -> tuple[int, int, 
 def _drain(io: FrameIO, sent: int) -> None:
     """Wait until all frames have arrived, or nothing more does."""
     arrived = 0
-    while arrived < sent and len(batch := io.receive(4 * IDLE_S)):
+    while arrived < sent and len(batch := io.receive(_PATIENCE_S)):
         arrived = reported(batch, arrived)
 
 

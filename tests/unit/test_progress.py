@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from rich.console import Console
 
+from offramp.cli.stages import stages
 from offramp.graph.blocks import plan_blocks
 from offramp.progress import listen, report
 
@@ -28,6 +32,16 @@ def test_an_error_ends_listening():
         raise ValueError("wrong")
     report("nobody", 1, 1)
     assert said == []
+
+
+def test_stages_of_a_command_are_timed_and_show_what_is_reported():
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with stages(console) as stage:
+        stage("first")
+        report("inside", 1, 2)
+        stage("second")
+    assert list(stage.seconds) == ["first", "second"]
+    assert all(wall >= 0 and used >= 0 for wall, used in stage.seconds.values())
 
 
 def test_blocks_say_how_many_edges_they_hold():

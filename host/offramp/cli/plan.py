@@ -54,7 +54,9 @@ def plan(
         features = data.width if width is None else width
         chunks = chunks_for(features)
         stage("partitioning the graph")
-        boundary = Boundary(data, give_owners(data, workers, partition, seed), workers)
+        owner = give_owners(data, workers, partition, seed)
+        stage("finding the boundary")
+        boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")
         made = make_plan(boundary, chunks, memory_bytes, order, seed)
     numbers = {
@@ -68,11 +70,14 @@ def plan(
             "seed": seed,
         },
         **summarise(data, boundary, made, features),
+        "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
     }
     if network is not None:
         between = asdict(cross_rack(made, boundary, network.racks))
         numbers["cross_rack"] = {"racks": list(network.racks), "vectors": between}
     _show(console, data, numbers)
+    took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
+    console.print(f"Time: {took}")
     if save is not None:
         save_plan(made, Path(save))
     if json_path is not None:

@@ -14,9 +14,9 @@ from offramp_sim.slot.host_based import bns_gcn, g3
 from offramp_sim.slot.hybrid import hybrid
 from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.outcome import Outcome
-from offramp_sim.slot.pairwise import pairwise
 from offramp_sim.slot.ports import Fabric
 from offramp_sim.slot.strawman import strawman
+from offramp_sim.slot.windows import pairwise, windows
 
 
 @dataclass(eq=False)
@@ -67,6 +67,7 @@ SCHEMES: dict[str, Callable[[Setting], Outcome]] = {
     "chunk-major": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed, widest=1),
     "wide-slices": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
     "hybrid": lambda s: hybrid(s.boundary, s.features, s.plan, s.fabric),
+    "windows": lambda s: windows(s.boundary, s.chunks, s.memory_bytes, s.fabric),
     "pairwise": lambda s: pairwise(s.boundary, s.chunks, s.memory_bytes, s.fabric),
 }
 

@@ -176,6 +176,28 @@ def test_windows_of_pairwise_sums_keep_all_workers_busy(skewed):
     assert windows.seconds < 1.5 * whole.seconds
 
 
+def test_windows_upload_each_vertex_once_for_each_window_that_needs_it(skewed):
+    """Counted one by one; destinations are taken from the workers in turn."""
+    limit = skewed.B // 5
+    found = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "windows")
+    queues = {w: [] for w in range(16)}
+    for rank, vertex in enumerate(skewed.vertices.tolist()):
+        queues[int(skewed.owner[vertex])].append(rank)
+    longest = max(len(queue) for queue in queues.values())
+    dealt = [queue[turn] for turn in range(longest) for queue in queues.values() if turn < len(queue)]
+    uploads = 0
+    for start in range(0, skewed.B, limit):
+        rows = [skewed.neighbours[skewed.indptr[r] : skewed.indptr[r + 1]] for r in dealt[start : start + limit]]
+        uploads += len(set(np.concatenate(rows).tolist()))
+    assert found.up_bytes == uploads * 2 * PACKET_WIRE_BYTES
+    assert found.down_bytes == skewed.B * 2 * PACKET_WIRE_BYTES
+    assert found.series.added.sum() == 2 * skewed.C * 2
+    assert found.series.sent.sum() == skewed.B * 2
+    assert found.recirculated_bytes == (2 * skewed.C - uploads) * 2 * PACKET_WIRE_BYTES
+    blocks = simulate(Setting(skewed, 64, memory_bytes=limit * 2 * 128, fabric=NEAR), "switchgnn")
+    assert found.imbalance < blocks.imbalance
+
+
 def test_acknowledgements_and_epochs():
     silent, loud = (simulate(Setting(G6, 32, acks=acks), "switchgnn") for acks in (False, True))
     # Up one for each of six results; down one for each pair of a vertex and a worker: R = 12.

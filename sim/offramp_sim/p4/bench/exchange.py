@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 _WORKERS = 4
 _FEATURES = 64
+
+
+def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+    """The same packets, through the program that has the replication engine make the copies."""
+    recirculated = switchgnn(vertices, rounds, seed)
+    return replace(recirculated, name="SwitchGNN, replicated", source=p4_source("switchgnn/replicated_v1model.p4"))
 
 
 def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:

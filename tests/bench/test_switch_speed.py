@@ -10,7 +10,7 @@ import os
 import pytest
 
 from offramp_sim.p4.bench.bmv2 import measure_bmv2
-from offramp_sim.p4.bench.exchange import switchgnn
+from offramp_sim.p4.bench.exchange import replicated_switchgnn, switchgnn
 from offramp_sim.p4.bench.rates import Rate, fresh, measure
 from offramp_sim.p4.bench.router import router
 from offramp_sim.p4.bench.veth import measure_veth
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
 WORKLOADS = {
     "SwitchGNN": switchgnn,
+    "SwitchGNN, replicated": replicated_switchgnn,
     "router 64": lambda: router(64),
     "router 512": lambda: router(512),
     "router 1500": lambda: router(1500),

@@ -29,11 +29,11 @@ Start = Callable[..., tuple[Target, SwitchGnnControl]]
 
 @pytest.fixture
 def start(make_target: Callable[..., Target], tmp_path: Path) -> Start:
-    """``start(job, capacity=None)``: a switch with the job loaded, and its control."""
+    """``start(job, capacity=None, name="v1model")``: a switch with the job loaded, and its control."""
 
-    def run(job: Job, capacity: int | None = None) -> tuple[Target, SwitchGnnControl]:
+    def run(job: Job, capacity: int | None = None, name: str = "v1model") -> tuple[Target, SwitchGnnControl]:
         program = tmp_path / "switchgnn.p4"
-        name = "v1model" if capacity is None else "strawman_v1model"
+        name = name if capacity is None else "strawman_v1model"
         program.write_text(p4_text(f"switchgnn/{name}.p4", sizes_for(job.plans, capacity)))
         target = make_target(program, ports=4)
         target.open_all()
@@ -97,10 +97,14 @@ def compare(
         assert target.silent(port)
 
 
-@pytest.mark.parametrize("capacity", [None, 8], ids=["switchgnn", "strawman"])
-def test_workers_get_exact_sums(start: Start, capacity: int | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "capacity"),
+    [("v1model", None), ("replicated_v1model", None), ("strawman_v1model", 8)],
+    ids=["switchgnn", "replicated", "strawman"],
+)
+def test_workers_get_exact_sums(start: Start, name: str, capacity: int | None) -> None:
     job = job_of(3, limit=8 if capacity is None else 1000)
-    target, control = start(job, capacity)
+    target, control = start(job, capacity, name)
     x = np.random.default_rng(0).integers(-(2**24), 2**24, (30, 40)).astype(np.int32)
     expected = job.expected(x)
     # bmv2 drops what it cannot queue: small windows, short pauses.
@@ -129,10 +133,11 @@ def test_workers_get_exact_sums(start: Start, capacity: int | None) -> None:
         assert 0 < occupancy[1] <= max(plan.aggregators_peak for plan in job.plans)
 
 
-def test_switchgnn_is_the_reference_packet_for_packet(start: Start) -> None:
+@pytest.mark.parametrize("name", ["v1model", "replicated_v1model"])
+def test_switchgnn_is_the_reference_packet_for_packet(start: Start, name: str) -> None:
     job = job_of(5, limit=12)
-    target, control = start(job)
-    oracle = ReferenceSwitch(job.plans, job.ports)
+    target, control = start(job, None, name)
+    oracle = ReferenceSwitch(job.plans, job.ports, replicates=control.target.replicates)
     frames = [(job.ports[h], done(h, 0)) for h in range(4)]
     for round_, block in ((1, 0), (2, 1)):
         data = uploads(job, block, round_)

@@ -59,6 +59,21 @@ def test_the_program_for_tofino_gives_the_same_bits(tmp_path: Path) -> None:
     assert tna["aggregators_peak"] is None
 
 
+@pytest.mark.p4
+def test_replication_and_racks_give_the_same_bits(tmp_path: Path) -> None:
+    one = run(tmp_path, "switch", epochs=3)
+    copies = run(tmp_path, "switch", epochs=3, target="v1model-replicated")
+    racks = run(tmp_path, "switch", epochs=3, racks=2, spines=2)
+    for other in (copies, racks):
+        assert np.array_equal(losses(other), losses(one))
+        assert other["test_accuracy"] == one["test_accuracy"]
+        assert (other["bytes_up"], other["bytes_down"]) == (one["bytes_up"], one["bytes_down"])
+    assert copies["passes"] == one["passes"]
+    rounds = copies["recirculations"]  # GO of each passes twice; no upload does
+    assert 0 < rounds < one["recirculations"]
+    assert racks["passes"] > one["passes"]  # partial sums are contributions, too
+
+
 def test_p2p(local: dict, tmp_path: Path) -> None:
     result = run(tmp_path, "p2p", report=tmp_path / "r.html")
     np.testing.assert_allclose(losses(result), losses(local), rtol=1e-4)

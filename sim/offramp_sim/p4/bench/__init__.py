@@ -14,8 +14,9 @@ FRAME_BYTES = (64, 512, 1500)
 
 
 def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[Workload]:
-    """SwitchGNN, and an IPv4 router with 10,000 routes for frames of these sizes."""
-    from offramp_sim.p4.bench.exchange import switchgnn
+    """SwitchGNN by recirculation and by replication; an IPv4 router with 10,000 routes for frames of these sizes."""
+    from offramp_sim.p4.bench.exchange import replicated_switchgnn, switchgnn
     from offramp_sim.p4.bench.router import router
 
-    return [switchgnn(seed=seed), *(router(size, seed=seed) for size in frame_bytes)]
+    exchanges = [switchgnn(seed=seed), replicated_switchgnn(seed=seed)]
+    return [*exchanges, *(router(size, seed=seed) for size in frame_bytes)]

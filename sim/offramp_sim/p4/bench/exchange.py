@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
 _WORKERS = 4
 _FEATURES = 64
+_NO_MARKS = {"ECN_DEPTH": f"{(1 << 19) - 1:#x}"}
+"""How long queues grow depends on a switch's speed: packets are the same on all if nothing is marked."""
+
+
+def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+    """The same packets, through the program that has the replication engine make the copies."""
+    recirculated = switchgnn(vertices, rounds, seed)
+    return replace(recirculated, name="SwitchGNN, replicated", source=p4_source("switchgnn/replicated_v1model.p4"))
 
 
 def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
@@ -48,4 +57,5 @@ def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
         for batch in start:
             switch.process(batch)
 
-    return Workload("SwitchGNN", p4_source("switchgnn/v1model.p4"), prepare, [b for b in batches if len(b)])
+    source, batches = p4_source("switchgnn/v1model.p4"), [b for b in batches if len(b)]
+    return Workload("SwitchGNN", source, prepare, batches, defines=_NO_MARKS)

@@ -38,6 +38,7 @@ def run(
     *,
     include: Iterable[Path] = (),
     defines: Mapping[str, str] | None = None,
+    quiet_s: float = _QUIET_S,
 ) -> list[Departure]:
     """Compile and run a program in bmv2 with the state of ``like``; what leaves, in order.
 
@@ -48,6 +49,7 @@ def run(
         ports: all ports, also those that only send.
         include: folders for p4c's preprocessor.
         defines: its macros.
+        quiet_s: time without a frame after which the last one has left.
 
     Raises:
         OfframpError: p4c or bmv2 is missing or refuses something.
@@ -62,7 +64,7 @@ def run(
             reads_s = bmv2.started_s + wait_s
             if time.monotonic() > reads_s:
                 raise OfframpError(f"simple_switch_CLI took more than {wait_s} s to write the tables")
-            return _collect(folder, ports, bmv2, reads_s)
+            return _collect(folder, ports, bmv2, reads_s, quiet_s)
 
 
 def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports: Sequence[int]) -> None:
@@ -73,15 +75,15 @@ def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports
         pcap.write(folder / f"p{port}_in.pcap", sent)
 
 
-def _collect(folder: Path, ports: Sequence[int], bmv2: SimpleSwitch, reads_s: float) -> list[Departure]:
+def _collect(folder: Path, ports: Sequence[int], bmv2: SimpleSwitch, reads_s: float, quiet_s: float) -> list[Departure]:
     """Wait until the output files have stopped growing, from when bmv2 reads its input."""
     files = {port: folder / f"p{port}_out.pcap" for port in ports}
-    deadline, sizes, quiet_since = time.monotonic() + _LIMIT_S, -1, reads_s + _QUIET_S
+    deadline, sizes, quiet_since = time.monotonic() + _LIMIT_S, -1, reads_s + quiet_s
     while time.monotonic() < deadline and bmv2.running:
         now = sum(path.stat().st_size for path in files.values() if path.exists())
         if now != sizes:
             sizes, quiet_since = now, max(quiet_since, time.monotonic())
-        elif time.monotonic() - quiet_since > _QUIET_S:
+        elif time.monotonic() - quiet_since > quiet_s:
             break
         time.sleep(0.1)
     found = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path)]

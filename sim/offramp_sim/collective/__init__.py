@@ -1,0 +1,1 @@
+"""Collectives on simulated networks: metrics, dimensions that change speed, jitter between NPUs, training iterations."""

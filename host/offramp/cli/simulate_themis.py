@@ -12,8 +12,6 @@ from offramp.cli.size import parse_size
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from offramp.collective.network import Network
 
 

@@ -90,45 +90,45 @@ def _table(
 ) -> None:
     from rich.table import Table
 
-    from offramp.report.units import percent, si
+    from offramp.report.units import duration, percent, si
 
     shape = "x".join(str(d.size) for d in case.network.dimensions)
     title = f"{case.collective} of {si(case.size, 'B')} on {case.network.name}: {case.network.npus} NPUs, {shape}"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    table.add_column("")
-    for heading in ("time", "speed-up", "of the bound", "utilisation"):
-        table.add_column(heading, justify="right")
-    for k in range(len(case.network.dimensions)):
-        table.add_column(f"dim{k + 1}", justify="right")
+    table.add_column("", no_wrap=True)
+    for heading in ("time", "speed-up", "bound", "utilised", "by dimension, %"):
+        table.add_column(heading, justify="right", no_wrap=True)
     slowest = rows[plans[0].scheduler.value]["seconds"]
     for name, row in rows.items():
-        by = [percent(share) for share in row["utilisation_by_dimension"]]
+        by = " ".join(f"{100 * share:5.1f}" for share in row["utilisation_by_dimension"])
         speed = f"{slowest / row['seconds']:.2f}"
         table.add_row(
-            name, si(row["seconds"], "s"), speed, percent(bound_s / row["seconds"]), percent(row["utilisation"]), *by
+            name, duration(row["seconds"]), speed, percent(bound_s / row["seconds"]), percent(row["utilisation"]), by
         )
-    table.add_row("linear bound", si(bound_s, "s"), f"{slowest / bound_s:.2f}", percent(1.0))
-    table.add_row("ideal", si(ideal_s, "s"), f"{slowest / ideal_s:.2f}")
+    table.add_row("linear bound", duration(bound_s), f"{slowest / bound_s:.2f}", percent(1.0))
+    table.add_row("ideal", duration(ideal_s), f"{slowest / ideal_s:.2f}")
     console.print(table)
-    console.print(f"speed-up over {plans[0].scheduler}; {case.chunks} chunks; MB is 10^6 bytes")
+    console.print(
+        f"speed-up over {plans[0].scheduler}; {case.chunks} chunks; bound: share of the linear bound that is reached"
+    )
 
 
 def _changing(console: Console, case: Case, plans: Sequence[Plan], changes: Sequence[str]) -> dict[str, Any]:
     from rich.table import Table
 
-    from offramp.report.units import si
+    from offramp.report.units import duration
     from offramp_sim.collective.speeds import SpeedProfile, run_adaptive, run_static
 
     dims = len(case.network.dimensions)
     profile = SpeedProfile(dims, [_change(text, dims) for text in changes])
     table = Table(box=None, pad_edge=False, title="while dimensions change speed", title_justify="left")
     for heading in ("", "as planned", "planned again"):
-        table.add_column(heading, justify="right" if heading else "left")
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     found = {}
     for plan in plans:
         times = [run(plan.schedules[0], profile).finish_ps / 1e12 for run in (run_static, run_adaptive)]
         found[plan.scheduler.value] = {"static_s": times[0], "adaptive_s": times[1]}
-        table.add_row(plan.scheduler.value, *(si(time, "s") for time in times))
+        table.add_row(plan.scheduler.value, *(duration(time) for time in times))
     console.print(table)
     return found
 
@@ -140,5 +140,7 @@ def _change(text: str, dims: int) -> Any:
         at, factors = text.split("=")
         made = Change(round(float(at) * 1e6), tuple(float(f) for f in factors.split(",")))
     except ValueError:
-        raise OfframpError(f"--change {text}: expected microseconds, = and {dims} factors with commas between") from None
+        raise OfframpError(
+            f"--change {text}: expected microseconds, = and {dims} factors with commas between"
+        ) from None
     return made

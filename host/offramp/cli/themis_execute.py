@@ -25,7 +25,7 @@ def report(console: Console, case: Case, schedulers: Sequence[Scheduler], seed: 
     """
     from rich.table import Table
 
-    from offramp.report.units import si
+    from offramp.report.units import duration
 
     if case.collective is not Collective.ALL_REDUCE:
         raise OfframpError(f"--execute: expected an all-reduce, not {case.collective}")
@@ -43,16 +43,16 @@ def report(console: Console, case: Case, schedulers: Sequence[Scheduler], seed: 
 
         def show(outcome: Outcome) -> None:
             found.append(outcome)
-            status.update(f"{outcome.scheduler}: {si(outcome.seconds, 's')}")
+            status.update(f"{outcome.scheduler}: {duration(outcome.seconds)}")
 
         measure(trial, show)
     table = Table(box=None, pad_edge=False, title=f"{case.network.npus} processes, in real time", title_justify="left")
     for heading in ("", "time", "speed-up", "predicted", "bits of a single all-reduce"):
-        table.add_column(heading, justify="right" if heading else "left")
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for outcome in found:
         ratio = found[0].seconds / outcome.seconds
-        predicted = si(outcome.predicted_s, "s")
+        predicted = duration(outcome.predicted_s)
         same = "yes" if outcome.exact else "NO"
-        table.add_row(outcome.scheduler.value, si(outcome.seconds, "s"), f"{ratio:.2f}", predicted, same)
+        table.add_row(outcome.scheduler.value, duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
     console.print(table)
     return {o.scheduler.value: {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}

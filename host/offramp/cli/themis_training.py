@@ -25,8 +25,9 @@ def report(
     """Simulate training with every scheduler and with an ideal network; the numbers, ready for JSON."""
     from rich.table import Table
 
-    from offramp.report.units import percent, si
+    from offramp.report.units import duration, percent
     from offramp_sim.collective.iteration import train
+    from offramp_sim.collective.workload import Scope
     from offramp_sim.collective.workload_file import load_workload
 
     workload = load_workload(name, network).scaled(compute)
@@ -43,19 +44,15 @@ def report(
             }
     title = f"{iterations} iterations of {workload.name} on {network.name}: {network.npus} NPUs"
     table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    table.add_column("")
-    for heading in ("time", "speed-up", "forward", "backward", "waiting: all", "model", "data", "utilisation"):
-        table.add_column(heading, justify="right")
+    table.add_column("", no_wrap=True)
+    scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]
+    for heading in ("time", "speed-up", "forward", "backward", *(f"wait {scope}" for scope in scopes), "utilised"):
+        table.add_column(heading, justify="right", no_wrap=True)
     slowest = rows[schedulers[0].value]["seconds"]
     for label, row in rows.items():
-        parts = (row["forward_s"], row["backward_s"], *row["exposed_s"].values())
-        table.add_row(
-            label,
-            si(row["seconds"], "s"),
-            f"{slowest / row['seconds']:.2f}",
-            *(si(part, "s") for part in parts),
-            percent(row["utilisation"]),
-        )
+        parts = (row["forward_s"], row["backward_s"], *(row["exposed_s"][scope.value] for scope in scopes))
+        speed = f"{slowest / row['seconds']:.2f}"
+        table.add_row(label, duration(row["seconds"]), speed, *map(duration, parts), percent(row["utilisation"]))
     console.print(table)
     for fact in workload.facts:
         console.print(fact)

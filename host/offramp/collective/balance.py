@@ -18,7 +18,7 @@ from offramp.collective.bound import Bound, OrderProgram
 from offramp.collective.demand import Demand
 from offramp.collective.network import Collective, Network
 from offramp.collective.pipeline import Key, Policy, Timeline, execute
-from offramp.collective.schedule import Chunk, Order, Schedule, active, all_orders, baseline_order, chunk_for, split
+from offramp.collective.schedule import Order, Schedule, active, all_orders, baseline_order, chunk_for, split
 
 MIXES = 96
 """How many optimal mixes are tried."""
@@ -89,10 +89,12 @@ def _schedules(
     yield _mixed(parts, demands, chunks, unit, bound.mix, lambda: 0.5, even=True)
     yield _level(network, parts, demands, equal)
     yield each(_rotations)
-    draw = random.Random(0)  # noqa: S311 - the same on every NPU
+    draw = random.Random(0)
     for trial in range(MIXES):
         costs = [draw.random() for _ in program.columns]
-        yield _mixed(parts, demands, chunks, unit, program.other_mix(bound.finish_ps, costs), draw.random, even=bool(trial % 2))
+        yield _mixed(
+            parts, demands, chunks, unit, program.other_mix(bound.finish_ps, costs), draw.random, even=bool(trial % 2)
+        )
 
 
 def _mixed(

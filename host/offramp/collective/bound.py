@@ -114,7 +114,9 @@ class OrderProgram:
             method="highs-ds",
         )
         if found.x is None:
-            raise OfframpError(f"{self.network.name}: the linear program of the orders has no solution: {found.message}")
+            raise OfframpError(
+                f"{self.network.name}: the linear program of the orders has no solution: {found.message}"
+            )
         return float(found.x[-1] * unit), found.x[:-1]
 
 
@@ -142,7 +144,9 @@ def closed_form_ps(network: Network, collective: Collective, size: float) -> flo
     """
     dims = active(network)
     if collective is Collective.ALL_TO_ALL or any(network.dimensions[k].kind is Kind.IN_NETWORK for k in dims):
-        raise OfframpError("closed form of the bound: expected reduce-scatter, all-gather or all-reduce, not in-network")
+        raise OfframpError(
+            "closed form of the bound: expected reduce-scatter, all-gather or all-reduce, not in-network"
+        )
     worst = 0.0
     for count in range(1, len(dims) + 1):
         for last in combinations(dims, count):

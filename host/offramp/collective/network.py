@@ -1,4 +1,4 @@
-"""Multi-dimensional networks: what a stage of a collective sends on a dimension, in how many steps (paper sections 2, 4.4)."""
+"""Networks of several dimensions: what a stage of a collective sends, in how many steps (paper sections 2, 4.4)."""
 
 from __future__ import annotations
 

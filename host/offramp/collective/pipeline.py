@@ -29,12 +29,12 @@ class Policy(StrEnum):
 class Operation(NamedTuple):
     """One stage of one chunk as it ran, in picoseconds: ``[start, end)`` keeps the dimension busy.
 
-    ``ready`` is when the chunk was available, ``done`` when its next stage may start.
+    ``place`` counts the chunk's stages; ``ready``: the chunk was available; ``done``: its next stage may start.
     """
 
     dim: int
     chunk: int
-    index: int
+    place: int
     ready: int
     start: int
     end: int
@@ -59,7 +59,7 @@ class Timeline:
         """For every dimension its operations (chunk, stage) in order: what the executor enforces."""
         found: list[list[tuple[int, int]]] = [[] for _ in range(self.dims)]
         for op in self.operations:
-            found[op.dim].append((op.chunk, op.index))
+            found[op.dim].append((op.chunk, op.place))
         return tuple(map(tuple, found))
 
 

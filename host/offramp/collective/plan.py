@@ -147,6 +147,4 @@ def replay(plan: Plan, **changes: Any) -> Timeline:
     An operation that is available before its turn waits.
     """
     rank = {operation: i for order in plan.orders() for i, operation in enumerate(order)}
-    return execute(
-        plan.stages(), len(plan.network.dimensions), lambda c, i, _: rank[c, i], in_turn=True, **changes
-    )
+    return execute(plan.stages(), len(plan.network.dimensions), lambda c, i, _: rank[c, i], in_turn=True, **changes)

@@ -1,1 +1,1 @@
-"""Collectives on simulated networks: metrics, dimensions that change speed, jitter between NPUs, training iterations."""
+"""Collectives on simulated networks: metrics, changing speeds, jitter between NPUs, training iterations."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from offramp.collective.bound import ideal_ps
 from offramp.collective.demand import Demand
 from offramp.collective.network import Network
-from offramp.collective.plan import CHUNKS, Plan, Scheduler, make_plan
 from offramp.collective.pipeline import Policy, execute
+from offramp.collective.plan import CHUNKS, Plan, Scheduler, make_plan
 from offramp.collective.schedule import Stage, sent_bytes
 from offramp.errors import OfframpError
 from offramp_sim.collective.metrics import Interval, union
@@ -234,6 +234,8 @@ def train(
     for _ in range(iterations):
         _Iteration(workload, wires, found).run()
     if not found.total:
-        raise OfframpError(f"workload {workload.name}: an iteration takes no time: expected computation or communication")
+        raise OfframpError(
+            f"workload {workload.name}: an iteration takes no time: expected computation or communication"
+        )
     found.sent = wires.sent
     return found

@@ -6,8 +6,9 @@ What is chosen here says so in each workload's facts. Computation is a roofline 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from offramp.collective.network import Collective
 from offramp.errors import OfframpError
@@ -32,17 +33,10 @@ A100 = Accelerator()
 """312 TFLOPS dense FP16 and 1,555 GB/s."""
 
 
-def _dense(
-    name: str,
-    npu: Accelerator,
-    macs: float,
-    weights: float,
-    moved: float,
-    **exchanges: tuple[Exchange, ...],
-) -> Layer:
-    """A layer of matrix products: multiply-adds and activation values of a mini-batch, and how many weights."""
+def _dense(name: str, npu: Accelerator, macs: float, weights: float, moved: float) -> Layer:
+    """A data-parallel layer: multiply-adds and activation values of a mini-batch, and how many weights."""
     time = npu.time_ps(2 * macs, _FP16 * (weights + moved))
-    return Layer(name, time, time, time, **exchanges)
+    return Layer(name, time, time, time, weight=_gradient(weights))
 
 
 def _gradient(weights: float, scope: Scope = Scope.ALL) -> tuple[Exchange, ...]:
@@ -57,7 +51,7 @@ def resnet152(npu: Accelerator = A100, batch: int = 32) -> Workload:
         weights = kernel * kernel * inputs * outputs + 2 * outputs  # with batch normalisation
         values = batch * side * side * (inputs + outputs)
         macs = batch * side * side * kernel * kernel * inputs * outputs
-        layers.append(_dense(name, npu, macs, weights, values, weight=_gradient(weights)))
+        layers.append(_dense(name, npu, macs, weights, values))
 
     conv("conv1", 7, 3, 64, 112)
     inputs, side = 64, 56
@@ -72,7 +66,7 @@ def resnet152(npu: Accelerator = A100, batch: int = 32) -> Workload:
             inputs = 4 * width
         side //= 2
     weights = 2048 * 1000 + 1000
-    layers.append(_dense("fc", npu, batch * weights, weights, batch * 3048, weight=_gradient(weights)))
+    layers.append(_dense("fc", npu, batch * weights, weights, batch * 3048))
     return Workload("resnet-152", tuple(layers), facts=(f"mini-batch {batch}, 224 x 224",))
 
 
@@ -84,11 +78,12 @@ def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> Workload
 
     def lstm(name: str, inputs: int) -> None:
         weights = 4 * width * (inputs + width + 1)
-        layers.append(_dense(name, npu, tokens * weights, weights, tokens * (inputs + 5 * width), weight=_gradient(weights)))
+        layers.append(_dense(name, npu, tokens * weights, weights, tokens * (inputs + 5 * width)))
 
     def table(name: str) -> None:
         weights = vocabulary * width
-        layers.append(_dense(name, npu, 0, 0, 2 * tokens * width, weight=_gradient(weights)))
+        time = npu.time_ps(0, 2 * _FP16 * tokens * width)
+        layers.append(Layer(name, time, time, time, weight=_gradient(weights)))
 
     table("encoder_embedding")
     lstm("encoder_1_forward", width)
@@ -99,15 +94,11 @@ def gnmt(npu: Accelerator = A100, batch: int = 128, words: int = 50) -> Workload
     table("decoder_embedding")
     lstm("decoder_1", width)
     attention = 2 * width * width + width
-    layers.append(
-        _dense("attention", npu, tokens * (attention + words * width), attention, 3 * tokens * width, weight=_gradient(attention))
-    )
+    layers.append(_dense("attention", npu, tokens * (attention + words * width), attention, 3 * tokens * width))
     for i in range(2, 9):
         lstm(f"decoder_{i}", 2 * width)
     output = vocabulary * (width + 1)
-    layers.append(
-        _dense("softmax", npu, tokens * output, output, tokens * (width + vocabulary), weight=_gradient(output))
-    )
+    layers.append(_dense("softmax", npu, tokens * output, output, tokens * (width + vocabulary)))
     facts = (f"mini-batch {batch}", f"{words} words a sentence and a vocabulary of {vocabulary:,} are our choice")
     return Workload("gnmt", tuple(layers), facts=facts)
 
@@ -128,24 +119,19 @@ def dlrm(npu: Accelerator = A100, batch: int = 512) -> Workload:
     )
     layers = [embedding]
 
-    def mlp(name: str, inputs: int, outputs: int, **more: object) -> Layer:
-        weights = inputs * outputs + outputs
-        exchange = _gradient(weights)
-        values = batch * (inputs + outputs)
-        time = npu.time_ps(2 * batch * weights, _FP16 * (weights + values))
-        awaits = more.get("awaits")
-        back = more.get("input", ())
-        assert isinstance(back, tuple)
-        assert awaits is None or isinstance(awaits, str)
-        return Layer(name, time, time, time, input=back, weight=exchange, awaits=awaits)
+    def mlp(part: str, widths: tuple[int, ...]) -> None:
+        for i, (a, b) in enumerate(pairwise(widths), 1):
+            weights = a * b + b
+            layers.append(_dense(f"{part}_{i}", npu, batch * weights, weights, batch * (a + b)))
 
-    layers += [mlp(f"bottom_{i}", a, b) for i, (a, b) in enumerate(zip(bottom, bottom[1:], strict=False), 1)]
-    for i, (a, b) in enumerate(zip(top, top[1:], strict=False), 1):
-        first = {"awaits": "embedding", "input": (Exchange(Collective.ALL_TO_ALL, pooled),)} if i == 1 else {}
-        layers.append(mlp(f"top_{i}", a, b, **first))
+    mlp("bottom", bottom)
+    mlp("top", top)
+    first = len(bottom)  # of the top MLP, behind the embedding and the bottom MLP
+    layers[first] = replace(layers[first], awaits="embedding", input=(Exchange(Collective.ALL_TO_ALL, pooled),))
     facts = (
         f"mini-batch {batch} a NPU",
-        f"{tables} tables of width {width}, MLPs {'-'.join(map(str, bottom))} and {'-'.join(map(str, top))} are our choice",
+        f"{tables} tables of width {width} are our choice",
+        f"MLPs {'-'.join(map(str, bottom))} and {'-'.join(map(str, top))} are our choice",
     )
     return Workload("dlrm", tuple(layers), facts=facts)
 
@@ -163,9 +149,7 @@ def transformer_1t(npu: Accelerator = A100, batch: int = 16, model_parallel: int
         macs = tokens * (mine + extra / model_parallel)
         time = npu.time_ps(2 * macs, _FP16 * (mine + 3 * tokens * width))
         gradient = (Exchange(Collective.ALL_REDUCE, round(_FP16 * mine), Scope.DATA),)
-        layers.append(
-            Layer(name, time, time, time, forward=reduce, input=reduce, weight=gradient, recompute=True)
-        )
+        layers.append(Layer(name, time, time, time, forward=reduce, input=reduce, weight=gradient, recompute=True))
 
     part("embedding", vocabulary * width, 0)
     for i in range(1, blocks + 1):
@@ -173,7 +157,7 @@ def transformer_1t(npu: Accelerator = A100, batch: int = 16, model_parallel: int
         part(f"mlp_{i}", 8 * width * width, 0)
     facts = (
         f"mini-batch {batch}, model-parallel over {model_parallel} NPUs",
-        f"{blocks} blocks of width {width}, {words} words, gradients fused and reduced once an iteration are our choice",
+        f"{blocks} blocks of width {width}, {words} words, one reduction of all gradients: our choice",
     )
     return Workload("transformer-1t", tuple(layers), model_parallel, facts=facts)
 
@@ -186,7 +170,7 @@ MODELS: dict[str, Callable[[], Workload]] = {
 }
 
 
-def model_for(name: str, sizes: Iterator[int] | tuple[int, ...]) -> Workload:
+def model_for(name: str, sizes: Iterable[int]) -> Workload:
     """One of the paper's workloads for a network with dimensions of these sizes.
 
     Transformer-1T is model-parallel across the first dimensions up to 128 NPUs (section 5.2).

@@ -57,7 +57,7 @@ def draw_utilisation(axes: Axes, plan: Plan, end_ps: int) -> None:
         axes.stairs([100 * share for share in shares], edges, label=f"dim{dim + 1}", linewidth=1.4)
     axes.set(title=plan.scheduler.value, ylabel="utilisation, %", ylim=(0, 105), xlim=(0, end_ps / 1e9))
     axes.set_xlabel("ms")
-    axes.legend(loc="lower left", fontsize="small", ncols=4)
+    axes.legend(loc="center right", fontsize="small")
 
 
 def draw_operations(axes: Axes, plan: Plan, end_ps: int) -> None:
@@ -69,7 +69,7 @@ def draw_operations(axes: Axes, plan: Plan, end_ps: int) -> None:
             spans = [
                 (op.start / 1e9, (op.end - op.start) / 1e9)
                 for op in plan.timeline.operations
-                if op.dim == dim and stages[op.chunk][op.index].stage is stage
+                if op.dim == dim and stages[op.chunk][op.place].stage is stage
             ]
             if spans:
                 axes.broken_barh(spans, (dim - 0.4, 0.8), facecolors=colour, edgecolor="white", linewidth=0.3)

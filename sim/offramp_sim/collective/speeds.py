@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offramp.collective import themis
-from offramp.collective.network import Collective, Network
+from offramp.collective.network import Collective
 from offramp.collective.pipeline import Finish, Operation, Policy, Timeline, execute
 from offramp.collective.schedule import Chunk, Schedule
 from offramp.errors import OfframpError
@@ -25,7 +25,7 @@ class SpeedProfile:
     """Piecewise constant speeds; nominal until the first change."""
 
     def __init__(self, dims: int, changes: Sequence[Change]) -> None:
-        """Raises OfframpError: times that do not rise from above 0, or factors that are not positive, one a dimension."""
+        """Raises OfframpError: times that do not rise from above 0, or not one positive factor for each dimension."""
         times = [change.at_ps for change in changes]
         if times != sorted(set(times)) or any(t <= 0 for t in times):
             raise OfframpError(f"changes of speed at {times} ps: expected rising times above 0")
@@ -74,9 +74,7 @@ def _run(schedule: Schedule, release: Sequence[int], finish: Finish, policy: Pol
     return execute(schedule.stages(), len(schedule.network.dimensions), policy, release, finish)
 
 
-def _again(
-    schedule: Schedule, release: Sequence[int], ran: Timeline, change: Change
-) -> tuple[Schedule, list[int]]:
+def _again(schedule: Schedule, release: Sequence[int], ran: Timeline, change: Change) -> tuple[Schedule, list[int]]:
     """The schedule with new orders for what has not begun when the speed changes."""
     network = schedule.network.at_speed(change.factors)
     begun: dict[int, list[Operation]] = {}
@@ -84,7 +82,7 @@ def _again(
         if op.start < change.at_ps:
             begun.setdefault(op.chunk, []).append(op)
     tracker = themis.Tracker([0] * len(network.dimensions))
-    stages = [chunk for chunk in Schedule(network, schedule.collective, schedule.chunks).stages()]
+    stages = Schedule(network, schedule.collective, schedule.chunks).stages()
     for i, done in begun.items():  # what is left of the stages that stay
         for index, stage in enumerate(stages[i]):
             if index >= len(done) and not _gathers(schedule, i, index, len(done)):

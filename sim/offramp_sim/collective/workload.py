@@ -97,7 +97,9 @@ class Workload:
             raise OfframpError(f"workload {self.name}: two layers are called {twice}")
         for i, layer in enumerate(self.layers):
             if layer.awaits is not None and layer.awaits not in names[:i]:
-                raise OfframpError(f"workload {self.name}: layer {layer.name} awaits {layer.awaits}, expected one before it")
+                raise OfframpError(
+                    f"workload {self.name}: layer {layer.name} awaits {layer.awaits}, expected one before it"
+                )
             times = layer.forward_ps, layer.input_ps, layer.weight_ps
             if min(times) < 0:
                 raise OfframpError(f"workload {self.name}: layer {layer.name}: times {times} ps: expected at least 0")

@@ -32,7 +32,7 @@ from offramp.errors import OfframpError
 from offramp_sim.collective.models import MODELS, model_for
 from offramp_sim.collective.workload import Exchange, Layer, Scope, Workload
 
-_TIMES = {"forward_us": "forward_ps", "input_us": "input_ps", "weight_us": "weight_ps"}
+_TIMES = ("forward_us", "input_us", "weight_us")
 _PASSES = ("forward", "input", "weight")
 _ASTRA = {
     "ALLREDUCE": Collective.ALL_REDUCE,
@@ -83,21 +83,27 @@ def _layer(row: dict[str, Any], number: int) -> Layer:
     if "name" not in row:
         raise OfframpError(f"layer {number}: name is missing")
     where = f"layer {row['name']}"
-    times = {}
-    for key, attribute in _TIMES.items():
-        value = row.get(key, 0)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise OfframpError(f"{where}: {key} {value!r}: expected microseconds")
-        times[attribute] = round(value * 1e6)
-    passes = {key: tuple(_exchange(item, f"{where}: {key}") for item in row.get(key, ())) for key in _PASSES}
+    times = [_picoseconds(row, key, where) for key in _TIMES]
+    passes = [tuple(_exchange(item, f"{where}: {key}") for item in row.get(key, ())) for key in _PASSES]
     awaits = row.get("awaits")
     return Layer(
         str(row["name"]),
-        **times,
-        **passes,
+        times[0],
+        times[1],
+        times[2],
+        passes[0],
+        passes[1],
+        passes[2],
         recompute=_flag(row, "recompute", where, False),
         awaits=None if awaits is None else str(awaits),
     )
+
+
+def _picoseconds(row: Mapping[str, Any], key: str, where: str) -> int:
+    value = row.get(key, 0)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise OfframpError(f"{where}: {key} {value!r}: expected microseconds")
+    return round(value * 1e6)
 
 
 def _exchange(row: Any, where: str) -> Exchange:
@@ -157,7 +163,8 @@ def _astra(text: str, stem: str) -> Workload:
 def _astra_layer(row: list[str], scopes: tuple[Scope, ...], *, blocking: bool) -> Layer:
     if len(row) < 11:
         raise OfframpError(f"layer {row[0]}: expected 11 columns, there are {len(row)}")
-    times, passes = [], []
+    times: list[int] = []
+    passes: list[tuple[Exchange, ...]] = []
     for i, scope in enumerate(scopes):
         time, kind, size = row[2 + 3 * i : 5 + 3 * i]
         try:
@@ -169,4 +176,4 @@ def _astra_layer(row: list[str], scopes: tuple[Scope, ...], *, blocking: bool) -
             raise OfframpError(f"layer {row[0]}: '{kind}': expected NONE or one of {', '.join(_ASTRA)}")
         waits = blocking and i < 2
         passes.append(() if kind == "NONE" else (Exchange(_ASTRA[kind], count, scope, waits),))
-    return Layer(row[0], *times, *passes)
+    return Layer(row[0], times[0], times[1], times[2], passes[0], passes[1], passes[2])

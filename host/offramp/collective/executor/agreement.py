@@ -22,9 +22,7 @@ class Agreed:
     pace: tuple[float, ...]
 
 
-def agree(
-    digest: bytes, sequence: int, top: int, pace: list[float], group: dist.ProcessGroup
-) -> Agreed:
+def agree(digest: bytes, sequence: int, top: int, pace: list[float], group: dist.ProcessGroup) -> Agreed:
     """Exchange the digest of the plan, the number of the collective, the tensor's exponent and measured paces.
 
     Raises:

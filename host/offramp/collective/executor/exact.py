@@ -26,7 +26,7 @@ INTEGERS = (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8)
 
 
 def exponent(values: torch.Tensor) -> int:
-    """The least ``e`` with all magnitudes below ``2**e``; a very small number for zeros, NOT_FINITE where there is none."""
+    """The least ``e`` with all magnitudes below ``2**e``; very low for zeros, NOT_FINITE where there is none."""
     largest = float(values.abs().max()) if values.numel() else 0.0
     if not math.isfinite(largest):
         return NOT_FINITE

@@ -14,7 +14,7 @@ from offramp.collective.network import Collective
 
 
 def run_stage(stage: Collective, data: torch.Tensor, axis: int, group: dist.ProcessGroup) -> torch.Tensor:
-    """Carry out a stage along the dimension whose blocks lie on ``axis``; peers are in the order of their coordinates."""
+    """Carry out a stage along the dimension whose blocks lie on ``axis``; the group is in the order of coordinates."""
     if stage is Collective.REDUCE_SCATTER:
         return _reduce_scatter(data, axis, group)
     if stage is Collective.ALL_GATHER:

@@ -80,8 +80,10 @@ def rank_work(group: Group, trial: Trial, report: Callable[[Any], None]) -> list
     from offramp.collective.executor.rate import TokenBucket
 
     mesh = Mesh(trial.network)
-    values = [torch.randn(trial.elements, generator=torch.Generator().manual_seed(trial.seed + rank))
-              for rank in range(group.size)]
+    values = [
+        torch.randn(trial.elements, generator=torch.Generator().manual_seed(trial.seed + rank))
+        for rank in range(group.size)
+    ]
     expected = in_rank_order(values)
     outcomes = []
     for scheduler in trial.schedulers:

@@ -63,6 +63,15 @@ def kind_named(name: str) -> Kind:
     return kind
 
 
+def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Where an NPU sits along dimensions of these sizes; dim1 counts fastest, as ranks do inside a server."""
+    found = []
+    for size in sizes:
+        npu, c = divmod(npu, size)
+        found.append(c)
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Dimension:
     """One dimension of a network.

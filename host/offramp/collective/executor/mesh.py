@@ -11,19 +11,10 @@ from itertools import product
 
 import torch.distributed as dist
 
-from offramp.collective.network import Network
+from offramp.collective.network import Network, coordinates
 from offramp.errors import OfframpError
 
 TIMEOUT = dt.timedelta(minutes=5)
-
-
-def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Where a rank sits; dim1 counts fastest, as ranks do inside a server."""
-    found = []
-    for size in sizes:
-        rank, c = divmod(rank, size)
-        found.append(c)
-    return tuple(found)
 
 
 class Mesh:

@@ -20,8 +20,14 @@ from offramp.collective.network import Collective, Network
 from offramp.collective.pipeline import Key, Policy, Timeline, execute
 from offramp.collective.schedule import Order, Schedule, active, all_orders, baseline_order, chunk_for, split
 
-MIXES = 96
+MIXES = 16
 """How many optimal mixes are tried."""
+
+SPREADS = 8
+"""In how many ways the chunks of each are spread over time."""
+
+PATIENCE = 40
+"""Candidates without a gain after which the search ends."""
 
 CLOSE = 1e-5
 """Part of the bound within which the search ends."""
@@ -55,13 +61,15 @@ def balanced(
     bound = program.bound()
     latest = max((demand.release_ps for demand in demands if demand.size), default=0)
     best: Candidate | None = None
+    patience = PATIENCE
     for schedules in _schedules(network, demands, chunks, options, unit, program, bound):
         for policy in (Policy.SCF, _reduce_first(demands, schedules)):
             found = Candidate.run(network, demands, schedules, policy)
             if best is None or found.timeline.finish_ps < best.timeline.finish_ps:
-                best = found
+                best, patience = found, PATIENCE
         assert best is not None
-        if not latest and best.timeline.finish_ps <= bound.finish_ps * (1 + CLOSE):
+        patience -= 1
+        if patience == 0 or (not latest and best.timeline.finish_ps <= bound.finish_ps * (1 + CLOSE)):
             break
     assert best is not None
     return best
@@ -89,12 +97,12 @@ def _schedules(
     yield _mixed(parts, demands, chunks, unit, bound.mix, lambda: 0.5, even=True)
     yield _level(network, parts, demands, equal)
     yield each(_rotations)
-    draw = random.Random(0)
-    for trial in range(MIXES):
+    draw = random.Random(0)  # the same on every NPU
+    for _ in range(MIXES):
         costs = [draw.random() for _ in program.columns]
-        yield _mixed(
-            parts, demands, chunks, unit, program.other_mix(bound.finish_ps, costs), draw.random, even=bool(trial % 2)
-        )
+        mix = program.other_mix(bound.finish_ps, costs)
+        for trial in range(SPREADS):
+            yield _mixed(parts, demands, chunks, unit, mix, draw.random, even=bool(trial % 2))
 
 
 def _mixed(

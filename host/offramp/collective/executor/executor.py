@@ -110,6 +110,12 @@ class Executor:
             lambda rows: rows.reshape(-1)[: flat.numel()].reshape(values.shape),
         )
 
+    def prepare(self, values: torch.Tensor) -> Plan:
+        """Plan the all-reduce of such values, so that the first one need not wait for it."""
+        world = self.mesh.world
+        item = 8 if self.exact and values.dtype in FLOATS else values.element_size()
+        return self._plan(Collective.ALL_REDUCE, -(-values.numel() // world) * world * item, world * item)
+
     def reduce_scatter(self, values: torch.Tensor) -> Future[torch.Tensor]:
         """This rank's part of the sum over ranks: the values split along the first axis.
 

@@ -4,17 +4,18 @@ model = DistributedDataParallel(module)
 model.register_comm_hook(executor, average_gradients)
 """
 
-from __future__ import annotations
-
 from concurrent.futures import Future
-from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from offramp.collective.executor.executor import Executor
 
 
-def average_gradients(executor: Executor, bucket: Any) -> torch.futures.Future[torch.Tensor]:
+def average_gradients(
+    executor: Executor,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]  # defined in C++
+) -> torch.futures.Future[torch.Tensor]:
     """A communication hook: the mean of a bucket over ranks, while the backward pass goes on."""
     result: torch.futures.Future[torch.Tensor] = torch.futures.Future()
 

@@ -81,7 +81,7 @@ def collectives(group: Group, _: Any, report: Callable[[Any], None]) -> list[str
     check("test shows order", not torch.equal(sum(everyone), expected) or not torch.equal(exact, sum(everyone)))
     gathered: list[Any] = [None] * group.size
     dist.all_gather_object(gathered, wrong)
-    return sum(gathered, [])
+    return [fault for faults in gathered for fault in faults]
 
 
 def disagreement(group: Group, _: Any, report: Callable[[Any], None]) -> list[str]:

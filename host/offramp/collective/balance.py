@@ -20,13 +20,10 @@ from offramp.collective.network import Collective, Network
 from offramp.collective.pipeline import Key, Policy, Timeline, execute
 from offramp.collective.schedule import Order, Schedule, active, all_orders, baseline_order, chunk_for, split
 
-MIXES = 16
-"""How many optimal mixes are tried."""
+MIXES = 96
+"""How many optimal mixes are tried, each spread over time in another way."""
 
-SPREADS = 8
-"""In how many ways the chunks of each are spread over time."""
-
-PATIENCE = 40
+PATIENCE = 48
 """Candidates without a gain after which the search ends."""
 
 CLOSE = 1e-5
@@ -98,11 +95,10 @@ def _schedules(
     yield _level(network, parts, demands, equal)
     yield each(_rotations)
     draw = random.Random(0)  # the same on every NPU
-    for _ in range(MIXES):
+    for trial in range(MIXES):
         costs = [draw.random() for _ in program.columns]
         mix = program.other_mix(bound.finish_ps, costs)
-        for trial in range(SPREADS):
-            yield _mixed(parts, demands, chunks, unit, mix, draw.random, even=bool(trial % 2))
+        yield _mixed(parts, demands, chunks, unit, mix, draw.random, even=bool(trial % 2))
 
 
 def _mixed(

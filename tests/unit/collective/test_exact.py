@@ -51,7 +51,7 @@ def test_what_has_no_exponent():
     assert exponent(torch.tensor([1.0, float("nan")])) == NOT_FINITE
     assert exponent(torch.tensor([float("-inf")])) == NOT_FINITE
     assert scale(exponent(torch.zeros(3)), 4) == 0
-    with pytest.raises(OfframpError, match="exact sum of torch.int32: expected float32"):
+    with pytest.raises(OfframpError, match=r"exact sum of torch\.int32: expected float32"):
         encode(torch.zeros(3, dtype=torch.int32), 0)
 
 

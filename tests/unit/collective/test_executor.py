@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from offramp.collective.network import Dimension, Kind, Network
@@ -10,7 +12,6 @@ from offramp.collective.plan import Scheduler
 torch = pytest.importorskip("torch")
 
 import collective_ranks  # noqa: E402
-
 from offramp.collective.executor.trial import Trial, measure  # noqa: E402
 from offramp.train.processes import run_workers  # noqa: E402
 
@@ -51,6 +52,6 @@ def test_themis_beats_the_baseline_in_real_time():
         assert outcome.seconds > 0.9 * outcome.predicted_s  # never faster than its token buckets let it
         per_dimension = [[span for span in outcome.spans if span[0] == dim] for dim in (0, 1)]
         for spans in per_dimension:
-            assert all(a[4] <= b[3] for a, b in zip(spans, spans[1:], strict=False))
+            assert all(a[4] <= b[3] for a, b in pairwise(spans))
     assert baseline.seconds / themis.seconds > 1.3
     assert baseline.seconds / balanced.seconds > 1.3

@@ -100,9 +100,9 @@ def test_bad_networks(tmp_path, name, text, message):
 
 
 def test_missing_files():
-    with pytest.raises(OfframpError, match="network nowhere.toml: cannot be read: No such file"):
+    with pytest.raises(OfframpError, match=r"network nowhere\.toml: cannot be read: No such file"):
         load_network("nowhere.toml")
-    with pytest.raises(OfframpError, match="workload nowhere.toml: cannot be read: No such file"):
+    with pytest.raises(OfframpError, match=r"workload nowhere\.toml: cannot be read: No such file"):
         load_workload("nowhere.toml", PAPER["2D-SW_SW"])
 
 

@@ -27,11 +27,12 @@ def test_with_jitter_the_enforced_order_ends(scheduler, seed):
 
 
 def test_without_enforcement_npus_wait_for_each_other():
-    failed = 0
-    for seed in range(10):
-        try:
-            run_npus(PLAN, PLAN.finish_ps // 10, seed, enforce=False)
-        except OfframpError as error:
-            assert "deadlock" in str(error)
-            failed += 1
-    assert failed
+    assert any(deadlocks(seed) for seed in range(10))
+
+
+def deadlocks(seed):
+    try:
+        run_npus(PLAN, PLAN.finish_ps // 10, seed, enforce=False)
+    except OfframpError as error:
+        return "deadlock: NPUs wait for each other" in str(error)
+    return False

@@ -159,16 +159,19 @@ def closed_form_ps(network: Network, collective: Collective, size: float) -> flo
 
 
 def ideal_ps(network: Network, demands: Sequence[Demand]) -> float:
-    """Table 3's Ideal: the bytes that an NPU has to send at the bandwidth of all dimensions together.
+    """Table 3's Ideal: the bytes that an NPU has to send at the bandwidth of all dimensions that take part.
 
     An in-network dimension may send fewer bytes than this counts.
     """
     total = 0.0
+    dims: set[int] = set()
     for demand in demands:
         part = demand.part(network)
+        dims.update(active(part))
         if demand.collective is Collective.ALL_TO_ALL:
             total += sum(d.sent(demand.collective, demand.size) for d in part.dimensions)
         else:
             twice = 2 if demand.collective is Collective.ALL_REDUCE else 1
             total += twice * demand.size * (1 - 1 / part.npus)
-    return total * 8e12 / network.bandwidth_bps
+    bandwidth = sum(network.dimensions[k].bandwidth_bps for k in dims)
+    return total * 8e12 / bandwidth if bandwidth else 0.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from offramp.collective.bound import ideal_ps
 from offramp.collective.demand import Demand
 from offramp.collective.network import Network
 from offramp.collective.pipeline import Policy, execute
 from offramp.collective.plan import CHUNKS, Plan, Scheduler, make_plan
-from offramp.collective.schedule import Stage, sent_bytes
+from offramp.collective.schedule import Order, Stage, active, sent_bytes
 from offramp.errors import OfframpError
 from offramp_sim.collective.metrics import Interval, union
 from offramp_sim.collective.workload import Exchange, Layer, Scope, Workload
@@ -30,14 +31,14 @@ class Breakdown:
     Attributes:
         forward, backward: computation; a forward pass that is done again counts as forward.
         exposed: waiting for communication, by whom it joins.
-        pending: when communication was under way, waited for or not.
+        pending: when communication was under way, waited for or not, and on which dimensions.
         sent: bytes of an NPU on each dimension.
     """
 
     forward: int = 0
     backward: int = 0
     exposed: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, 0))
-    pending: list[Interval] = field(default_factory=list)
+    pending: list[tuple[Interval, Order]] = field(default_factory=list)
     sent: list[float] = field(default_factory=list)
 
     @property
@@ -56,9 +57,17 @@ class Breakdown:
         return self.compute + self.waiting
 
     def utilisation(self, network: Network) -> float:
-        """Of the bandwidth, while communication was pending."""
-        time = sum(end - start for start, end in union(self.pending))
+        """Of the bandwidth of all dimensions, while communication was pending (section 3)."""
+        time = sum(end - start for start, end in union(interval for interval, _ in self.pending))
         return sum(self.sent) * 8e12 / (time * network.bandwidth_bps) if time else 0.0
+
+    def utilisation_of_participants(self, network: Network) -> float:
+        """The same, a dimension counting only while a collective that uses it was pending."""
+        possible = 0.0
+        for k, d in enumerate(network.dimensions):
+            mine = union(interval for interval, dims in self.pending if k in dims)
+            possible += sum(end - start for start, end in mine) * d.bandwidth_bps
+        return sum(self.sent) * 8e12 / possible if possible else 0.0
 
 
 class IdealNetwork:
@@ -68,18 +77,34 @@ class IdealNetwork:
         self.network = network
         self.sent = [0.0] * len(network.dimensions)
         self._free = 0
+        self._times: dict[Demand, tuple[float, Order]] = {}
 
     def issue(self, demand: Demand) -> int:
         """Ask for a collective; its number, which :meth:`finish` takes."""
-        self._free = max(self._free, demand.release_ps) + round(ideal_ps(self.network, [demand]))
-        shares = [d.bandwidth_bps / self.network.bandwidth_bps for d in self.network.dimensions]
-        total = ideal_ps(self.network, [demand]) * self.network.bandwidth_bps / 8e12
-        self.sent = [n + total * share for n, share in zip(self.sent, shares, strict=True)]
+        timeless = Demand(demand.collective, demand.size, demand.dims)
+        if timeless not in self._times:
+            self._times[timeless] = ideal_ps(self.network, [timeless]), active(timeless.part(self.network))
+        time, dims = self._times[timeless]
+        for k in dims:
+            self.sent[k] += time * self.network.dimensions[k].bandwidth_bps / 8e12
+        self._free = max(self._free, demand.release_ps) + round(time)
         return self._free
 
     def finish(self, number: int) -> int:
         """When a collective is over."""
         return number
+
+
+_Planned = tuple[Plan, list[list[Stage]], list[float]]
+"""A plan, its stages, and the bytes that an NPU sends on each dimension."""
+
+
+@lru_cache(maxsize=256)
+def _planned(network: Network, demand: Demand, scheduler: Scheduler, chunks: int) -> _Planned:
+    """Saved and used again in later iterations (section 4.6.2)."""
+    plan = make_plan(network, [demand], scheduler, chunks)
+    stages = plan.stages()
+    return plan, stages, sent_bytes(network, stages)
 
 
 class SimulatedNetwork:
@@ -88,28 +113,31 @@ class SimulatedNetwork:
     def __init__(self, network: Network, scheduler: Scheduler, chunks: int = CHUNKS) -> None:
         self.network, self.scheduler, self.chunks = network, scheduler, chunks
         self.sent = [0.0] * len(network.dimensions)
-        self._plans: dict[Demand, tuple[Plan, list[list[Stage]]]] = {}
+        self._plans: dict[Demand, _Planned] = {}
         self._live: list[tuple[int, int, Demand]] = []  # number, start, what; none of it known to be over
         self._finish: dict[int, int] = {}
         self._count = 0
+        self._all = range(len(network.dimensions))
 
     def issue(self, demand: Demand) -> int:
         """Ask for a collective; its number, which :meth:`finish` takes."""
         self._count += 1
         timeless = Demand(demand.collective, demand.size, demand.dims)
-        if not demand.size or demand.part(self.network).npus == 1:
+        if not demand.size or all(
+            self.network.dimensions[k].size == 1 for k in (self._all if demand.dims is None else demand.dims)
+        ):
             self._finish[self._count] = demand.release_ps
             return self._count
         if timeless not in self._plans:
-            plan = make_plan(self.network, [timeless], self.scheduler, self.chunks)
-            self._plans[timeless] = plan, plan.stages()
+            self._plans[timeless] = _planned(self.network, timeless, self.scheduler, self.chunks)
         if self._live and all(number in self._finish for number, _, _ in self._live):
             idle_at = max(self._finish[number] for number, _, _ in self._live)
             if idle_at <= demand.release_ps:
                 self._live.clear()  # the network is idle again: what was there has no part in what comes
-        self._finish = {n: t for n, t in self._finish.items() if n not in {live for live, _, _ in self._live}}
+        for live, _, _ in self._live:  # what comes may delay what is under way
+            self._finish.pop(live, None)
         self._live.append((self._count, demand.release_ps, timeless))
-        for k, n in enumerate(sent_bytes(self.network, self._plans[timeless][1])):
+        for k, n in enumerate(self._plans[timeless][2]):
             self.sent[k] += n
         return self._count
 
@@ -144,7 +172,8 @@ class _Iteration:
     def __init__(self, workload: Workload, wires: SimulatedNetwork | IdealNetwork, found: Breakdown) -> None:
         self.workload, self.wires, self.found = workload, wires, found
         self.now = found.total
-        self.open: list[tuple[int, Exchange, int]] = []
+        self.dims = workload.dims(wires.network)
+        self.open: list[tuple[int, Scope, int, Order]] = []
         self.by_layer: dict[str, list[int]] = {}
 
     def compute(self, ps: int, *, forward: bool) -> None:
@@ -156,8 +185,9 @@ class _Iteration:
 
     def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> None:
         for exchange in exchanges:
-            number = self.wires.issue(exchange.demand(self.workload, self.wires.network, self.now))
-            self.open.append((number, exchange, self.now))
+            dims = self.dims[exchange.scope]
+            number = self.wires.issue(Demand(exchange.collective, exchange.size, dims, self.now))
+            self.open.append((number, exchange.scope, self.now, dims))
             if layer is not None:
                 self.by_layer.setdefault(layer.name, []).append(number)
             if exchange.blocking:
@@ -165,13 +195,13 @@ class _Iteration:
 
     def wait(self, wanted: set[int] | None = None) -> None:
         """Stand still until some collectives, by default all, are over."""
-        for number, exchange, start in [item for item in self.open if wanted is None or item[0] in wanted]:
+        for number, scope, start, dims in [item for item in self.open if wanted is None or item[0] in wanted]:
             end = self.wires.finish(number)
-            self.found.pending.append((start, end))
+            self.found.pending.append(((start, end), dims))
             if end > self.now:
-                self.found.exposed[exchange.scope] += end - self.now
+                self.found.exposed[scope] += end - self.now
                 self.now = end
-            self.open.remove((number, exchange, start))
+            self.open.remove((number, scope, start, dims))
 
     def run(self) -> None:
         for layer in self.workload.layers:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from offramp.collective.demand import Demand
 from offramp.collective.network import Collective, Network
 from offramp.errors import OfframpError
 
@@ -37,13 +36,6 @@ class Exchange:
     size: int
     scope: Scope = Scope.ALL
     blocking: bool = False
-
-    def demand(self, workload: Workload, network: Network, release_ps: int) -> Demand:
-        """What it asks of a network at a moment."""
-        model = network.up_to(workload.model_parallel)
-        rest = tuple(k for k in range(len(network.dimensions)) if k not in model)
-        dims = {Scope.ALL: None, Scope.MODEL: model, Scope.DATA: rest}[self.scope]
-        return Demand(self.collective, self.size, dims, release_ps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +111,16 @@ class Workload:
             )
 
         return replace(self, layers=tuple(map(times, self.layers)))
+
+    def dims(self, network: Network) -> dict[Scope, tuple[int, ...]]:
+        """The dimensions of a network along which each scope communicates.
+
+        Raises:
+            OfframpError: no number of first dimensions holds a copy of the model.
+        """
+        model = network.up_to(self.model_parallel)
+        everything = tuple(range(len(network.dimensions)))
+        return {Scope.ALL: everything, Scope.MODEL: model, Scope.DATA: everything[len(model) :]}
 
     @property
     def gradient_bytes(self) -> int:

@@ -113,7 +113,7 @@ def test_toml_workload(tmp_path):
     first, second = workload.layers
     assert (first.forward_ps, first.forward[0].scope, first.forward[0].blocking) == (1_500_000, Scope.MODEL, True)
     assert (second.weight[0].collective, second.awaits) == (Collective.ALL_REDUCE, "a")
-    assert second.weight[0].demand(workload, network, 5).dims == (2,)
+    assert workload.dims(network) == {Scope.ALL: (0, 1, 2), Scope.MODEL: (0, 1), Scope.DATA: (2,)}
     assert train(workload, network, Scheduler.THEMIS_SCF).compute == 3_500_000
 
 

@@ -16,6 +16,7 @@ class Curves:
         title, x, y: what is drawn, and along which axes.
         lines: ``(xs, ys)`` by label.
         bars: whether the lines are drawn as groups of bars.
+        points: labels of lines that are drawn as points alone.
         stacked: bars lie, and the lines follow each other in every bar.
     """
 
@@ -25,6 +26,7 @@ class Curves:
     lines: Mapping[str, tuple[list[Any], list[float]]]
     bars: bool = False
     stacked: bool = False
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

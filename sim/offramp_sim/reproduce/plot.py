@@ -55,6 +55,9 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
 def _lines(axes: Any, panel: Curves) -> None:
     few = 8
     for label, (xs, ys) in panel.lines.items():
+        if label in panel.points:
+            axes.plot(xs, ys, "ko", markersize=4, label=label, zorder=3)
+            continue
         axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
         if len(xs) <= few:
             axes.set_xticks(xs)

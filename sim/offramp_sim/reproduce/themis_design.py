@@ -90,8 +90,8 @@ def figure5(_scale: float, _seed: int) -> Reproduction:
     bound = best_bound(EXAMPLE, demand).finish_ps / unit
     comparisons.append(Comparison("linear bound: units of time", None, f"{bound:.3f}"))
     note = (
-        "The baseline's stages take 1, 0.5, 0.5 and 1 units. Themis gains only where the smallest chunk is the one that "
-        "sends the fewest bytes: by size before the stage, or first in first out, it takes the baseline's time here."
+        "The baseline's stages take 1, 0.5, 0.5 and 1 units. Themis gains only where the smallest chunk is the one "
+        "that sends the fewest bytes: by size before the stage, or first in first out, it takes the baseline's time."
     )
     return Reproduction(comparisons, panels, {"network": "4 x 4, 2:1", "chunks": 4, "MB": 256}, note)
 

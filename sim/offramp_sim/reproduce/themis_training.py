@@ -137,7 +137,7 @@ def figure4(_scale: float, _seed: int) -> Reproduction:
                 used.append(share)
                 partly.append(base.utilisation_of_participants(network))
         lines["baseline"] = dots
-        panels.append(Curves(name, "utilisation, %", "time, current at 10 % = 1", lines))
+        panels.append(Curves(name, "utilisation, %", "time, current at 10 % = 1", lines, points=("baseline",)))
         data[name] = {"current": dots[0][0], "next": dots[0][1:]}
     current = data["resnet-152"]["current"]
     comparisons = [

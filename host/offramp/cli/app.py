@@ -10,6 +10,7 @@ import offramp
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
 from offramp.cli.reproduce import reproduce
+from offramp.cli.simulate import simulate
 from offramp.cli.switch_bench import bench
 from offramp.cli.switch_doctor import doctor
 from offramp.cli.switch_fuzz import fuzz
@@ -43,6 +44,7 @@ app.command()(train)
 app.command()(plan)
 app.command()(reproduce)
 app.add_typer(switch, name="switch")
+app.add_typer(simulate, name="simulate")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
 switch.command()(trace)

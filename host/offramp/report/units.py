@@ -19,6 +19,14 @@ def si(value: float, unit: str = "") -> str:
     return f"{value:.{digits}f} {suffix}".rstrip()
 
 
+def duration(seconds: float) -> str:
+    """Three significant digits with a unit that suits: ``0.01875`` is ``18.8 ms``."""
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "\N{MICRO SIGN}s")):
+        if abs(seconds) * factor >= 0.9995 or seconds == 0:
+            return si(seconds * factor, unit) if abs(seconds * factor) < 999.5 else f"{seconds * factor:.0f} {unit}"
+    return si(seconds * 1e9, "ns")
+
+
 def tick(value: float, unit: str = "") -> str:
     """As :func:`si`, without zeros behind the point: for round numbers on an axis."""
     digits, _, suffix = si(value, unit).partition(" ")

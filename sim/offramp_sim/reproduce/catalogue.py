@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from offramp.errors import OfframpError
+from offramp_sim.reproduce import themis_design, themis_microbenchmark, themis_training
 from offramp_sim.reproduce.item import Item
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
@@ -26,6 +27,18 @@ ITEMS = {
         Item("switchgnn/fig17", "Graph-aware reordering against memory", 30, figure17, files=True),
         Item("switchgnn/fig18", "Traffic against memory", 60, figure18, files=True),
         Item("switchgnn/fig19", "Background traffic and congestion control", 30, figure19, files=True),
+        Item("themis/table1", "Algorithms of a dimension", 1, themis_design.table1),
+        Item("themis/table2", "Topologies", 1, themis_design.table2),
+        Item("themis/table3", "Schedulers", 1, themis_design.table3),
+        Item("themis/fig4", "Training time against utilisation", 4, themis_training.figure4),
+        Item("themis/fig5", "Four chunks over time", 1, themis_design.figure5),
+        Item("themis/fig7", "Four chunks: orders and loads", 1, themis_design.figure7),
+        Item("themis/fig8", "All-reduce time against size", 8, themis_microbenchmark.figure8),
+        Item("themis/fig9", "Activity of the dimensions over time", 1, themis_microbenchmark.figure9),
+        Item("themis/fig10", "Utilisation against the number of chunks", 8, themis_microbenchmark.figure10),
+        Item("themis/fig11", "Utilisation against size", 8, themis_microbenchmark.figure11),
+        Item("themis/fig12", "Training iterations and what they wait for", 10, themis_training.figure12),
+        Item("themis/section6.3", "Provisioning of bandwidth", 2, themis_design.provisioning),
     )
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ class Curves:
         title, x, y: what is drawn, and along which axes.
         lines: ``(xs, ys)`` by label.
         bars: whether the lines are drawn as groups of bars.
+        points: labels of lines that are drawn as points alone.
+        stacked: bars lie, and the lines follow each other in every bar.
     """
 
     title: str
@@ -23,6 +25,27 @@ class Curves:
     y: str
     lines: Mapping[str, tuple[list[Any], list[float]]]
     bars: bool = False
+    stacked: bool = False
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gantt:
+    """A panel with a bar for everything that took time.
+
+    Attributes:
+        title, x: what is drawn, and the unit of time.
+        rows: names of the rows, from the top.
+        spans: ``(row, start, length)`` by label.
+    """
+
+    title: str
+    x: str
+    rows: tuple[str, ...]
+    spans: Mapping[str, list[tuple[int, float, float]]]
+
+
+Panel = Curves | Gantt
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +70,7 @@ class Reproduction:
     """
 
     comparisons: list[Comparison]
-    panels: list[Curves]
+    panels: Sequence[Panel]
     settings: dict[str, Any]
     note: str
     data: dict[str, Any] = field(default_factory=dict)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp_sim.reproduce.item import Curves
+from offramp_sim.reproduce.item import Curves, Gantt, Panel
 
 
-def draw(panels: list[Curves], title: str, path: Path) -> None:
+def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
     """Write a PNG, without a display.
 
     Raises:
@@ -24,16 +25,25 @@ def draw(panels: list[Curves], title: str, path: Path) -> None:
         raise OfframpError("plots need the package matplotlib: pip install 'offramp[gnn]'") from None
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(5 * columns, 3.6 * rows), layout="constrained")
+    high = max(6.0 if isinstance(panel, Curves) and panel.stacked else 3.6 for panel in panels)
+    figure = Figure(figsize=(5 * columns, high * rows), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(rows, columns, place)
+        axes.set_title(panel.title)
+        if isinstance(panel, Gantt):
+            _gantt(axes, panel)
+            _legend_below(axes)
+            continue
+        if panel.stacked:
+            _stacked(axes, panel)
+            _legend_below(axes)
+            continue
         if panel.bars:
             _bars(axes, panel)
         else:
             _lines(axes, panel)
-        axes.set_title(panel.title)
         if len(panel.lines) > 1:
             axes.legend(fontsize="small", framealpha=0.5)
     try:
@@ -45,6 +55,9 @@ def draw(panels: list[Curves], title: str, path: Path) -> None:
 def _lines(axes: Any, panel: Curves) -> None:
     few = 8
     for label, (xs, ys) in panel.lines.items():
+        if label in panel.points:
+            axes.plot(xs, ys, "ko", markersize=4, label=label, zorder=3)
+            continue
         axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
         if len(xs) <= few:
             axes.set_xticks(xs)
@@ -60,3 +73,28 @@ def _bars(axes: Any, panel: Curves) -> None:
         axes.set_yticks(np.arange(len(names)), [str(name) for name in names])
     axes.invert_yaxis()
     axes.set(xlabel=panel.y, ylabel=panel.x)
+
+
+def _stacked(axes: Any, panel: Curves) -> None:
+    under = np.zeros(max((len(names) for names, _ in panel.lines.values()), default=0))
+    for label, (names, values) in panel.lines.items():
+        axes.barh(np.arange(len(names)), values, 0.8, left=under[: len(names)], label=label)
+        under[: len(names)] += values
+        axes.set_yticks(np.arange(len(names)), [str(name) for name in names], fontsize="small")
+    axes.invert_yaxis()
+    axes.set(xlabel=panel.y, ylabel=panel.x)
+
+
+def _gantt(axes: Any, panel: Gantt) -> None:
+    for i, (label, spans) in enumerate(panel.spans.items()):
+        for row in range(len(panel.rows)):
+            bars = [(start, length) for at, start, length in spans if at == row]
+            axes.broken_barh(bars, (row - 0.4, 0.8), facecolors=f"C{i}", edgecolor="white", linewidth=0.5)
+        axes.plot([], [], color=f"C{i}", linewidth=6, label=label)
+    axes.set_yticks(range(len(panel.rows)), panel.rows)
+    axes.invert_yaxis()
+    axes.set(xlabel=panel.x)
+
+
+def _legend_below(axes: Any) -> None:
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)

@@ -1,0 +1,1 @@
+"""Themis (Rashidi et al., ISCA 2022): collectives over several dimensions, each chunk in an order of its own."""

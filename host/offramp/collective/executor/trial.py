@@ -1,0 +1,125 @@
+"""Schedulers against each other in real time: all-reduces of processes whose dimensions are rate-limited."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from offramp.collective.network import Network
+from offramp.collective.plan import Scheduler
+
+if TYPE_CHECKING:
+    import torch
+
+    from offramp.train.group import Group
+
+Span = tuple[int, int, int, float, float]
+"""Dimension, chunk, stage, start and end in seconds from the start of the collective."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What every rank measures.
+
+    Attributes:
+        network: one rank for each NPU; its bandwidths are the rates of the token buckets.
+        schedulers: in turn.
+        elements: float32 values of each rank.
+        chunks: per collective.
+        repeats: all-reduces of each scheduler; the fastest counts, for other processes only add to the time.
+        seed: of the values.
+    """
+
+    network: Network
+    schedulers: tuple[Scheduler, ...]
+    elements: int
+    chunks: int
+    repeats: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one scheduler did.
+
+    Attributes:
+        scheduler: which.
+        seconds: of the fastest all-reduce, on the slowest rank.
+        predicted_s: by the plan.
+        exact: whether every rank had the bits of a single all-reduce in rank order, every time.
+        spans: operations of rank 0 in the last all-reduce.
+    """
+
+    scheduler: Scheduler
+    seconds: float
+    predicted_s: float
+    exact: bool
+    spans: tuple[Span, ...]
+
+
+def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+    """Run a trial with a process for each rank on this machine; ``report`` hears each outcome.
+
+    Raises:
+        OfframpError: a rank failed.
+    """
+    from offramp.train.processes import run_workers
+
+    outcomes: list[Outcome] = run_workers(rank_work, [trial] * trial.network.npus, report)
+    return outcomes
+
+
+def rank_work(group: Group, trial: Trial, report: Callable[[Any], None]) -> list[Outcome]:
+    """What one rank does; the outcomes are complete on rank 0."""
+    import torch
+
+    from offramp.collective.executor.executor import Executor
+    from offramp.collective.executor.mesh import Mesh
+    from offramp.collective.executor.rate import TokenBucket
+
+    mesh = Mesh(trial.network)
+    values = [
+        torch.randn(trial.elements, generator=torch.Generator().manual_seed(trial.seed + rank))
+        for rank in range(group.size)
+    ]
+    expected = in_rank_order(values)
+    outcomes = []
+    for scheduler in trial.schedulers:
+        buckets = [TokenBucket(d.bandwidth_bps) for d in trial.network.dimensions]
+        with Executor(mesh, trial.network, scheduler, trial.chunks, buckets=buckets) as executor:
+            executor.prepare(values[group.rank])
+            executor.all_reduce(values[group.rank][: group.size]).result()  # connections and threads
+            seconds, exact = [], True
+            for _ in range(trial.repeats):
+                group.sum(torch.zeros(1))  # start together
+                start = time.monotonic()
+                result = executor.all_reduce(values[group.rank]).result()
+                seconds.append(time.monotonic() - start)
+                exact = exact and torch.equal(result.view(torch.int32), expected.view(torch.int32))
+            facts = torch.tensor([min(seconds), float(not exact)])
+            group.max(facts)
+            plan = executor.plan
+            assert plan is not None
+            spans = tuple(
+                (dim, chunk, index, begun - start, ended - start)
+                for dim, record in enumerate(executor.records)
+                for chunk, index, begun, ended in record.operations
+            )
+            outcome = Outcome(scheduler, float(facts[0]), plan.finish_ps / 1e12, not facts[1], spans)
+        outcomes.append(outcome)
+        if group.rank == 0:
+            report(outcome)
+    return outcomes
+
+
+def in_rank_order(values: list[torch.Tensor]) -> torch.Tensor:
+    """A single all-reduce, done plainly: the values of all ranks added one after the other, at the agreed scale."""
+    from offramp.collective.executor.exact import decode, encode, exponent, scale
+
+    k = scale(max(exponent(v) for v in values), len(values))
+    total = encode(values[0], k)
+    for value in values[1:]:
+        total = total + encode(value, k)
+    return decode(total, k, values[0].dtype)

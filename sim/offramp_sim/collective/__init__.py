@@ -1,0 +1,1 @@
+"""Collectives on simulated networks: metrics, changing speeds, jitter between NPUs, training iterations."""

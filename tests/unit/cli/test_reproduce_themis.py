@@ -1,0 +1,43 @@
+"""``offramp reproduce themis``: the tables and small figures run; numbers of the paper beside ours."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+
+SMALL = ["table1", "table2", "table3", "fig5", "fig7", "fig9"]
+
+
+def test_tables_and_small_figures(tmp_path):
+    path = tmp_path / "found.json"
+    names = [f"themis/{name}" for name in SMALL]
+    result = CliRunner().invoke(app, ["reproduce", *names, "--plots", str(tmp_path / "plots"), "--json", str(path)])
+    assert result.exit_code == 0, result.exception
+    found = {item["name"]: item for item in json.loads(path.read_text())}
+    assert list(found) == names
+    for name in names:
+        assert (tmp_path / "plots" / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
+    example = found["themis/fig5"]["ours"]
+    assert example["baseline: units of time"] == found["themis/fig5"]["published"]["baseline: units of time"] == "8"
+    assert example["themis+scf: units of time"] == "7"
+    assert example["linear bound: units of time"] == "6.667"
+    orders = found["themis/fig7"]
+    assert all(orders["ours"][what] == text for what, text in orders["published"].items() if text is not None)
+    times = found["themis/table3"]["data"]["ms"]
+    assert times["baseline"] > times["themis+fifo"] > times["themis+scf"] > times["balanced"] >= times["linear bound"]
+
+
+def test_training_follows_the_papers_ratios(monkeypatch):
+    """Figure 12 for the smallest workload: calibrated at one point, right at the others."""
+    from offramp_sim.reproduce import themis_training
+
+    monkeypatch.setattr(themis_training, "MODELS", {"resnet-152": None})
+    found = themis_training.figure12(1.0, 0)
+    ours = {c.what: float(c.ours) for c in found.comparisons}
+    published = {c.what: float(c.published) for c in found.comparisons if c.published is not None}
+    for what, number in published.items():
+        if what.startswith("resnet"):
+            assert abs(ours[what] - number) < 0.06

@@ -1,0 +1,69 @@
+"""``offramp simulate themis``: tables, numbers, pictures, and one line for bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+from offramp.errors import OfframpError
+
+
+def simulate(*arguments):
+    result = CliRunner().invoke(app, ["simulate", "themis", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_collective(tmp_path):
+    numbers, plot = tmp_path / "n.json", tmp_path / "p.png"
+    result = simulate("--size", "100MB", "--json", str(numbers), "--plot", str(plot), "--change", "300=1,1,0.5")
+    assert result.exit_code == 0
+    assert "linear bound" in result.output
+    found = json.loads(numbers.read_text())
+    assert found["settings"]["network"]["npus"] == 1024
+    seconds = {name: row["seconds"] for name, row in found["schedulers"].items()}
+    assert list(seconds) == ["baseline", "themis+fifo", "themis+scf", "balanced"]
+    assert seconds["baseline"] > seconds["themis+scf"] > seconds["balanced"] >= found["bound_s"] * (1 - 1e-6)
+    assert found["bound_s"] >= found["bound_without_latency_s"] >= found["ideal_s"] * (1 - 1e-9)
+    assert found["changes"]["themis+scf"]["adaptive_s"] < found["changes"]["themis+scf"]["static_s"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_workload(tmp_path):
+    path = tmp_path / "n.json"
+    result = simulate("--workload", "gnmt", "--network", "2D-SW_SW", "--iterations", "2", "--json", str(path))
+    assert result.exit_code == 0
+    found = json.loads(path.read_text())
+    assert found["workload"]["name"] == "gnmt"
+    assert list(found["schedulers"]) == ["baseline", "themis+fifo", "themis+scf", "balanced", "ideal"]
+    for row in found["schedulers"].values():
+        total = row["forward_s"] + row["backward_s"] + sum(row["exposed_s"].values())
+        assert row["seconds"] == pytest.approx(total)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--network", "6D"], "network '6D': expected a file or one of 2D-SW_SW"),
+        (["--size", "big"], "--size big: expected a size such as 4MB"),
+        (["--size", "0"], "plan: expected a collective of at least one byte"),
+        (["--collective", "reduce"], "collective 'reduce': expected one of reduce-scatter"),
+        (["--scheduler", "best"], "scheduler 'best': expected one of baseline"),
+        (["--chunks", "0"], "0 chunks of units of 1 bytes"),
+        (["--threshold", "3"], "threshold 3.0: expected a part of a chunk"),
+        (["--change", "now"], "--change now: expected microseconds, = and 3 factors"),
+        (["--change", "5=1,1"], r"speeds \(1.0, 1.0\): expected 3 factors above 0"),
+        (["--execute"], "--execute: 1024 processes: expected a network of 2 to 32 NPUs"),
+        (["--workload", "gnmt", "--execute"], "--workload: --change, --execute and --plot are for single collectives"),
+        (["--workload", "gnmt", "--iterations", "0"], "0 iterations: expected at least 1"),
+        (["--size", "1MB", "--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written"),
+        (["--size", "1MB", "--plot", "/nowhere/p.png"], "/nowhere/p.png: cannot be written"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(OfframpError, match=message):
+        simulate(*arguments)

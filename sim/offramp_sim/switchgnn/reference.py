@@ -57,7 +57,7 @@ class ReferenceSwitch:
     def __init__(
         self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False, replicates: bool = False
     ) -> None:
-        """``replicates``: copies take the place of further passes."""
+        """``replicates``: copies, in the order of their ports, take the place of further passes."""
         self.round = 0
         self.outcomes: Counter[int] = Counter()
         self.uploads = 0
@@ -124,6 +124,8 @@ class ReferenceSwitch:
         self._seen[slot] = self.round
         self.uploads += 1
         neighbours = block.row(rank).tolist()
+        if self._replicates:
+            neighbours.sort(key=lambda v: self._ports[block.owner[v]])
         self.recirculations += 0 if self._replicates else len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 

@@ -86,7 +86,8 @@ def _explain(bed: Testbed, scale: float, seed: int) -> tuple[list[Comparison], s
         "two workers. The strawman is faster than the paper's (its numbers make it half as slow again as BNS-GCN): of "
         "hidden features nearly all aggregators fit. Traffic is what workers receive, as in figure 18; windows upload "
         f"{uploads:.1f} times the boundary. A packet of 128 bytes puts 1.58 bytes on the wire for each of payload, "
-        f"one of 1024 only 1.08, so that S/R = {plan.uploads / plan.R:.2f} is {ours.up_bytes / host.up_bytes:.2f} in bytes."
+        f"one of 1024 only 1.08, so that S/R = {plan.uploads / plan.R:.2f} is "
+        f"{ours.up_bytes / host.up_bytes:.2f} in bytes."
     )
     return comparisons, why
 

@@ -23,7 +23,7 @@ _MACHINE_WORDS: Final = (at.ENTERING, at.LEAVING, at.PEAK_IN, at.PEAK_OUT, at.CO
 
 
 @cache
-def _functions() -> tuple[Any, Any, Any]:
+def _code() -> Any:
     try:
         from offramp_sim.p4.native.compiler import MachineCode
         from offramp_sim.p4.native.llvm import AliasTags, ll
@@ -37,8 +37,12 @@ def _functions() -> tuple[Any, Any, Any]:
     library = Library(module, AliasTags(module))
     for function in (run_equal, run_listed, longest_path):
         library.function(function, exported=True)
-    code = MachineCode(str(module))
-    word, address = ctypes.c_int64, ctypes.c_void_p
+    return MachineCode(str(module))
+
+
+@cache
+def _functions() -> tuple[Any, Any, Any]:
+    code, word, address = _code(), ctypes.c_int64, ctypes.c_void_p
     return (
         code.function("rt.run_equal", word, address),
         code.function("rt.run_listed", word, address),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp.placement.packing import classes, identities, pack
+from offramp.placement.packing import Groups, classes, identities, pack
 from offramp.placement.problem import IntArray, Problem
 
 
@@ -21,7 +21,7 @@ def max_colocated(problem: Problem, seed: int) -> IntArray:
     w, s = of.names.index("worker"), of.names.index("sampler")
     each = of.sizes[s] / of.sizes[w]
     order = np.random.default_rng(seed).permutation(len(problem.cluster)).tolist()
-    counts = pack(problem, order, lambda c: min(c[s], each * c[w]))
+    counts = pack(problem, order, Groups(s, w, each))
     machine = identities(problem, counts, order)
     for task, m in _attached(problem, machine, of.members[s], of.members[w]).items():
         machine[task] = m

@@ -6,10 +6,9 @@ placed, one step for each machine; where that would be too large, the same quest
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +17,11 @@ from offramp.errors import OfframpError
 from offramp.placement.problem import IntArray, Problem
 
 Counts = tuple[int, ...]
-Worth = Callable[[Counts], float]
 
 _LARGEST_TABLE: Final = 40_000_000
 _UNREACHED: Final = -np.inf
+_PROGRAM_S: Final = 10.0
+_GAP: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +54,37 @@ def classes(problem: Problem) -> Classes:
     return Classes(members, [kind for kind, _ in found], demand)
 
 
-def pack(problem: Problem, order: list[int], worth: Worth | None = None) -> npt.NDArray[np.int64]:
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """What is worth having on one machine: ``each`` tasks of class ``members`` for one of class ``leaders``."""
+
+    members: int
+    leaders: int
+    each: float
+
+    def worth(self, counts: Counts) -> float:
+        """How many members have a leader beside them."""
+        return min(counts[self.members], self.each * counts[self.leaders])
+
+
+def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> npt.NDArray[np.int64]:
     """Tasks of each class (columns) on each machine (rows), within all capacities.
 
     Args:
         problem: what to place.
         order: machines in the order in which they are filled.
-        worth: what a machine's counts are worth; the sum is maximised. Without, any feasible counts do.
+        groups: what to keep together as often as can be. Without, any feasible counts do.
 
     Raises:
         OfframpError: no placement is feasible; says what is short.
     """
     of = classes(problem)
     _check_totals(problem, of)
-    options = {m: _options(problem, of, m) for m in order}
-    work = int(np.prod([size + 1 for size in of.sizes], dtype=np.float64)) * sum(map(len, options.values()))
-    counts = (
-        _by_table(of, order, options, worth)
-        if work <= _LARGEST_TABLE
-        else _by_integer_program(problem, of, order, options, worth)
-    )
+    states = float(np.prod([size + 1.0 for size in of.sizes]))
+    if states * sum(float(np.prod(_most(problem, of, m) + 1.0)) for m in order) <= _LARGEST_TABLE:
+        counts = _by_table(of, order, {m: _options(problem, of, m) for m in order}, groups)
+    else:
+        counts = _by_integer_program(problem, of, order, groups)
     if counts is None:
         raise OfframpError("placement: no way to place the tasks meets every machine's capacities")
     return counts
@@ -107,20 +118,25 @@ def _check_totals(problem: Problem, of: Classes) -> None:
             raise OfframpError(f"placement: the tasks need {needed[r]:g} {name}, all machines together have {there[r]:g}")
 
 
-def _options(problem: Problem, of: Classes, machine: int) -> list[Counts]:
-    """Every combination of counts that fits a machine."""
+def _most(problem: Problem, of: Classes, machine: int) -> IntArray:
+    """How many of each class fit a machine if it has nothing else."""
     free = problem.free[machine] * (1 + 1e-9)
     most = []
     for size, demand in zip(of.sizes, of.demand, strict=True):
         needs = demand > 0
         most.append(min(size, int((free[needs] // demand[needs]).min())) if needs.any() else size)
-    if np.prod([n + 1.0 for n in most]) > _LARGEST_TABLE:
-        return []  # the integer program does without
-    return [c for c in product(*(range(n + 1) for n in most)) if (np.array(c) @ of.demand <= free).all()]
+    return np.array(most, np.int64)
+
+
+def _options(problem: Problem, of: Classes, machine: int) -> list[Counts]:
+    """Every combination of counts that fits a machine."""
+    counts = np.array(list(product(*(range(n + 1) for n in _most(problem, of, machine)))), np.int64)
+    fits = (counts @ of.demand <= problem.free[machine] * (1 + 1e-9)).all(axis=1)
+    return [tuple(c) for c in counts[fits].tolist()]
 
 
 def _by_table(
-    of: Classes, order: list[int], options: dict[int, list[Counts]], worth: Worth | None
+    of: Classes, order: list[int], options: dict[int, list[Counts]], groups: Groups | None
 ) -> npt.NDArray[np.int64] | None:
     shape = tuple(size + 1 for size in of.sizes)
     best = np.full(shape, _UNREACHED)
@@ -130,10 +146,10 @@ def _by_table(
         tables.append(best)
         best = np.full(shape, _UNREACHED)
         for option in options[machine]:
-            value = 0.0 if worth is None else worth(option)
+            value = 0.0 if groups is None else groups.worth(option)
             into = best[tuple(slice(n, None) for n in option)]
             np.maximum(into, tables[-1][tuple(slice(0, s - n) for s, n in zip(shape, option, strict=True))] + value, out=into)
-        if worth is None and best[of.sizes] > _UNREACHED:
+        if groups is None and best[of.sizes] > _UNREACHED:
             break
     if best[of.sizes] == _UNREACHED:
         return None
@@ -145,7 +161,7 @@ def _by_table(
             before = left - option
             if (before < 0).any():
                 continue
-            value = 0.0 if worth is None else worth(option)
+            value = 0.0 if groups is None else groups.worth(option)
             if table[tuple(before)] > _UNREACHED and table[tuple(before)] + value == reached:
                 counts[machine] = option
                 left, reached = before, table[tuple(before)]
@@ -154,38 +170,38 @@ def _by_table(
 
 
 def _by_integer_program(
-    problem: Problem, of: Classes, order: list[int], options: dict[int, list[Counts]], worth: Worth | None
+    problem: Problem, of: Classes, order: list[int], groups: Groups | None
 ) -> npt.NDArray[np.int64] | None:
-    """Counts as integers; a worth chooses one option for each machine instead."""
+    """The same counts as integers of a program, and with groups how many are kept together on each machine."""
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import block_diag, csr_array, kron
+    from scipy.sparse import block_diag, csr_array, hstack, kron
 
-    sizes = np.array(of.sizes)
-    limits: Any
-    if worth is None or not all(options.values()):
+    machines, sizes = len(order), np.array(of.sizes)
+    kinds = len(sizes)
+    none = csr_array((machines, machines))
+    capacity = block_diag([of.demand.T] * machines, format="csr") if problem.resources else csr_array((0, machines * kinds))
+    room = problem.free[order].ravel() * (1 + 1e-9)
+    total = kron(np.ones((1, machines)), np.eye(kinds), format="csr")
+    if groups is None:
         # Earlier machines are preferred, as the dynamic program fills them first.
-        cost = np.repeat(np.arange(len(order), dtype=float), len(sizes))
-        capacity = block_diag([of.demand.T] * len(order), format="csr")
-        total = kron(np.ones((1, len(order))), np.eye(len(sizes)), format="csr")
-        limits = [LinearConstraint(capacity, ub=problem.free[order].ravel() * (1 + 1e-9)), LinearConstraint(total, sizes, sizes)]
-        found = milp(cost, constraints=limits, integrality=1, bounds=Bounds(0, np.inf), options=_GAP)
-        if found.x is None:
-            return None
-        rows = np.rint(found.x).astype(np.int64).reshape(len(order), len(sizes))
+        cost = np.repeat(np.arange(machines, dtype=float), kinds)
+        limits = [LinearConstraint(capacity, ub=room), LinearConstraint(total, sizes, sizes)]
     else:
-        flat = [(i, option) for i, m in enumerate(order) for option in options[m]]
-        cost = -np.array([worth(option) for _, option in flat])
-        columns = np.arange(len(flat))
-        one = csr_array((np.ones(len(flat)), ([i for i, _ in flat], columns)), shape=(len(order), len(flat)))
-        total = csr_array(np.array([option for _, option in flat]).T)
-        limits = [LinearConstraint(one, 1, 1), LinearConstraint(total, sizes, sizes)]
-        found = milp(cost, constraints=limits, integrality=1, bounds=Bounds(0, 1), options=_GAP)
-        if found.x is None:
-            return None
-        rows = np.array([flat[c][1] for c in np.flatnonzero(found.x > 0.5)], np.int64)
-    counts = np.zeros((max(order) + 1, len(sizes)), np.int64)
-    counts[order] = rows
+        eye, unit = np.eye(machines), np.eye(kinds)
+        cost = np.concatenate([np.zeros(machines * kinds), -np.ones(machines)])
+        limits = [
+            LinearConstraint(hstack([capacity, csr_array((len(room), machines))]), ub=room),
+            LinearConstraint(hstack([total, csr_array((kinds, machines))]), sizes, sizes),
+            LinearConstraint(hstack([kron(eye, -unit[[groups.members]]), none + eye]), ub=0),
+            LinearConstraint(hstack([kron(eye, -groups.each * unit[[groups.leaders]]), none + eye]), ub=0),
+        ]
+    integer = np.arange(len(cost)) < machines * kinds
+    options = {"mip_rel_gap": _GAP, "time_limit": _PROGRAM_S}
+    found = milp(cost, constraints=limits, integrality=integer, bounds=Bounds(0, np.inf), options=options)
+    if found.x is None:
+        if found.status == 1:
+            raise OfframpError(f"placement: no feasible start was found in {_PROGRAM_S:g} s")
+        return None
+    counts = np.zeros((max(order) + 1, kinds), np.int64)
+    counts[order] = np.rint(found.x[integer]).astype(np.int64).reshape(machines, kinds)
     return counts
-
-
-_GAP: Final = {"mip_rel_gap": 0.01, "time_limit": 20.0}

@@ -21,8 +21,10 @@ STARTS: Final = ("ifs", "colocated")
 MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
 """Makes what judges placements on given volumes; of a module, so that other processes can import it."""
 
-_WALK_S: Final = 10.0
-_REFINE_S: Final = 10.0
+_WALK_S: Final = 3.0
+_REFINE_S: Final = 5.0
+_FEW_STEPS: Final = 3_000
+"""Walks as short as this do not get far from a bad start: they all begin colocated."""
 _FULL_FLOWS: Final = 400_000
 
 
@@ -111,9 +113,9 @@ def search(
     return Found(best.machine, best.makespan, iterations, tuple(results))
 
 
-def walk_count(problem: Problem, how: Search) -> int:
+def walk_count(how: Search) -> int:
     """How many walks a search will take."""
-    return 1 if how.method == "paper" else max(how.walks, len(_starts(problem)))
+    return 1 if how.method == "paper" else how.walks
 
 
 def affordable_iterations(problem: Problem) -> int:
@@ -134,12 +136,12 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
     if how.method == "paper":
         return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, how.seed)]
     trials = min(2_000, int(_REFINE_S / simulation_s)) if how.trials is None else how.trials
-    starts = _starts(problem)
+    starts = _starts(problem)[-1:] if steps <= _FEW_STEPS else _starts(problem)
     cases = []
-    for i in range(walk_count(problem, how)):
+    for i in range(walk_count(how)):
         # Each start is walked from at a higher temperature every other time.
         beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
-        limit = replace(how.how, steps=steps, beta=beta, simulations=max(20, trials // 4))
+        limit = replace(how.how, steps=steps, beta=beta, simulations=max(3, trials // 3))
         cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, trials, how.seed + i))
     return cases
 

@@ -38,6 +38,7 @@ class Job:
         model_bytes: gradients, and parameters, of the whole model.
         shares: of what is gathered, by store; equal by default.
         ring_order: workers along the ring; by index by default.
+        pipelined: whether stores and samplers work ahead of the workers; DistDGL does not (section II-B).
     """
 
     workers: int
@@ -55,6 +56,7 @@ class Job:
     ring: Kind = field(default_factory=Kind)
     shares: tuple[float, ...] | None = None
     ring_order: tuple[int, ...] | None = None
+    pipelined: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -93,6 +95,8 @@ class Job:
         """
         build = _Builder(self, machines)
         (build.servers if self.sync == "ps" else build.around_the_ring)()
+        if not self.pipelined:
+            build.one_iteration_at_a_time()
         return TaskGraph(tuple(build.tasks), tuple(build.edges))
 
 
@@ -146,6 +150,11 @@ class _Builder:
                 self.edges.append(Edge(tasks[upstream][step - 1], mine[step], chunk))
                 self.edges.append(Edge(mine[step - 1], mine[step], None))
             self.edges.append(Edge(mine[-1], ring[i], None, lag=1))
+
+    def one_iteration_at_a_time(self) -> None:
+        """Stores wait for every worker before they serve the next iteration."""
+        stores = [i for i, task in enumerate(self.tasks) if task.kind == "store"]
+        self.edges += [Edge(worker, store, None, lag=1) for worker in self.workers for store in stores]
 
 
 def _part(whole: Volume, share: float, total: float) -> Volume:

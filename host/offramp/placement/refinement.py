@@ -18,7 +18,7 @@ def refine(problem: Problem, start: IntArray, evaluator: Evaluator, trials: int,
     best = Explored(start.copy(), evaluator.makespan(start))
     seen = {start.tobytes()}
     misses = 0
-    while best.simulated <= trials and misses < 20 * trials + 200:
+    while best.simulated <= trials and misses < 4 * trials + 200:
         changed = _changed(problem, best.machine, rng)
         if changed is None or changed.tobytes() in seen or not problem.feasible(changed):
             misses += 1

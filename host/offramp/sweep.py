@@ -78,7 +78,9 @@ def _in_processes(function: Callable[[_C], _R], cases: Sequence[_C], count: int,
             for future in as_completed(futures):
                 told(future.result())
         except BrokenProcessPool:
-            raise OfframpError("sweep: a process died, perhaps for want of memory; try fewer with --processes") from None
+            raise OfframpError(
+                "sweep: a process died, perhaps for want of memory; try fewer with --processes"
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -86,17 +88,19 @@ def _in_processes(function: Callable[[_C], _R], cases: Sequence[_C], count: int,
 
 
 def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, told: _Teller) -> list[_R]:
+    from importlib import import_module
+
     try:
-        from distributed import Client, as_completed
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise OfframpError("--dask needs the package distributed: pip install 'offramp[dask]'") from None
     try:
-        client: Any = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client = distributed.Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError, TimeoutError):
         raise OfframpError(f"--dask {address}: no Dask scheduler answers there") from None
-    with client:
+    with client, client.as_current():
         futures = client.map(function, list(cases), pure=False)
-        for future in as_completed(futures):
+        for future in distributed.as_completed(futures):
             told(future.result())
         gathered: list[_R] = client.gather(futures)
         return gathered

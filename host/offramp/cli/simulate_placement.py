@@ -27,10 +27,14 @@ def placement(
     beta: Annotated[float, typer.Option(help="Greed of a walk: 1 / the relative cost that it shrugs off.")] = 20.0,
     gamma: Annotated[float, typer.Option(help="Simulate placements within this share of the best path.")] = 0.1,
     mu: Annotated[float, typer.Option(help="Capacities may be exceeded by this share on the way.")] = 1.0,
-    iterations: Annotated[int, typer.Option(help="Iterations of the comparison, on volumes kept from the search.")] = 100,
+    iterations: Annotated[
+        int, typer.Option(help="Iterations of the comparison, on volumes kept from the search.")
+    ] = 100,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="oes | hermod | fifo | fifo-greedy | mrtf | mrtf-exclusive | omcoflow | maxmin; repeat; all."),
+        typer.Option(
+            help="oes | hermod | fifo | fifo-greedy | mrtf | mrtf-exclusive | omcoflow | maxmin; repeat; all."
+        ),
     ] = None,
     processes: Annotated[int | None, typer.Option(help="Processes that search; all cores by default.")] = None,
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that searches instead.")] = None,

@@ -7,9 +7,9 @@ all that a task waits for in an iteration.
 
 from __future__ import annotations
 
-from offramp.placement.problem import IntArray, Problem
-
 import numpy as np
+
+from offramp.placement.problem import IntArray, Problem
 
 Priority = tuple[int, int, int]
 

@@ -108,7 +108,7 @@ class _Walk:
         self.base = self.least = self._base_cost(start)
         self.cost = self.base * (1 + problem.excess(self.used))
         self.beta = how.beta / self.base if self.base else 0.0
-        self.followers = {int(t): [] for t in problem.movable} | {
+        self.followers: dict[int, list[int]] = {int(t): [] for t in problem.movable} | {
             leader: [i for i, task in enumerate(problem.graph.tasks) if task.follows == leader]
             for leader in {t.follows for t in problem.graph.tasks if t.follows is not None}
         }
@@ -130,12 +130,12 @@ class _Walk:
             return
         there = int(open_[self.rng.integers(len(open_))])
         moved = [task, *self.followers[task]]
-        self._move(task, moved, here, there)
+        self._move(moved, here, there)
         base = self._base_cost(self.machine)
         excess = self.problem.excess(self.used)
         cost = base * (1 + excess)
         if not self._accepts(cost):
-            self._move(task, moved, there, here)
+            self._move(moved, there, here)
             return
         self.cost = cost
         self.found.accepted += 1
@@ -145,7 +145,7 @@ class _Walk:
                 self.least = min(self.least, base)
                 self._simulate()
 
-    def _move(self, task: int, moved: list[int], here: int, there: int) -> None:
+    def _move(self, moved: list[int], here: int, there: int) -> None:
         self.machine[moved] = there
         # Rounding must not build up over many moves: both rows are added up anew.
         for m in (here, there):

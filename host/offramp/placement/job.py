@@ -109,7 +109,9 @@ class _Builder:
         self.edges: list[Edge] = []
         shares = job.shares if job.shares is not None else (1,) * machines
         if len(shares) != machines or min(shares) < 0 or sum(shares) <= 0:
-            raise OfframpError(f"job: shares of stores {shares}: expected one of at least 0 for each of {machines} machines")
+            raise OfframpError(
+                f"job: shares of stores {shares}: expected one of at least 0 for each of {machines} machines"
+            )
         parts = [_part(job.gathered, share, sum(shares)) for share in shares]
         stores = [self._add("store", m, home=m) for m in range(machines)]
         owners = [w for w, count in enumerate(job.samplers_of_workers) for _ in range(count)]

@@ -14,7 +14,7 @@ _PORT: Final = 29500
 
 
 def export(plan: Plan, folder: Path) -> list[Path]:
-    """Write ``plan.json``, ``torchrun-MACHINE.sh`` for each machine, ``slurm.sbatch`` with its hosts, and ``fair-queueing.sh``.
+    """Write ``plan.json``, ``torchrun-MACHINE.sh`` each, ``slurm.sbatch`` with its hosts, and ``fair-queueing.sh``.
 
     Raises:
         OfframpError: the folder cannot be written to.

@@ -100,7 +100,8 @@ def equal_shares(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequen
 
     Args:
         flows: under way.
-        ingress, egress: of each machine, in the unit that the rates are wanted in.
+        ingress: of each machine, in the unit that the rates are wanted in.
+        egress: the same.
     """
     entering, leaving = [0] * len(ingress), [0] * len(egress)
     for flow in flows:

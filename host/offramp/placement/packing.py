@@ -93,7 +93,7 @@ def pack(problem: Problem, order: list[int], groups: Groups | None = None) -> np
 def identities(problem: Problem, counts: npt.NDArray[np.int64], order: list[int]) -> IntArray:
     """Tasks of each class in index order onto machines in that order, as ``counts`` has it."""
     of = classes(problem)
-    where = {}
+    where: dict[int, int] = {}
     for k, members in enumerate(of.members):
         hosts = [m for m in order for _ in range(counts[m, k])]
         where.update(zip(members, hosts, strict=True))
@@ -115,7 +115,9 @@ def _check_totals(problem: Problem, of: Classes) -> None:
     there = problem.free.sum(axis=0)
     for r, name in enumerate(problem.resources):
         if needed[r] > there[r] * (1 + 1e-9):
-            raise OfframpError(f"placement: the tasks need {needed[r]:g} {name}, all machines together have {there[r]:g}")
+            raise OfframpError(
+                f"placement: the tasks need {needed[r]:g} {name}, all machines together have {there[r]:g}"
+            )
 
 
 def _most(problem: Problem, of: Classes, machine: int) -> IntArray:
@@ -148,7 +150,9 @@ def _by_table(
         for option in options[machine]:
             value = 0.0 if groups is None else groups.worth(option)
             into = best[tuple(slice(n, None) for n in option)]
-            np.maximum(into, tables[-1][tuple(slice(0, s - n) for s, n in zip(shape, option, strict=True))] + value, out=into)
+            np.maximum(
+                into, tables[-1][tuple(slice(0, s - n) for s, n in zip(shape, option, strict=True))] + value, out=into
+            )
         if groups is None and best[of.sizes] > _UNREACHED:
             break
     if best[of.sizes] == _UNREACHED:
@@ -179,7 +183,9 @@ def _by_integer_program(
     machines, sizes = len(order), np.array(of.sizes)
     kinds = len(sizes)
     none = csr_array((machines, machines))
-    capacity = block_diag([of.demand.T] * machines, format="csr") if problem.resources else csr_array((0, machines * kinds))
+    capacity = (
+        block_diag([of.demand.T] * machines, format="csr") if problem.resources else csr_array((0, machines * kinds))
+    )
     room = problem.free[order].ravel() * (1 + 1e-9)
     total = kron(np.ones((1, machines)), np.eye(kinds), format="csr")
     if groups is None:

@@ -60,13 +60,17 @@ class Problem:
         self.data: npt.NDArray[np.bool_] = np.array([e.volume is not None for e in graph.edges], np.bool_)
         self.movable: IntArray = np.array(graph.movable, np.int64)
         self._homes: IntArray = np.array([-1 if t.home is None else t.home for t in tasks], np.int64)
-        self._leaders: IntArray = np.array([i if t.follows is None else t.follows for i, t in enumerate(tasks)], np.int64)
+        self._leaders: IntArray = np.array(
+            [i if t.follows is None else t.follows for i, t in enumerate(tasks)], np.int64
+        )
         self._check_homes()
 
     def _check_homes(self) -> None:
         bound = self._homes >= 0
         if (self._homes >= len(self.cluster)).any():
-            raise OfframpError(f"task graph: a task is bound to a machine beyond the {len(self.cluster)} of the cluster")
+            raise OfframpError(
+                f"task graph: a task is bound to a machine beyond the {len(self.cluster)} of the cluster"
+            )
         used = np.zeros_like(self.capacity)
         np.add.at(used, self._homes[bound], self.demand[bound])
         for m, r in np.argwhere(used > self.capacity * (1 + _SLACK)):
@@ -91,7 +95,9 @@ class Problem:
         """
         machine = np.asarray(placement, np.int64)
         if machine.shape != self._homes.shape or ((machine < 0) | (machine >= len(self.cluster))).any():
-            raise OfframpError(f"placement: expected one of {len(self.cluster)} machines for each of {len(self._homes)} tasks")
+            raise OfframpError(
+                f"placement: expected one of {len(self.cluster)} machines for each of {len(self._homes)} tasks"
+            )
         wrong = ((self._homes >= 0) & (machine != self._homes)) | (machine != machine[self._leaders])
         if wrong.any():
             raise OfframpError(f"placement: {self.graph.tasks[int(np.argmax(wrong))].name} cannot be moved there")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from offramp.errors import OfframpError
@@ -48,7 +48,7 @@ class Search:
     steps: int | None = None
     trials: int | None = None
     iterations: int | None = None
-    how: Exploration = Exploration()
+    how: Exploration = field(default_factory=Exploration)
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -140,8 +140,14 @@ def _kind(value: object, where: str, known: set[str]) -> Kind:
     return Kind(amount(fields.get("seconds", 0), f"{where}.seconds"), _resources(demand, where))
 
 
+def _flag(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise OfframpError(f"{where}: {value}: expected true or false")
+    return value
+
+
 def _job(value: object) -> Job:
-    known = {"sync", "iterations", "gathered", "subgraph", "model", "shares", "ring_order", *KINDS}
+    known = {"sync", "iterations", "gathered", "subgraph", "model", "shares", "ring_order", "pipelined", *KINDS}
     fields = _mapping(value, "job", known)
     for needed in ("worker", "gathered", "subgraph", "model"):
         if needed not in fields:
@@ -162,8 +168,15 @@ def _job(value: object) -> Job:
         servers=count(own["ps"].get("count", 1), "job.ps.count", 1),
         iterations=count(fields.get("iterations", 100), "job.iterations", 1),
         shares=None if shares is None else tuple(amount(s, "job.shares") for s in _sequence(shares, "job.shares")),
-        ring_order=None if order is None else tuple(count(w, "job.ring_order") for w in _sequence(order, "job.ring_order")),
-        **kinds,
+        ring_order=None
+        if order is None
+        else tuple(count(w, "job.ring_order") for w in _sequence(order, "job.ring_order")),
+        store=kinds["store"],
+        sampler=kinds["sampler"],
+        worker=kinds["worker"],
+        ps=kinds["ps"],
+        ring=kinds["ring"],
+        pipelined=_flag(fields.get("pipelined", True), "job.pipelined"),
     )
 
 

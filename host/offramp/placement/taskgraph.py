@@ -80,7 +80,9 @@ class TaskGraph:
                 or tasks[task.follows].follows is not None
                 or task.demand
             ):
-                raise OfframpError(f"{task.name}: a task that follows another needs nothing and has no machine of its own")
+                raise OfframpError(
+                    f"{task.name}: a task that follows another needs nothing and has no machine of its own"
+                )
         self.order = self._order()
 
     def _check(self, edge: Edge) -> None:

@@ -36,9 +36,7 @@ def execute(
 
 
 class _Run:
-    def __init__(
-        self, problem: Problem, machine: list[int], drawn: Sequence[Sequence[float]], policy: Policy
-    ) -> None:
+    def __init__(self, problem: Problem, machine: list[int], drawn: Sequence[Sequence[float]], policy: Policy) -> None:
         machines = problem.cluster.machines
         self.graph, self.machine, self.drawn, self.policy = problem.graph, machine, drawn, policy
         self.seconds = [

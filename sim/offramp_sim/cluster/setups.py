@@ -82,8 +82,10 @@ def make_job(
         raise OfframpError(f"data set {dataset}: expected one of {', '.join(DATASETS)}")
     data, scale = DATASETS[dataset], batch / 1000
     volume = Volume((data.gathered if gathered is None else gathered) * scale, data.spread)
-    grows = {"store": scale, "sampler": scale, "worker": scale, "ps": 1.0}
-    kinds = {k: Kind(s * compute * grows[k], _DEMANDS.get(k, {})) for k, s in _SECONDS.items()}
+
+    def kind(name: str, grows: float = scale) -> Kind:
+        return Kind(_SECONDS[name] * compute * grows, _DEMANDS.get(name, {}))
+
     return Job(
         workers=workers,
         samplers=samplers,
@@ -92,11 +94,14 @@ def make_job(
         subgraph=volume,
         model_bytes=data.model_bytes,
         iterations=epochs * -(-data.training // batch),
-        **kinds,
+        store=kind("store"),
+        sampler=kind("sampler"),
+        worker=kind("worker"),
+        ps=kind("ps", 1.0),
     )
 
 
-def testbed() -> Cluster:
+def homogeneous_testbed() -> Cluster:
     """Four servers of two 1080Ti; two of them at 10 Gbit/s, two at 50 (section VI-A)."""
     capacity = {"cpu": 8, "gpu": 2, "memory": 48 * _GB}
     rates = [10 * _GBPS, 10 * _GBPS, 50 * _GBPS, 50 * _GBPS]
@@ -125,7 +130,11 @@ def random_cluster(machines: int, job: Job, seed: int) -> tuple[Cluster, int]:
     rng = np.random.default_rng(seed)
     for refused in range(2000):
         capacities = [
-            {"memory": float(rng.integers(32, 129)) * _GB, "cpu": int(rng.integers(4, 17)), "gpu": int(rng.integers(1, 5))}
+            {
+                "memory": float(rng.integers(32, 129)) * _GB,
+                "cpu": int(rng.integers(4, 17)),
+                "gpu": int(rng.integers(1, 5)),
+            }
             for _ in range(machines)
         ]
         rates = rng.choice([10 * _GBPS, 20 * _GBPS, 50 * _GBPS], machines).tolist()
@@ -164,7 +173,7 @@ def make_setup(name: str, seed: int = 0) -> Setup:
     """
     if name in _TESTBED_JOBS:
         dataset, sync = _TESTBED_JOBS[name]
-        job, cluster = make_job(dataset, 6, 2, sync), testbed()
+        job, cluster = make_job(dataset, 6, 2, sync), homogeneous_testbed()
     elif name == "heterogeneous":
         job, cluster = make_job("products", 8, 2, "ring"), heterogeneous_testbed()
     elif name.startswith("simulated-") and name.removeprefix("simulated-") in DATASETS:
@@ -173,5 +182,3 @@ def make_setup(name: str, seed: int = 0) -> Setup:
     else:
         raise OfframpError(f"setup {name}: expected a YAML file or one of {', '.join(NAMES)}")
     return Setup(name, Problem(job.graph(len(cluster)), cluster), job.iterations)
-
-

@@ -1,16 +1,17 @@
-"""Invariants of online execution on random jobs, in rational arithmetic (12.2); the fast engine against the exact one."""
+"""Invariants of online execution on random jobs, in rational arithmetic (12.2); the fast engine against it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
-import placements as of
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placements as of
 from offramp.placement import Problem, critical_path, degrees
 from offramp_sim.cluster.chain import continuous_chain
 from offramp_sim.cluster.engine import execute
@@ -50,7 +51,7 @@ def test_what_theory_promises(seed):
     links = continuous_chain(problem, at, trace)
     assert links[0].start == 0
     assert links[-1].end == trace.makespan
-    assert all(first.end == second.start for first, second in zip(links, links[1:], strict=False))
+    assert all(first.end == second.start for first, second in pairwise(links))
 
 
 @TRIALS
@@ -155,7 +156,10 @@ def _scaled_cards(problem, factor):
     from offramp.placement import Cluster
 
     return Cluster(
-        tuple(replace(m, ingress_bps=m.ingress_bps * factor, egress_bps=m.egress_bps * factor) for m in problem.cluster.machines)
+        tuple(
+            replace(m, ingress_bps=m.ingress_bps * factor, egress_bps=m.egress_bps * factor)
+            for m in problem.cluster.machines
+        )
     )
 
 

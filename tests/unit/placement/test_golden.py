@@ -1,17 +1,19 @@
-"""Golden values of the specification (12.1, 12.3), exact; blind to what a specification and its reader both get wrong."""
+"""Golden values of the specification (12.1, 12.3), exact; blind to what it and its readers both get wrong."""
 
 from __future__ import annotations
 
 import numpy as np
-import placements as of
 import pytest
 
+import placements as of
 from offramp.placement import bounds, critical_path, degrees
 from offramp_sim.cluster.engine import execute
 from offramp_sim.cluster.native.machine import FastCluster
 
 
-@pytest.mark.parametrize(("iterations", "makespan", "path", "alone"), [(1, 11, 20, 11), (2, 17, 29, 16), (3, 25, 38, 21), (10, 72, 101, 56)])
+@pytest.mark.parametrize(
+    ("iterations", "makespan", "path", "alone"), [(1, 11, 20, 11), (2, 17, 29, 16), (3, 25, 38, 21), (10, 72, 101, 56)]
+)
 def test_example_a(iterations, makespan, path, alone):
     problem, drawn = of.example_a(), of.exact(of.example_a(), iterations)
     assert execute(problem, of.EXAMPLE_A, drawn).makespan == makespan

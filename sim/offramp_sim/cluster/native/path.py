@@ -41,10 +41,7 @@ def longest_path(ctx: Words) -> float:
             start = ended[task]
             for k in range(first_in[task], first_in[task + 1]):
                 edge = sources[k]
-                if Words(ctx[LAG])[edge] == 0:
-                    start = max(start, arrived[edge])
-                else:
-                    start = max(start, before[edge])
+                start = max(start, arrived[edge] if Words(ctx[LAG])[edge] == 0 else before[edge])
             end = start + Doubles(ctx[SECONDS])[task]
             ended[task] = end
             longest = max(longest, end)

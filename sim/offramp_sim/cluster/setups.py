@@ -46,9 +46,9 @@ class Dataset:
 
 
 DATASETS: Final = {
-    "products": Dataset(100e6, 0.040, 0.83e6, 196_615),
-    "reddit": Dataset(200e6, 0.040, 1.84e6, 153_431),
-    "papers100m": Dataset(150e6, 0.018, 1.14e6, 1_207_179),
+    "products": Dataset(100e6, 0.050, 0.83e6, 196_615),
+    "reddit": Dataset(200e6, 0.050, 1.84e6, 153_431),
+    "papers100m": Dataset(150e6, 0.019, 1.14e6, 1_207_179),
 }
 
 

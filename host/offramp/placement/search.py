@@ -23,9 +23,9 @@ MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
 
 _WALK_S: Final = 3.0
 _REFINE_S: Final = 5.0
-_FEW_STEPS: Final = 3_000
-"""Walks as short as this do not get far from a bad start: they all begin colocated."""
-_FULL_FLOWS: Final = 400_000
+_LONG_S: Final = 0.1
+"""Where a simulation takes longer, searches are shorter and all begin colocated: they do not get far from a bad start."""
+_FULL_FLOWS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Search:
     Attributes:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
             both starts at several temperatures, each refined by feasible moves and swaps.
-        walks: of the portfolio.
+        walks: of the portfolio; 4, and 2 for large jobs, if None.
         steps: of each walk; 10,000, and fewer for large jobs, if None.
         trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
         iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
@@ -44,7 +44,7 @@ class Search:
     """
 
     method: str = "portfolio"
-    walks: int = 4
+    walks: int | None = None
     steps: int | None = None
     trials: int | None = None
     iterations: int | None = None
@@ -113,9 +113,19 @@ def search(
     return Found(best.machine, best.makespan, iterations, tuple(results))
 
 
-def walk_count(how: Search) -> int:
+def walk_count(problem: Problem, how: Search) -> int:
     """How many walks a search will take."""
-    return 1 if how.method == "paper" else how.walks
+    if how.method == "paper":
+        return 1
+    if how.walks is not None:
+        return how.walks
+    iterations = affordable_iterations(problem) if how.iterations is None else how.iterations
+    return 2 if _simulation_s(problem, iterations) > _LONG_S else 4
+
+
+def _simulation_s(problem: Problem, iterations: int) -> float:
+    """About how long a simulation takes: the choices that follow from it must not depend on the machine."""
+    return 100e-6 + (0.15e-6 + 0.015e-6 * len(problem.cluster)) * iterations * len(problem.graph.edges)
 
 
 def affordable_iterations(problem: Problem) -> int:
@@ -131,17 +141,19 @@ def _starts(problem: Problem) -> Sequence[str]:
 def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search) -> list[_Case]:
     flows = drawn.size
     path_s = 60e-6 + 16e-9 * flows
-    simulation_s = 100e-6 + (0.15e-6 + 0.015e-6 * len(problem.cluster)) * flows
-    steps = min(10_000, int(_WALK_S / path_s)) if how.steps is None else how.steps
+    simulation_s = _simulation_s(problem, len(drawn))
+    large = simulation_s > _LONG_S
+    share = 0.5 if large else 1.0
+    steps = min(10_000, int(share * _WALK_S / path_s)) if how.steps is None else how.steps
     if how.method == "paper":
         return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, how.seed)]
-    trials = min(2_000, int(_REFINE_S / simulation_s)) if how.trials is None else how.trials
-    starts = _starts(problem)[-1:] if steps <= _FEW_STEPS else _starts(problem)
+    trials = min(2_000, int(share * _REFINE_S / simulation_s)) if how.trials is None else how.trials
+    starts = _starts(problem)[-1:] if large else _starts(problem)
     cases = []
-    for i in range(walk_count(how)):
+    for i in range(walk_count(problem, how)):
         # Each start is walked from at a higher temperature every other time.
         beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
-        limit = replace(how.how, steps=steps, beta=beta, simulations=max(3, trials // 3))
+        limit = replace(how.how, steps=steps, beta=beta, simulations=max(2, trials // 3))
         cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, trials, how.seed + i))
     return cases
 

@@ -19,8 +19,8 @@ from offramp_sim.reproduce.dgtp_testbed import PROFILE
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 _DATASETS: Final = ("products", "papers100m")
-_BATCHES: Final = (250, 500, 1000, 2000, 4000)
-_RATIOS: Final = (1.05, 1.16, 1.5, 2.0, 3.0)
+_BATCHES: Final = (250, 1000, 4000)
+_RATIOS: Final = (1.05, 1.5, 3.0)
 _SCHEMES: Final = ("DGTP", "DistDGL", "OMCoflow", "MRTF", "MRTF, exclusive")
 _HELD_OUT: Final = 1_000_003
 _ITERATIONS: Final = 20
@@ -42,7 +42,7 @@ def _measure(case: _Case) -> tuple[int, list[list[float]]]:
     job, machines = simulated_job(case.dataset)
     cluster, refused = random_cluster(machines, job, case.seed)
     problem = Problem(job.graph(machines), cluster)
-    how = Search(walks=2, steps=1500, trials=300, seed=case.seed)
+    how = Search(steps=2500, trials=400, seed=case.seed)
     ours = search(problem, FastCluster, how, processes=1).machine
     theirs = max_colocated(problem, case.seed)
     rows = []

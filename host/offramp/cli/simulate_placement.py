@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def placement(
     setup: Annotated[str, typer.Argument(help="A YAML file of machines and a job, or a setup of the paper; list.")],
     method: Annotated[str, typer.Option("--search", help="paper (IFS and ETP) | portfolio.")] = "portfolio",
-    walks: Annotated[int | None, typer.Option(help="Walks of the portfolio, in parallel; 4, or 2 for large jobs.")] = None,
+    walks: Annotated[
+        int | None, typer.Option(help="Walks of the portfolio, in parallel; 4, or 2 for large jobs.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of a walk; 10,000 or what seconds allow.")] = None,
     trials: Annotated[int | None, typer.Option(help="Simulations of a refinement.")] = None,
     beta: Annotated[float, typer.Option(help="Greed of a walk: 1 / the relative cost that it shrugs off.")] = 20.0,

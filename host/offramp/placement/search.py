@@ -24,7 +24,7 @@ MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
 _WALK_S: Final = 3.0
 _REFINE_S: Final = 5.0
 _LONG_S: Final = 0.1
-"""Where a simulation takes longer, searches are shorter and all begin colocated: they do not get far from a bad start."""
+"""Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
 _FULL_FLOWS: Final = 200_000
 
 

@@ -102,7 +102,10 @@ def _reproduction(
     scale: float, seed: int, comparisons: list[Comparison], panels: list[Curves], times: Any, refused: Any, note: str
 ) -> Reproduction:
     settings = {"clusters": _clusters(scale), "refused": refused, "iterations": _ITERATIONS, "seed": seed}
-    note = f"{note} Means (least to most) over clusters and values; random clusters that cannot host the job are drawn again. {PROFILE}"
+    note = (
+        f"{note} Means (least to most) over clusters and values; clusters that cannot host the job are drawn again. "
+        f"{PROFILE}"
+    )
     return Reproduction(comparisons, panels, settings, note, {name: t.tolist() for name, t in times.items()})
 
 
@@ -141,7 +144,7 @@ def figure11(scale: float, seed: int) -> Reproduction:
 
 
 def theorems(scale: float, seed: int) -> Reproduction:
-    """How far the competitive ratio and the critical path are from what happens, on random placements (an extension)."""
+    """How far the competitive ratio and the critical path are from what happens, on random placements: an extension."""
     rng = np.random.default_rng(seed)
     count = max(5, round(40 * scale))
     comparisons, data = [], {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp.cli.simulate_placement import placement
 from offramp.cli.simulate_themis import themis
 
 simulate = typer.Typer(
@@ -12,3 +13,4 @@ simulate = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 simulate.command()(themis)
+simulate.command()(placement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from offramp.errors import OfframpError
-from offramp_sim.reproduce import themis_design, themis_microbenchmark, themis_training
+from offramp_sim.reproduce import dgtp_simulations, dgtp_testbed, themis_design, themis_microbenchmark, themis_training
 from offramp_sim.reproduce.item import Item
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
@@ -39,6 +39,13 @@ ITEMS = {
         Item("themis/fig11", "Utilisation against size", 8, themis_microbenchmark.figure11),
         Item("themis/fig12", "Training iterations and what they wait for", 10, themis_training.figure12),
         Item("themis/section6.3", "Provisioning of bandwidth", 2, themis_design.provisioning),
+        Item("placement/table3", "Speed-up over DistDGL on the testbed", 20, dgtp_testbed.table3),
+        Item("placement/fig7", "Network use over time", 10, dgtp_testbed.figure7),
+        Item("placement/fig8", "Heterogeneous testbed", 20, dgtp_testbed.figure8),
+        Item("placement/fig9", "Search time by criterion", 25, dgtp_testbed.figure9),
+        Item("placement/fig10", "Training time against batch", 60, dgtp_simulations.figure10),
+        Item("placement/fig11", "Time against peak-to-mean ratio", 60, dgtp_simulations.figure11),
+        Item("placement/bounds", "What the theorems promise and what happens", 7, dgtp_simulations.theorems),
     )
 }
 

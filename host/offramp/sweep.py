@@ -1,0 +1,106 @@
+"""Many runs of one function: in processes of this machine, or on a Dask cluster.
+
+Results come in the order of the cases, so that a sweep gives the same whoever works on it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from offramp.errors import OfframpError
+
+_C = TypeVar("_C")
+_R = TypeVar("_R")
+
+_CONNECT_S: Final = 10
+
+
+def sweep(
+    function: Callable[[_C], _R],
+    cases: Sequence[_C],
+    *,
+    processes: int | None = None,
+    dask: str | None = None,
+    done: Callable[[int], None] | None = None,
+) -> list[_R]:
+    """``function`` of each case.
+
+    Args:
+        function: of a module, so that other processes can import it.
+        cases: can be pickled.
+        processes: how many at a time; as many as there are cores by default, 1 stays in this process.
+        dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``.
+        done: is told how many cases are finished, after each.
+
+    Raises:
+        OfframpError: a case raises it, a process dies, or no scheduler answers.
+    """
+    if processes is not None and processes < 1:
+        raise OfframpError(f"--processes {processes}: expected at least 1")
+    told = _Teller(done)
+    if dask is not None:
+        return _on_dask(function, cases, dask, told)
+    count = min(processes or available_cores(), len(cases))
+    if count <= 1:
+        return [told(function(case)) for case in cases]
+    return _in_processes(function, cases, count, told)
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Teller:
+    """Counts what is finished and passes it on."""
+
+    def __init__(self, done: Callable[[int], None] | None) -> None:
+        self._done, self._count = done, 0
+
+    def __call__(self, result: _R) -> _R:
+        self._count += 1
+        if self._done is not None:
+            self._done(self._count)
+        return result
+
+
+def _in_processes(function: Callable[[_C], _R], cases: Sequence[_C], count: int, told: _Teller) -> list[_R]:
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    # Not forked: this process may have threads and machine code.
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(function, case) for case in cases]
+        try:
+            for future in as_completed(futures):
+                told(future.result())
+        except BrokenProcessPool:
+            raise OfframpError(
+                "sweep: a process died, perhaps for want of memory; try fewer with --processes"
+            ) from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, told: _Teller) -> list[_R]:
+    from importlib import import_module
+
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        raise OfframpError("--dask needs the package distributed: pip install 'offramp[dask]'") from None
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_S)
+    except (OSError, ValueError, TimeoutError):
+        raise OfframpError(f"--dask {address}: no Dask scheduler answers there") from None
+    with client, client.as_current():
+        futures = client.map(function, list(cases), pure=False)
+        for future in distributed.as_completed(futures):
+            told(future.result())
+        gathered: list[_R] = client.gather(futures)
+        return gathered

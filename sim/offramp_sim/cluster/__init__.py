@@ -1,0 +1,1 @@
+"""A cluster that runs a placed training job: tasks, flows that share network cards, and what is compared."""

@@ -1,0 +1,76 @@
+"""``offramp simulate placement`` from its arguments to its files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+from offramp.errors import OfframpError
+from offramp.placement import read_plan
+
+QUICK = ["--steps", "300", "--trials", "50", "--walks", "2", "--iterations", "20", "--processes", "1"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["simulate", "placement", *arguments])
+
+
+def test_list_names_the_setups():
+    lines = run("list").output.splitlines()
+    assert lines[0] == "testbed-products-ps"
+    assert "heterogeneous" in lines
+
+
+def test_a_plan_with_everything(tmp_path):
+    files = ["--gantt", str(tmp_path / "g.png"), "--export", str(tmp_path / "plan"), "--json", str(tmp_path / "n.json")]
+    result = run("testbed-products-ps", *QUICK, "--policy", "all", *files)
+    assert result.exit_code == 0, result.exception
+    numbers = json.loads((tmp_path / "n.json").read_text())
+    known, seconds = numbers["bounds"], numbers["seconds"]
+    assert known["lower_s"] <= numbers["makespan_s"] <= known["critical_path_s"]
+    assert numbers["makespan_s"] == seconds["ours"]["oes"]
+    assert known["at_most_times_optimum"] <= known["competitive_ratio"]
+    assert seconds["ours"]["oes"] <= 1.01 * seconds["colocated (DistDGL)"]["oes"]
+    assert seconds["ours"]["oes"] < 0.85 * seconds["colocated (DistDGL)"]["fifo"]
+    assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
+    assert len(read_plan(tmp_path / "plan" / "plan.json").roles) == len(numbers["placement"])
+    assert "Bounds of this placement" in result.output
+    again = run("testbed-products-ps", *QUICK, "--json", str(tmp_path / "again.json"))
+    assert again.exit_code == 0
+    assert json.loads((tmp_path / "again.json").read_text())["placement"] == numbers["placement"]
+
+
+def test_any_graph_from_a_file(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(
+        "machines: [{name: a, cpu: 4, network: 1Gbps}, {name: b, cpu: 4, network: 1Gbps}]\n"
+        "tasks: [{name: x, seconds: 1, cpu: 3}, {name: y, seconds: 1, cpu: 3}]\n"
+        "edges: [{from: x, to: y, bytes: 125MB}]\n"
+    )
+    result = run(str(path), *QUICK, "--search", "paper", "--json", str(tmp_path / "n.json"))
+    assert result.exit_code == 0, result.exception
+    numbers = json.loads((tmp_path / "n.json").read_text())
+    assert numbers["makespan_s"] == pytest.approx(22)  # x and y cannot share a machine: a pipeline of three stages
+    assert set(numbers["placement"]) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "setup nowhere: expected a YAML file or one of testbed-products-ps"),
+        (["none.yaml"], "none.yaml: cannot be read"),
+        (["heterogeneous", "--policy", "best"], "--policy best: expected all or one of oes"),
+        (["heterogeneous", "--search", "x"], "--search x: expected one of paper, portfolio"),
+        (["heterogeneous", "--iterations", "0"], "--iterations 0: expected at least 1"),
+        (["heterogeneous", "--processes", "0"], "--processes 0: expected at least 1"),
+        (["heterogeneous", "--mu", "-1"], "mu -1.0: expected at least 0"),
+    ],
+)
+def test_errors_are_one_line(arguments, message):
+    result = run(*arguments)
+    assert isinstance(result.exception, OfframpError)
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)

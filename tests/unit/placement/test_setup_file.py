@@ -1,0 +1,138 @@
+"""Clusters and jobs from YAML, and what is said of files that are wrong."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.placement.setup_file import parse_setup, read_setup
+
+MACHINES = """
+machines:
+  - {name: a, count: 2, cpu: 8, gpu: 2, memory: 48GB, network: 10Gbps}
+  - {name: b, cpu: 20, gpu: 4, memory: 256GiB, in: 100G, out: 5e10, speed: {worker: 2.5}, address: 10.0.0.9}
+"""
+JOB = """
+job:
+  sync: ps
+  iterations: 985
+  store: {seconds: 0.01}
+  sampler: {each: 2, seconds: 0.02, cpu: 2, memory: 7GB}
+  worker: {count: 3, seconds: 0.06, cpu: 1, gpu: 1, memory: 3GB}
+  ps: {seconds: 0.003, cpu: 1, memory: 5GB}
+  gathered: {mean: 100MB, spread: 0.05}
+  subgraph: {samples: [90MB, 110MB]}
+  model: 0.83MB
+"""
+GRAPH = """
+tasks:
+  - {name: read, home: b, seconds: 1}
+  - {name: crunch, seconds: 2, cpu: 4}
+  - {name: log, with: crunch}
+edges:
+  - {from: read, to: crunch, bytes: 1GB}
+  - {from: crunch, to: log}
+  - {from: log, to: read, lag: 1}
+iterations: 7
+"""
+
+
+def test_a_job(tmp_path):
+    path = tmp_path / "cluster.yaml"
+    path.write_text(MACHINES + JOB)
+    setup = read_setup(path)
+    problem = setup.problem
+    assert (setup.name, setup.iterations) == ("cluster", 985)
+    assert [m.name for m in problem.cluster.machines] == ["a0", "a1", "b"]
+    b = problem.cluster.machines[2]
+    assert (b.ingress_bps, b.egress_bps, b.address) == (100e9, 50e9, "10.0.0.9")
+    assert b.capacity == {"cpu": 20, "gpu": 4, "memory": 256 * 2**30}
+    kinds = [task.kind for task in problem.graph.tasks]
+    assert kinds == ["store"] * 3 + ["sampler"] * 6 + ["worker"] * 3 + ["ps"]
+    worker = kinds.index("worker")
+    assert problem.seconds[worker].tolist() == [0.06, 0.06, pytest.approx(0.024)]
+    volumes = {(problem.graph.tasks[e.source].kind, e.volume.mean) for e in problem.graph.edges}
+    assert volumes == {("store", 100e6 / 3), ("sampler", 100e6), ("worker", 0.83e6), ("ps", 0.83e6)}
+    assert len(problem.graph.edges) == 3 * 6 + 6 + 2 * 3
+
+
+def test_any_graph():
+    setup = parse_setup(MACHINES + GRAPH)
+    tasks = setup.problem.graph.tasks
+    assert setup.iterations == 7
+    assert [t.home for t in tasks] == [2, None, None]
+    assert tasks[2].follows == 1
+    assert setup.problem.movable.tolist() == [1]
+    assert setup.problem.data.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("network: 10Gbps", "network: 0", "machine a0: ingress_bps 0.0: expected more than 0 bit/s"),
+        ("network: 10Gbps", "network: fast", "machines[0].network: fast: expected a number or text such as 1.5Gbps"),
+        (", network: 10Gbps", "", "machines[0]: expected network, or in and out, such as 10Gbps"),
+        ("name: b", "name: a1", "cluster: two machines are called a1"),
+        ("cpu: 20", "cpu: -1", "machines[1].cpu: -1: expected a number of at least 0"),
+        ("worker: 2.5", "worker: 0", "machine b: speed of worker 0.0: expected more than 0"),
+        ("sync: ps", "sync: tree", "job: sync tree: expected one of ps, ring"),
+        ("each: 2", "each: 0", "job.sampler.each: 0: expected a whole number of at least 1"),
+        ("each: 2", "each: [1, 2]", "job: samplers (1, 2): expected at least 1 for each of 3 workers"),
+        ("count: 3", "count: 2.5", "job.worker.count: 2.5: expected a whole number of at least 1"),
+        ("iterations: 985", "iterations: 0", "job.iterations: 0: expected a whole number of at least 1"),
+        ("model: 0.83MB", "model: 5 apples", "job.model: 5 apples: expected a number or text such as 1.5GB"),
+        ("model: 0.83MB", "modle: 0.83MB", "job: modle: expected one of gathered, iterations, model,"),
+        ("  gathered: {mean: 100MB, spread: 0.05}\n", "", "job: expected gathered"),
+        ("mean: 100MB, ", "", "job.gathered: expected mean or samples"),
+        ("samples: [90MB, 110MB]", "samples: []", "volume: expected at least one sample"),
+        ("model: 0.83MB", "model: 0.83MB\n  shares: [1, 2]", "job: shares of stores (1.0, 2.0): expected one"),
+        ("model: 0.83MB", "model: 0.83MB\n  ring_order: [0, 0, 1]", "job: ring order (0, 0, 1): expected each of 3"),
+        ("model: 0.83MB", "model: 0.83MB\n  pipelined: 2", "job.pipelined: 2: expected true or false"),
+        ("machines:", "machines: [", "not YAML"),
+        ("job:", "jobs:", "file: jobs: expected one of edges, iterations, job, machines, tasks"),
+    ],
+)
+def test_errors_of_jobs(old, new, message, tmp_path):
+    text = MACHINES + JOB
+    assert old in text
+    path = tmp_path / "setup.yaml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(OfframpError, match=re.escape(message)) as caught:
+        read_setup(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("lag: 1", "lag: 0", "task graph: tasks wait for each other: "),
+        ("lag: 1", "lag: 2", "task graph: an edge over 2 iterations: expected 0 or 1"),
+        ("to: log}", "to: nobody}", "edges[1].to: nobody: expected the name of a task"),
+        ("to: log}", "to: log}\n  - {from: crunch, to: log}", "task graph: two edges from crunch to log"),
+        ("home: b", "home: c", "tasks[0].home: c: expected one of a0, a1, b"),
+        ("with: crunch", "with: nobody", "tasks[2].with: nobody: expected a task that stands before it"),
+        ("with: crunch", "with: crunch, cpu: 1", "log: a task that follows another needs nothing"),
+        ("name: crunch", "name: read", "tasks[1]: two tasks are called read"),
+        ("seconds: 2", "seconds: soon", "tasks[1].seconds: soon: expected a number of at least 0"),
+        ("edges:", "job: {}\nedges:", "file: expected either job, or tasks and edges"),
+    ],
+)
+def test_errors_of_graphs(old, new, message):
+    assert old in GRAPH
+    with pytest.raises(OfframpError, match=re.escape(message)):
+        parse_setup(MACHINES + GRAPH.replace(old, new))
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(OfframpError, match=r"none\.yaml: cannot be read: No such file or directory"):
+        read_setup(tmp_path / "none.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(OfframpError, match=r"bytes\.yaml: cannot be read: it is not UTF-8 text"):
+        read_setup(tmp_path / "bytes.yaml")
+    with pytest.raises(OfframpError, match="file: expected fields by name"):
+        parse_setup("- 1")
+    with pytest.raises(OfframpError, match="cluster: expected at least one machine"):
+        parse_setup("machines: []\njob: {}")

@@ -1,0 +1,56 @@
+"""The sweep runner: the same results in this process, in others and on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+from math import sqrt  # a function that every process can import
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.sweep import sweep
+
+
+def _root(case: int) -> float:
+    if case < 0:
+        raise OfframpError(f"case {case}: expected at least 0")
+    return case**0.5
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_results_come_in_order(processes):
+    told = []
+    assert sweep(sqrt, [9, 4, 1, 0], processes=processes, done=told.append) == [3, 2, 1, 0]
+    assert told == [1, 2, 3, 4]
+
+
+def test_errors_of_a_case_are_those_of_the_sweep():
+    with pytest.raises(OfframpError, match="case -1: expected at least 0"):
+        sweep(_root, [4, -1], processes=1)
+    with pytest.raises(OfframpError, match="--processes 0: expected at least 1"):
+        sweep(_root, [4], processes=0)
+
+
+def test_a_process_that_dies_is_told():
+    with pytest.raises(OfframpError, match="a process died"):
+        sweep(os._exit, [3, 3], processes=2)
+
+
+def test_nothing_to_do():
+    assert sweep(_root, []) == []
+
+
+def test_on_a_dask_cluster():
+    distributed = pytest.importorskip("distributed")
+    local = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None, "worker_dashboard_address": None}
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **local) as cluster:
+        told = []
+        assert sweep(sqrt, [9, 4], dask=cluster.scheduler_address, done=told.append) == [3, 2]
+        assert told == [1, 2]
+
+
+def test_no_scheduler(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("offramp.sweep._CONNECT_S", 1)
+    with pytest.raises(OfframpError, match=r"--dask tcp://127.0.0.1:1: no Dask scheduler answers there"):
+        sweep(_root, [1], dask="tcp://127.0.0.1:1")

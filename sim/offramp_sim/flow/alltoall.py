@@ -30,8 +30,10 @@ def rounds_bytes(matrix: npt.NDArray[np.float64]) -> float:
     return float(sum(matrix[ranks, (ranks + k) % len(ranks)].max() for k in range(1, len(ranks))))
 
 
-def cost(flows: Flows, mode: str, overhead_s: float) -> tuple[float, float]:
+def cost(flows: Flows, mode: str, overhead_s: float, port_Bps: float) -> tuple[float, float]:
     """By what factor the busiest port is longer busy than its bytes take, and the seconds of overhead.
+
+    ``matched`` takes the exact sub-phases or the quantised ones, whichever end sooner at ``port_Bps``.
 
     Raises:
         OfframpError: an unknown mode.
@@ -50,7 +52,6 @@ def cost(flows: Flows, mode: str, overhead_s: float) -> tuple[float, float]:
     units = np.rint(matrix / most * _UNITS).astype(np.int64)
     exact = decompose(units)
     quantised = decompose(units, quantum=QUANTUM)
-    unit_s = overhead_s * _UNITS / most  # compares sub-phases with bytes as if a byte took the overhead's time: never
-    del unit_s
-    chosen = min((exact, quantised), key=lambda s: s.total / bound(units) + len(s) * overhead_s)
+    unit_s = most / port_Bps / bound(units)
+    chosen = min((exact, quantised), key=lambda s: s.seconds(unit_s, overhead_s))
     return chosen.total / bound(units), len(chosen) * overhead_s

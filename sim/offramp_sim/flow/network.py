@@ -127,7 +127,7 @@ def _loads(
         return [], 0.0
     seconds = 0.0
     if coflow.ctype is CType.EP and len(coflow.flows.size) > 1:
-        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s)
+        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s, fabric.rate_Bps / fabric.share)
         amount = amount * factor
     if granularity == SEPARATE and coflow.ctype is CType.EP:
         by = np.argsort(flow, kind="stable")

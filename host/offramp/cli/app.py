@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 import offramp
+from offramp.cli.coflow import coflow
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
 from offramp.cli.reproduce import reproduce
+from offramp.cli.simulate import simulate
 from offramp.cli.switch_bench import bench
 from offramp.cli.switch_doctor import doctor
 from offramp.cli.switch_fuzz import fuzz
@@ -43,6 +45,8 @@ app.command()(train)
 app.command()(plan)
 app.command()(reproduce)
 app.add_typer(switch, name="switch")
+app.add_typer(simulate, name="simulate")
+app.add_typer(coflow, name="coflow")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
 switch.command()(trace)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.cli.json_file import write_json
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def hermod(
     policies: Annotated[str, typer.Option(help="With commas; the gain is over the first.")] = _POLICIES,
     gpus: Annotated[int | None, typer.Option(help="In place of the job's; more of them are more replicas.")] = None,
     nic_gbps: Annotated[float | None, typer.Option(help="In place of the job's.")] = None,
-    queues: Annotated[int | None, typer.Option(help="Data queues of the switches, 1 to 8; exact order without.")] = None,
+    queues: Annotated[int | None, typer.Option(help="Data queues of the switches, 1 to 8; exact without.")] = None,
     scheme: Annotated[str, typer.Option(help="Code points to queues: split | msb.")] = "split",
     routing: Annotated[str, typer.Option(help="ecmp | spray.")] = "ecmp",
     all_to_all: Annotated[str, typer.Option(help="How EP sends: fluid | matched | shifted.")] = "fluid",
@@ -57,7 +57,10 @@ def hermod(
         for k, name in enumerate(names):
             bar.update(task, description=name)
             outcomes[name] = one(
-                loaded, name, setup, lambda _, share, k=k: bar.update(task, completed=k + share)  # type: ignore[misc]
+                loaded,
+                name,
+                setup,
+                lambda _, share, k=k: bar.update(task, completed=k + share),  # type: ignore[misc]
             )
     tokens = described.dp * described.micro_batches * described.tokens
     numbers = {"job": described.as_json(), "setup": asdict(setup), "policies": _numbers(outcomes, tokens)}
@@ -68,11 +71,7 @@ def hermod(
         shown = {name: outcomes[name] for name in dict.fromkeys((names[0], names[-1]))}
         draw(shown, Path(timeline), f"{described.model.name}, {described.gpus} GPUs, {described.nic_gbps:g} Gb/s")
         console.print(f"timeline: {timeline}")
-    if json_path is not None:
-        try:
-            Path(json_path).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+    write_json(json_path, numbers)
 
 
 def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
@@ -94,7 +93,8 @@ def _show(console: Any, model: str, numbers: dict[str, Any]) -> None:
     job = numbers["job"]
     first = next(iter(numbers["policies"]))
     title = f"{model}: {job['gpus']} GPUs = pp {job['pp']} x tp {job['tp']} x dp {job['dp']}, ep {job['ep']}"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    console.print(title)
+    table = Table(box=None, pad_edge=False)
     for heading in ("policy", "iteration", "tokens/s", f"speed to {first}"):
         table.add_column(heading, justify="left" if heading == "policy" else "right")
     for name, row in numbers["policies"].items():

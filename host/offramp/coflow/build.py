@@ -9,6 +9,7 @@ from offramp.coflow.job import Job
 from offramp.coflow.pipeline import Step, order
 from offramp.coflow.placement import Placement
 from offramp.coflow.traffic import JobTraffic, Traffic, reversed_flows
+from offramp.errors import OfframpError
 
 
 def job_dag(job: Job, iterations: int = 3, *, tensor_parallel: bool = False, seed: int = 0) -> Dag:
@@ -21,7 +22,7 @@ def build(traffic: Traffic, iterations: int, jitter: float = 0.0, seed: int = 0)
     builder = _Builder(traffic)
     for it in range(iterations):
         builder.iteration(it)
-    tasks = _sorted(builder.tasks, builder.submitted)
+    tasks = sort_tasks(builder.tasks, builder.submitted)
     if jitter > 0:
         _vary(tasks, jitter, seed)
     shape = traffic.shape
@@ -38,7 +39,7 @@ def _vary(tasks: list[Task], jitter: float, seed: int) -> None:
             task.seconds *= float(factor)
 
 
-def _sorted(tasks: list[Task], submitted: list[int]) -> list[Task]:
+def sort_tasks(tasks: list[Task], submitted: list[int]) -> list[Task]:
     """In an order in which nothing comes before what it waits for; otherwise by submission."""
     from heapq import heapify, heappop, heappush
 
@@ -59,7 +60,8 @@ def _sorted(tasks: list[Task], submitted: list[int]) -> list[Task]:
             left[follower] -= 1
             if not left[follower]:
                 heappush(ready, (submitted[follower], follower))
-    assert len(made) == len(tasks), "a cycle"
+    if len(made) != len(tasks):
+        raise OfframpError("a cycle of dependencies")
     for task in made:
         task.waits = sorted(place[before] for before in task.waits)
     return made
@@ -79,9 +81,7 @@ class _Builder:
         self.tail: list[list[int]] = [[] for _ in range(shape.ranks * shape.replicas)]
         self.attention_s, self.experts_s = traffic.seconds()
         self.groups = [traffic.expert_groups(rank) for rank in range(shape.ranks)]
-        self.group_of = {
-            int(worker): g for groups in self.groups for g, group in enumerate(groups) for worker in group
-        }
+        self.group_of = {int(worker): g for groups in self.groups for g, group in enumerate(groups) for worker in group}
         self.rings = [traffic.synchronise(rank) for rank in range(shape.ranks)]
         self.rings_of: dict[int, list[int]] = {}
         for rings in self.rings:
@@ -239,4 +239,3 @@ class _Builder:
                 self.tasks[second].waits.append(first)
                 self.gathers.append(second)
             self._feed(self.named[name], self.tail[worker])
-

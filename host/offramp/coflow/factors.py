@@ -59,7 +59,7 @@ POLICIES: Final = {
     "ep-first": lambda f: (int(f.ctype is not CType.EP),),
     "layer-first": _layer_first,
 }
-"""Strict orders by name. ``hermod``: MID > CType > LID with EP and PP alike; ``hermod-interleaved``: EP > PP > DP within
+"""Strict orders by name. ``hermod``: MID > CType > LID with EP and PP alike; ``hermod-interleaved``: EP > PP > DP in
 a microbatch (section 5.3.1); ``ep-pp-dp``: the type alone, in three classes."""
 
 

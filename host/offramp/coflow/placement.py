@@ -36,8 +36,8 @@ class Placement:
         each = max(1, min(job.gpus_per_server, job.gpus) // job.tp)
         servers = max(1, job.workers // each)
         stage, replica = np.divmod(np.arange(job.workers), job.dp)
-        turn = stage if job.dp % servers == 0 else 0
-        server = (stage * job.dp + replica + turn) % servers
+        turn = stage if job.dp % servers == 0 else np.zeros_like(stage)
+        server = ((stage * job.dp + replica + turn) % servers).astype(np.int64)
         gpus_a_nic = job.gpus_per_server // job.nics_per_server
         together = max(1, gpus_a_nic // job.tp)  # workers behind one NIC
         nics = -(-each // together)
@@ -45,7 +45,9 @@ class Placement:
         for s in range(servers):
             mine = np.flatnonzero(server == s)
             slot[mine] = np.arange(len(mine))
-        return cls(server, server * nics + slot // together % nics, servers * nics, min(job.tp, gpus_a_nic))
+        return cls(
+            server, (server * nics + slot // together % nics).astype(np.int64), servers * nics, min(job.tp, gpus_a_nic)
+        )
 
 
 def expert_groups(job: Job, stage: int) -> list[Indices]:

@@ -93,6 +93,7 @@ def _free(codes: list[int], kept: frozenset[int]) -> dict[int, int]:
 
 def _split(codec: Codec, dscp: dict[int, int], classes: int) -> dict[int, int]:
     """By microbatch; with fewer microbatches than queues by code. DP below."""
+    del dscp
     low = min(2, classes - 1)
     high = classes - low
     data = {code: meaning for code, meaning in codec.meanings.items() if CType.DP not in meaning.ctypes}

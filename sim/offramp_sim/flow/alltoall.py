@@ -11,7 +11,7 @@ from offramp.coflow.dag import Flows
 from offramp.errors import OfframpError
 
 MODES: Final = ("fluid", "matched", "shifted")
-"""``fluid``: all flows at once, shared ideally. ``matched``: the sub-phases of the decomposition, each with an overhead.
+"""``fluid``: all flows at once, shared ideally. ``matched``: sub-phases of the decomposition, each with an overhead.
 ``shifted``: rounds to the k-th next rank with a barrier after each, as long as its largest message."""
 _UNITS: Final = 1 << 20
 
@@ -30,10 +30,10 @@ def rounds_bytes(matrix: npt.NDArray[np.float64]) -> float:
     return float(sum(matrix[ranks, (ranks + k) % len(ranks)].max() for k in range(1, len(ranks))))
 
 
-def cost(flows: Flows, mode: str, overhead_s: float, port_Bps: float) -> tuple[float, float]:
+def cost(flows: Flows, mode: str, overhead_s: float, bytes_per_s: float) -> tuple[float, float]:
     """By what factor the busiest port is longer busy than its bytes take, and the seconds of overhead.
 
-    ``matched`` takes the exact sub-phases or the quantised ones, whichever end sooner at ``port_Bps``.
+    ``matched`` takes the exact sub-phases or the quantised ones, whichever end sooner at ``bytes_per_s``.
 
     Raises:
         OfframpError: an unknown mode.
@@ -52,6 +52,6 @@ def cost(flows: Flows, mode: str, overhead_s: float, port_Bps: float) -> tuple[f
     units = np.rint(matrix / most * _UNITS).astype(np.int64)
     exact = decompose(units)
     quantised = decompose(units, quantum=QUANTUM)
-    unit_s = most / port_Bps / bound(units)
+    unit_s = most / bytes_per_s / bound(units)
     chosen = min((exact, quantised), key=lambda s: s.seconds(unit_s, overhead_s))
     return chosen.total / bound(units), len(chosen) * overhead_s

@@ -27,7 +27,7 @@ class Fabric:
     Attributes:
         ports, servers: NIC of each worker, and the server it is in; nothing between workers of a server travels.
         share: GPUs of a worker behind its NIC.
-        rate_Bps: of every link, bytes a second.
+        bytes_per_s: of every link, bytes a second.
         routing: ``spray`` or ``ecmp``.
         leaf: NICs under a leaf, and spines.
         seed: moves the paths.
@@ -40,7 +40,7 @@ class Fabric:
     servers: Array
     count: int
     share: int
-    rate_Bps: float
+    bytes_per_s: float
     routing: str = "spray"
     leaf: int = 16
     seed: int = 0
@@ -48,7 +48,7 @@ class Fabric:
     def __post_init__(self) -> None:
         if self.routing not in ROUTINGS:
             raise OfframpError(f"routing {self.routing}: expected {' or '.join(ROUTINGS)}")
-        if self.leaf < 1 or not self.rate_Bps > 0:
+        if self.leaf < 1 or not self.bytes_per_s > 0:
             raise OfframpError("fabric: expected a positive rate and at least one NIC a leaf")
 
     @classmethod
@@ -96,4 +96,5 @@ class Fabric:
     def travels(self, flows: Flows) -> npt.NDArray[np.bool_]:
         """Which flows leave their server; a worker's flow to itself stands for its NIC's load."""
         away = self.servers[flows.source] != self.servers[flows.sink]
-        return (away | (flows.source == flows.sink)) & (flows.size > 0)
+        travels: npt.NDArray[np.bool_] = (away | (flows.source == flows.sink)) & (flows.size > 0)
+        return travels

@@ -64,7 +64,7 @@ def load(
     granularity: str = PROPORTIONAL,
     all_to_all: str = "fluid",
     overhead_s: float = 0.0,
-    tensor_Bps: float = 300e9,
+    tensor_bytes_per_s: float = 300e9,
 ) -> Loaded:
     """Route every coflow.
 
@@ -80,7 +80,7 @@ def load(
         if isinstance(task, Compute):
             delay[k] = task.seconds
         elif task.ctype is CType.TP:
-            delay[k] = task.flows.size.sum() / tensor_Bps
+            delay[k] = task.flows.size.sum() / tensor_bytes_per_s
             position += 1
         else:
             name = id(task.flows), int(task.ctype)
@@ -127,7 +127,7 @@ def _loads(
         return [], 0.0
     seconds = 0.0
     if coflow.ctype is CType.EP and len(coflow.flows.size) > 1:
-        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s, fabric.rate_Bps / fabric.share)
+        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s, fabric.bytes_per_s / fabric.share)
         amount = amount * factor
     if granularity == SEPARATE and coflow.ctype is CType.EP:
         by = np.argsort(flow, kind="stable")

@@ -53,7 +53,7 @@ def order_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
         return Order(np.zeros(len(coflows), np.int64), policy == "fifo", side)
     if policy not in POLICIES:
         raise OfframpError(f"policy {policy}: expected one of {', '.join(NAMES)}")
-    level = {f: 0 for f in {coflow.factors for coflow in coflows}}
+    level = dict.fromkeys({coflow.factors for coflow in coflows}, 0)
     if queues is None:
         keys = {f: key(policy, f) for f in level}
         rank = {k: i for i, k in enumerate(sorted(set(keys.values())))}

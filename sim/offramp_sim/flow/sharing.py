@@ -62,56 +62,90 @@ def alone(ctx: Words, flow: int) -> None:
 
 
 @native
-def share(ctx: Words, first: int, last: int) -> None:
-    """Max-min fairness among active[first:last]: in each round all resources that are the narrowest of each of their flows."""
+def gather(ctx: Words, first: int, last: int) -> None:
+    """What the flows of active[first:last] without a rate ask of each resource."""
     active = Words(ctx[ACTIVE])
     row = Words(ctx[USE_ROW])
     use = Words(ctx[USE])
     amount = Doubles(ctx[AMOUNT])
     weight = Doubles(ctx[WEIGHT])
+    demand = Doubles(ctx[DEMAND])
+    lowest = Doubles(ctx[LOWEST])
+    fixed = Words(ctx[FIXED])
+    for i in range(first, last):
+        flow = active[i]
+        if fixed[flow] == 0:
+            for k in range(row[flow], row[flow + 1]):
+                demand[use[k]] = 0.0
+                lowest[use[k]] = MUCH
+    for i in range(first, last):
+        flow = active[i]
+        if fixed[flow] == 0:
+            for k in range(row[flow], row[flow + 1]):
+                demand[use[k]] = demand[use[k]] + weight[flow] * amount[k]
+
+
+@native
+def find_levels(ctx: Words, first: int, last: int) -> None:
+    """The fair share that the narrowest resource of each flow allows, and the lowest of them on each resource."""
+    active = Words(ctx[ACTIVE])
+    row = Words(ctx[USE_ROW])
+    use = Words(ctx[USE])
     room = Doubles(ctx[ROOM])
     demand = Doubles(ctx[DEMAND])
     lowest = Doubles(ctx[LOWEST])
     level = Doubles(ctx[LEVEL])
     fixed = Words(ctx[FIXED])
-    open_flows = 0
+    for i in range(first, last):
+        flow = active[i]
+        if fixed[flow] == 0:
+            least = MUCH
+            for k in range(row[flow], row[flow + 1]):
+                least = min(least, room[use[k]] / demand[use[k]])
+            level[flow] = least
+            for k in range(row[flow], row[flow + 1]):
+                lowest[use[k]] = min(lowest[use[k]], least)
+
+
+@native
+def narrowed(ctx: Words, flow: int) -> bool:
+    """Whether one of a flow's resources is the narrowest of all flows on it."""
+    row = Words(ctx[USE_ROW])
+    use = Words(ctx[USE])
+    room = Doubles(ctx[ROOM])
+    demand = Doubles(ctx[DEMAND])
+    lowest = Doubles(ctx[LOWEST])
+    level = Doubles(ctx[LEVEL])
+    for k in range(row[flow], row[flow + 1]):
+        here = room[use[k]] / demand[use[k]]
+        if here <= level[flow] * EXACT and lowest[use[k]] * EXACT >= here:
+            return True
+    return False
+
+
+@native
+def share(ctx: Words, first: int, last: int) -> None:
+    """Max-min fairness among active[first:last]; a round fixes all flows that :func:`narrowed` holds for."""
+    active = Words(ctx[ACTIVE])
+    weight = Doubles(ctx[WEIGHT])
+    level = Doubles(ctx[LEVEL])
+    fixed = Words(ctx[FIXED])
+    without = 0
     for i in range(first, last):
         if fixed[active[i]] == 0:
-            open_flows += 1
-    while open_flows > 0:
+            without += 1
+    while without > 0:
+        gather(ctx, first, last)
+        find_levels(ctx, first, last)
         for i in range(first, last):
-            flow = active[i]
-            if fixed[flow] == 0:
-                for k in range(row[flow], row[flow + 1]):
-                    demand[use[k]] = 0.0
-                    lowest[use[k]] = MUCH
-        for i in range(first, last):
-            flow = active[i]
-            if fixed[flow] == 0:
-                for k in range(row[flow], row[flow + 1]):
-                    demand[use[k]] = demand[use[k]] + weight[flow] * amount[k]
-        for i in range(first, last):
-            flow = active[i]
-            if fixed[flow] == 0:
-                least = MUCH
-                for k in range(row[flow], row[flow + 1]):
-                    least = min(least, room[use[k]] / demand[use[k]])
-                level[flow] = least
-                for k in range(row[flow], row[flow + 1]):
-                    lowest[use[k]] = min(lowest[use[k]], least)
-        for i in range(first, last):
-            flow = active[i]
-            if fixed[flow] == 0:
-                for k in range(row[flow], row[flow + 1]):
-                    here = room[use[k]] / demand[use[k]]
-                    if here <= level[flow] * EXACT and lowest[use[k]] * EXACT >= here:
-                        fixed[flow] = 2
+            if fixed[active[i]] == 0 and narrowed(ctx, active[i]):
+                fixed[active[i]] = 2
         for i in range(first, last):
             flow = active[i]
             if fixed[flow] == 2:
                 fixed[flow] = 1
                 take(ctx, flow, weight[flow] * level[flow])
-                open_flows -= 1
+                without -= 1
 
 
 @native
@@ -136,10 +170,9 @@ def hold_back(ctx: Words, count: int) -> None:
         flow = active[i]
         if side[flow] == 2:
             for k in range(row[flow], row[flow + 1]):
-                if use[k] < ctx[PORTS]:
-                    if held[use[k]] == 1:
-                        fixed[flow] = 1
-                        rates[flow] = 0.0
+                if use[k] < ctx[PORTS] and held[use[k]] == 1:
+                    fixed[flow] = 1
+                    rates[flow] = 0.0
 
 
 @native

@@ -104,7 +104,7 @@ def _memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[n
         at.SIDE: order.side[loaded.coflow_of_flow].copy(),
         at.OWNER: np.repeat(np.arange(tasks), np.diff(loaded.flow_row)),
         at.LEFT: np.ones(flows),
-        at.CAPACITY: np.full(resources, loaded.fabric.rate_Bps),
+        at.CAPACITY: np.full(resources, loaded.fabric.bytes_per_s),
         at.CLOCK: np.zeros(1),
         at.SLACK: np.array([slack_s]),
         at.HELD: np.zeros(ports, word),

@@ -56,9 +56,7 @@ def compare(
     return {name: one(loaded, name, setup, progress) for name in policies}
 
 
-def one(
-    loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, float], None] | None = None
-) -> Outcome:
+def one(loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, float], None] | None = None) -> Outcome:
     """One policy; the queues are those of Hermod."""
     queues = setup.queues if policy.startswith("hermod") else None
     report = None if progress is None else lambda share: progress(policy, share)

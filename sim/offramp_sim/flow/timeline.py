@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from offramp.coflow.dag import Coflow, Compute
 from offramp.coflow.factors import CType
@@ -24,16 +23,17 @@ COLOURS: Final = {
 """Of computation and of coflows."""
 _LANES: Final = ("compute", CType.EP, CType.PP, CType.DP)
 _MOST_STAGES: Final = 8
+Stretch = tuple[float, float]
 
 
-def bars(outcome: Outcome, begin: float, end: float, replica: int = 0) -> dict[tuple[int, str], list[tuple[float, float]]]:
+def bars(outcome: Outcome, begin: float, end: float, replica: int = 0) -> dict[tuple[int, str], list[Stretch]]:
     """Stretches ``(start, length)`` between two times, by lane (four for each rank of the pipeline) and colour.
 
     Computation is that of one replica; a coflow belongs to the rank of its sender, if that replica takes part.
     """
     dag = outcome.loaded.dag
     replicas = dag.workers // dag.stages
-    found: dict[tuple[int, str], list[tuple[float, float]]] = {}
+    found: dict[tuple[int, str], list[Stretch]] = {}
     for k, task in enumerate(dag.tasks):
         first, last = max(begin, float(outcome.start[k])), min(end, float(outcome.end[k]))
         if last <= first:
@@ -90,7 +90,7 @@ def _panel(axes: Axes, name: str, outcome: Outcome, stages: int, longest: float)
     begin = end - outcome.iteration_s
     for (lane, colour), pieces in bars(outcome, begin, begin + 1.06 * longest).items():
         if lane // 4 < stages:
-            moved: Iterable[Any] = [(start - begin, length) for start, length in pieces]
+            moved = [(start - begin, length) for start, length in pieces]
             axes.broken_barh(moved, (lane + 0.1 + lane // 4, 0.9), facecolors=COLOURS[colour], edgecolor="none")
     axes.axvline(outcome.iteration_s, color="black", linewidth=1.2)
     axes.annotate(

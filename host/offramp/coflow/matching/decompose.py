@@ -45,8 +45,10 @@ def decompose(matrix: Any, *, quantum: int = 0, interpreted: bool = False) -> Sc
     size = len(real)
     step = max(1, bound(real) // (quantum * size)) if quantum and size else 1
     units = -(-real // step)
-    flat, peers, weights, sends = real.reshape(-1), [], [], []
-    stuff, phases = (kernel.stuff, kernel.phases) if interpreted else _functions()
+    flat = real.reshape(-1)
+    kept: tuple[list[Matrix], list[Matrix], list[Matrix]] = ([], [], [])
+    functions: tuple[Any, Any] = (kernel.stuff, kernel.phases) if interpreted else _functions()
+    stuff, phases = functions
     full, best, parent = np.empty(size * size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     state = np.zeros(kernel.STATE, np.int64)
     state[kernel.LEFT] = state[kernel.TAU] = stuff(np.ascontiguousarray(units).reshape(-1), full, best, parent, size)
@@ -58,9 +60,9 @@ def decompose(matrix: Any, *, quantum: int = 0, interpreted: bool = False) -> Sc
         outcome = [np.empty((room, width), np.int64) for width in (size, 1, size)]
         views = [part.reshape(-1) for part in outcome]
         made = phases(full, flat, to, by, best, parent, state, *views, room, size)
-        for kept, part in zip((peers, weights, sends), outcome, strict=True):
-            kept.append(part[:made].copy())
-    return Schedule(_joined(peers, size), _joined(weights, 1)[:, 0], _joined(sends, size))
+        for parts, part in zip(kept, outcome, strict=True):
+            parts.append(part[:made].copy())
+    return Schedule(_joined(kept[0], size), _joined(kept[1], 1)[:, 0], _joined(kept[2], size))
 
 
 def _joined(parts: list[Matrix], width: int) -> Matrix:

@@ -28,7 +28,8 @@ def stuff(matrix: Words, full: Words, rows: Words, columns: Words, size: int) ->
             columns[j] = columns[j] + matrix[i * size + j]
             full[i * size + j] = matrix[i * size + j]
     for i in range(size):
-        most = max(most, max(rows[i], columns[i]))
+        most = max(most, rows[i])
+        most = max(most, columns[i])
     row = 0
     column = 0
     while row < size and column < size:

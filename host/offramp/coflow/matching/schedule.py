@@ -70,13 +70,13 @@ def check_matrix(matrix: Any) -> Matrix:
         raise OfframpError(f"matrix: {' x '.join(map(str, given.shape))}, expected a square matrix")
     if given.size == 0:
         return np.zeros((0, 0), np.int64)
-    if given.dtype.kind not in "iu":
-        if given.dtype.kind != "f" or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
-            raise OfframpError("matrix: expected integers (bytes or tokens)")
+    whole = given.dtype.kind in "iu" or (given.dtype.kind == "f" and bool(np.all(given == np.floor(given))))
+    if not whole:
+        raise OfframpError("matrix: expected integers (bytes or tokens)")
     at = np.unravel_index(int(np.argmin(given)), given.shape)
     if given[at] < 0:
         raise OfframpError(f"matrix: entry ({at[0]}, {at[1]}) is {given[at]}, expected none below 0")
-    if float(given.max()) * len(given) >= 2.0**62:
+    if not float(given.max()) * len(given) < 2.0**62:
         raise OfframpError("matrix: a row or column may sum to 2^62 or more")
     return np.ascontiguousarray(given, np.int64)
 

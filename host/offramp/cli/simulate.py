@@ -1,0 +1,14 @@
+"""``offramp simulate``: what a system does on simulated hardware, without the hardware."""
+
+from __future__ import annotations
+
+import typer
+
+from offramp.cli.simulate_hermod import hermod
+
+simulate = typer.Typer(
+    help="Simulate a system at sizes that no laboratory has.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+simulate.command()(hermod)

@@ -63,7 +63,7 @@ def sort_tasks(tasks: list[Task], submitted: list[int]) -> list[Task]:
     if len(made) != len(tasks):
         raise OfframpError("a cycle of dependencies")
     for task in made:
-        task.waits = sorted(place[before] for before in task.waits)
+        task.waits = sorted({place[before] for before in task.waits})
     return made
 
 

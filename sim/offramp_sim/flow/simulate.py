@@ -45,7 +45,8 @@ class Outcome:
 
 
 @cache
-def _engine() -> Callable[..., int]:
+def engine() -> Callable[..., int]:
+    """The main loop in machine code, of a context and a number of events."""
     from offramp.native.library import compiled
     from offramp_sim.flow.engine import run
 
@@ -67,10 +68,10 @@ def simulate(
         OfframpError: an unknown policy, or a DAG in which nothing can go on.
     """
     order = order_of(loaded.dag, policy, queues, scheme)
-    context, kept = _memory(loaded, order, slack_s)
-    engine = _engine()
+    context, kept = memory(loaded, order, slack_s)
+    run = engine()
     while True:
-        state = engine(context, _SLICE)
+        state = run(context, _SLICE)
         if state == 2:
             raise OfframpError("the DAG cannot go on: a cycle, or a flow without capacity")
         if progress is not None:
@@ -85,7 +86,8 @@ def simulate(
     return Outcome(loaded, kept[at.START], end, tuple(ends.tolist()), int(context[at.EVENTS]))
 
 
-def _memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np.int64], dict[int, Any]]:
+def memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np.int64], dict[int, Any]]:
+    """The engine's context for a run, and the arrays that it points to."""
     tasks, flows = len(loaded.delay), len(loaded.weight)
     resources, ports = loaded.fabric.resources, loaded.fabric.count
     word, real = np.int64, np.float64

@@ -83,6 +83,7 @@ class Job:
         _divides("tp x dp", self.tp * self.dp, "ep", self.ep)
         _divides("dp", self.dp, "the workers of an EP group", self.expert_workers)
         _divides("ep", self.ep, "the workers of an EP group", self.expert_workers)
+        _divides("dp", self.dp, "the workers with copies of an expert", self.expert_servers)
 
     @property
     def interleaved(self) -> bool:
@@ -103,6 +104,16 @@ class Job:
     def expert_workers(self) -> int:
         """Workers of an EP group, which spans as many as there are."""
         return min(self.ep, self.dp)
+
+    @property
+    def expert_copies(self) -> int:
+        """GPUs that hold the same experts."""
+        return self.tp * self.dp // self.ep
+
+    @property
+    def expert_servers(self) -> int:
+        """Workers among which the copies of an expert are spread."""
+        return min(self.expert_copies, self.dp)
 
     @property
     def tokens(self) -> int:

@@ -58,10 +58,11 @@ def expert_groups(job: Job, stage: int) -> list[Indices]:
 
 
 def replica_rings(job: Job, stage: int, placement: Placement, *, experts: bool) -> list[Indices]:
-    """Rings of the workers that hold the same parameters, server by server."""
-    first = stage * job.dp
-    size = job.expert_workers
-    groups = (
-        [first + j + size * np.arange(job.dp // size) for j in range(size)] if experts else [first + np.arange(job.dp)]
-    )
+    """Rings of the workers that hold the same parameters, server by server.
+
+    The copies of an expert lie on as many servers as there are, so that each GPU of a worker is in a ring of its own.
+    """
+    length = job.expert_servers if experts else job.dp
+    stride = job.dp // length
+    groups = [stage * job.dp + j + stride * np.arange(length) for j in range(stride)]
     return [group[np.argsort(placement.server[group], kind="stable")] for group in groups]

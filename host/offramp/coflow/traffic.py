@@ -126,7 +126,7 @@ class JobTraffic:
         job, found = self.job, []
         parts = [(job.dense_parameters(), False)]
         if job.model.experts:
-            parts.append((job.expert_parameters() * job.ep / (job.tp * job.expert_workers), True))
+            parts.append((job.expert_parameters() * job.expert_servers / job.expert_copies, True))
         for parameters, experts in parts:
             for members in replica_rings(job, rank, self.placement, experts=experts):
                 count = len(members)

@@ -14,7 +14,7 @@ from offramp.coflow.factors import POLICIES, CType, Factors, hermod_policy, key
 from offramp.coflow.queues import plan_queues
 from offramp.errors import OfframpError
 
-BASELINES: Final = ("fair", "fifo", "lina")
+BASELINES: Final = ("fair", "fifo", "lina", "lina-fifo")
 NAMES: Final = (*BASELINES, *POLICIES)
 
 
@@ -37,7 +37,8 @@ def order_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
     """A policy's order of a DAG's coflows.
 
     Megatron has no priorities: ``fair`` shares every link, ``fifo`` serves in order of submission. ``lina`` holds DP
-    back at a sender that has EP of the backward pass to send, and the network shares fairly. The others are strict
+    back at a sender that has EP of the backward pass to send, and the network shares fairly (``lina-fifo``: serves in
+    order of submission). The others are strict
     orders at every hop, exact, or with ``queues`` as the switches see them (:func:`plan_queues`; Hermod's orders only).
 
     Raises:
@@ -48,9 +49,9 @@ def order_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
     coflows = [coflow for _, coflow in dag.coflows()]
     side = np.zeros(len(coflows), np.int64)
     if policy in BASELINES:
-        if policy == "lina":
+        if policy.startswith("lina"):
             side[:] = [_lina_side(coflow) for coflow in coflows]
-        return Order(np.zeros(len(coflows), np.int64), policy == "fifo", side)
+        return Order(np.zeros(len(coflows), np.int64), policy.endswith("fifo"), side)
     if policy not in POLICIES:
         raise OfframpError(f"policy {policy}: expected one of {', '.join(NAMES)}")
     level = dict.fromkeys({coflow.factors for coflow in coflows}, 0)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from offramp.errors import OfframpError
+from offramp_sim.reproduce.hermod_scale import figure512, figure513
+from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
+from offramp_sim.reproduce.hermod_testbed import figure58, figure59, figure510, figure511
 from offramp_sim.reproduce.item import Item
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
@@ -26,6 +29,16 @@ ITEMS = {
         Item("switchgnn/fig17", "Graph-aware reordering against memory", 30, figure17, files=True),
         Item("switchgnn/fig18", "Traffic against memory", 60, figure18, files=True),
         Item("switchgnn/fig19", "Background traffic and congestion control", 30, figure19, files=True),
+        Item("hermod/table5.2", "One type of coflow first", 20, table52),
+        Item("hermod/table5.5", "Models and what they send", 1, table55),
+        Item("hermod/fig5.3", "Coflows at a core switch with ECMP and with spraying", 15, figure53),
+        Item("hermod/fig5.6", "Line rate against rates in proportion", 1, figure56),
+        Item("hermod/fig5.8", "Training speed on the testbed against its size", 10, figure58),
+        Item("hermod/fig5.9", "Iteration time on the testbed against the rate of its links", 10, figure59),
+        Item("hermod/fig5.10", "Interleaved 1F1B on the testbed", 10, figure510),
+        Item("hermod/fig5.11", "What order and matchings give on the testbed", 20, figure511),
+        Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 150, figure512),
+        Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
     )
 }
 

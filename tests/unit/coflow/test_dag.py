@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_a_worker_computes_one_thing_after_the_other() -> None:
     earlier = before(dag)
     for worker in range(dag.workers):
         mine = [k for k, t in dag.computations() if t.worker == worker]
-        assert all(a in earlier[b] for a, b in zip(mine, mine[1:], strict=False))
+        assert all(a in earlier[b] for a, b in itertools.pairwise(mine))
 
 
 def test_the_barrier_waits_for_every_gather() -> None:

@@ -1,4 +1,4 @@
-"""Rates against a second implementation: progressive filling, one bottleneck at a time. Blind to the choice of weights."""
+"""Rates against a second implementation: progressive filling, link after link. Blind to the choice of weights."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ def table52(scale: float, seed: int) -> Reproduction:
         }
         panels.append(Curves(routing, "", "speed-up", lines, bars=True))
     note = (
-        f"{NETWORK}{ONE_LINK}The thesis does not say how its baseline shares the network. DP-first loses either way. PP "
-        "and EP gain on the thesis's scale over FIFO, where the large ReduceScatters stand in front of them; over fair "
-        "sharing there is little left to gain, as the smaller coflow finishes early anyway."
+        f"{NETWORK}{ONE_LINK}The thesis does not say how its baseline shares the network. DP-first loses either "
+        "way. PP and EP gain on the thesis's scale over FIFO, where the large ReduceScatters stand in front of "
+        "them; over fair sharing there is little left to gain, as the smaller coflow finishes early anyway."
     )
     return Reproduction(comparisons, panels, {**job.as_json(), "seed": seed}, note, data)
 
@@ -73,8 +73,8 @@ def table55(scale: float, seed: int) -> Reproduction:
     lines = {message: (list(rows), [float(row[message]) for row in rows.values()]) for message in messages}
     panel = Curves("Messages of a GPU for a microbatch", "", "MB", lines, bars=True)
     note = (
-        "Layers, experts, degrees, sequence and microbatch are the table's; hidden sizes, heads, widths and vocabularies "
-        "are those of the models' cards, microbatches (8) and 64 routed experts for Qwen are choices."
+        "Layers, experts, degrees, sequence and microbatch are the table's; hidden sizes, heads, widths and "
+        "vocabularies are those of the models' cards, microbatches (8) and 64 routed experts for Qwen are choices."
     )
     return Reproduction(comparisons, [panel], {"micro_batches": 8}, note, rows)
 
@@ -94,10 +94,11 @@ def figure53(scale: float, seed: int) -> Reproduction:
     comparisons += [Comparison(f"mean, {routing}", None, f"{mean:.1f}") for routing, mean in means.items()]
     panel = Curves("A core switch, mean of all", "seconds of an iteration", "concurrent coflows", panels)
     note = (
-        f"{NETWORK}{ONE_LINK}Sampled at even times of an iteration; a coflow counts at every core switch that one of its "
-        "unfinished flows between leaves crosses: with spraying at all of them, with ECMP where it is hashed to. An "
-        "all-to-all of many pairs meets most core switches under ECMP too, which bounds the ratio; the thesis counts "
-        "what waits in queues, which a fluid does not have."
+        f"{NETWORK}{ONE_LINK}Sampled at even times of an iteration; a coflow counts at every core switch that "
+        "one of its unfinished flows between leaves crosses: all of them with spraying, the one of its path "
+        "with ECMP. 16 servers are below a leaf: EP and the rings of a stage stay there and PP crosses, one "
+        "pair each, so that the ratio is near the number of core switches that a flow could have taken. The "
+        "thesis counts what waits in queues."
     )
     return Reproduction(comparisons, [panel], {**job.as_json(), "seed": seed}, note, data)
 

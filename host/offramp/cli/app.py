@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import offramp
+from offramp.cli.coflow import coflow
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
 from offramp.cli.reproduce import reproduce
@@ -45,6 +46,7 @@ app.command()(plan)
 app.command()(reproduce)
 app.add_typer(switch, name="switch")
 app.add_typer(simulate, name="simulate")
+app.add_typer(coflow, name="coflow")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
 switch.command()(trace)

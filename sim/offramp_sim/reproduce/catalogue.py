@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from offramp.errors import OfframpError
 from offramp_sim.reproduce import dgtp_simulations, dgtp_testbed, themis_design, themis_microbenchmark, themis_training
+from offramp_sim.reproduce.hermod_scale import figure512, figure513
+from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
+from offramp_sim.reproduce.hermod_testbed import figure58, figure59, figure510, figure511
 from offramp_sim.reproduce.item import Item
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
@@ -46,6 +49,16 @@ ITEMS = {
         Item("placement/fig10", "Training time against batch", 60, dgtp_simulations.figure10),
         Item("placement/fig11", "Time against peak-to-mean ratio", 60, dgtp_simulations.figure11),
         Item("placement/bounds", "What the theorems promise and what happens", 7, dgtp_simulations.theorems),
+        Item("hermod/table5.2", "One type of coflow first", 20, table52),
+        Item("hermod/table5.5", "Models and what they send", 1, table55),
+        Item("hermod/fig5.3", "Coflows at a core switch with ECMP and with spraying", 15, figure53),
+        Item("hermod/fig5.6", "Line rate against rates in proportion", 1, figure56),
+        Item("hermod/fig5.8", "Training speed on the testbed against its size", 10, figure58),
+        Item("hermod/fig5.9", "Iteration time on the testbed against the rate of its links", 10, figure59),
+        Item("hermod/fig5.10", "Interleaved 1F1B on the testbed", 10, figure510),
+        Item("hermod/fig5.11", "What order and matchings give on the testbed", 20, figure511),
+        Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 150, figure512),
+        Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
     )
 }
 

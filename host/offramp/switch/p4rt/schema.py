@@ -119,16 +119,17 @@ def build(packages: Iterable[Package]) -> tuple[descriptor_pool.DescriptorPool, 
     any_pb2.DESCRIPTOR.CopyToProto(any_file)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(any_file.SerializeToString())
-    namespaces = {"google.protobuf": Namespace("google.protobuf", {"Any": _message_class(pool, ANY_MESSAGE)})}
+    namespaces = {"google.protobuf": Namespace("google.protobuf", {"Any": message_class(pool, ANY_MESSAGE)})}
     for file in packages:
         pool.AddSerializedFile(file.proto.SerializeToString())
         package = file.proto.package
-        classes = {m.name: _message_class(pool, f"{package}.{m.name}") for m in file.proto.message_type}
+        classes = {m.name: message_class(pool, f"{package}.{m.name}") for m in file.proto.message_type}
         namespaces[package] = Namespace(package, classes)
     return pool, namespaces
 
 
-def _message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
+def message_class(pool: descriptor_pool.DescriptorPool, name: str) -> Any:
+    """The class of a message in a pool, with any protobuf from 4.21 on."""
     descriptor = pool.FindMessageTypeByName(name)
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(descriptor)

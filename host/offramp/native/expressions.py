@@ -1,4 +1,4 @@
-"""Expressions of the run-time system (:mod:`offramp_sim.p4.native.subset`) in LLVM."""
+"""Expressions of the run-time system (:mod:`offramp.native.subset`) in LLVM."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_sim.p4.native import subset
-from offramp_sim.p4.native.llvm import F64, I1, I8, I32, I64, PTR, Value, const, i64, ll
+from offramp.native import subset
+from offramp.native.llvm import F64, I1, I8, I32, I64, PTR, Value, const, i64, ll
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.native.lowering import Library
+    from offramp.native.lowering import Library
 
 ELEMENTS: Final[dict[str, tuple[Any, int, bool]]] = {  # LLVM type, bytes, signed
     "Bytes": (I8, 1, False),

@@ -1,0 +1,102 @@
+"""``offramp simulate hermod``: what coflow priorities gain a job, with the timeline before and after."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offramp.cli.json_file import write_json
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp_sim.flow.simulate import Outcome
+
+_POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
+
+
+def hermod(
+    job: Annotated[str, typer.Option(help="A YAML or TOML file, or a model of the thesis's table 5.5.")],
+    policies: Annotated[str, typer.Option(help="With commas; the gain is over the first.")] = _POLICIES,
+    gpus: Annotated[int | None, typer.Option(help="In place of the job's; more of them are more replicas.")] = None,
+    nic_gbps: Annotated[float | None, typer.Option(help="In place of the job's.")] = None,
+    queues: Annotated[int | None, typer.Option(help="Data queues of the switches, 1 to 8; exact without.")] = None,
+    scheme: Annotated[str, typer.Option(help="Code points to queues: split | msb.")] = "split",
+    routing: Annotated[str, typer.Option(help="ecmp | spray.")] = "ecmp",
+    all_to_all: Annotated[str, typer.Option(help="How EP sends: fluid | matched | shifted.")] = "fluid",
+    overhead_us: Annotated[float, typer.Option(help="Of each sub-phase or round of an all-to-all.")] = 0.0,
+    iterations: Annotated[int, typer.Option(help="The last one counts.")] = 3,
+    timeline: Annotated[str | None, typer.Option(help="Write the timeline of the first and last policy here.")] = None,
+    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
+    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+) -> None:
+    """Simulate a training job's coflows under several policies: iteration time and gain, and a timeline."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from offramp.coflow.job_file import load_job
+    from offramp_sim.flow.policies import NAMES
+    from offramp_sim.flow.study import Setup, one, prepare
+
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    for name in names or [""]:
+        if name not in NAMES:
+            raise OfframpError(f"--policies {name}: expected some of {', '.join(NAMES)}")
+    if iterations < 2:
+        raise OfframpError(f"--iterations {iterations}: expected at least 2")
+    changes = {k: v for k, v in (("gpus", gpus), ("nic_gbps", nic_gbps)) if v is not None}
+    described = replace(load_job(job), **changes)  # type: ignore[arg-type]
+    setup = Setup(iterations, routing, 16, all_to_all, overhead_us * 1e-6, queues=queues, scheme=scheme, seed=seed)
+    console = Console(highlight=False)
+    outcomes: dict[str, Outcome] = {}
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("the job's DAG", total=len(names))
+        loaded = prepare(described, setup)
+        for k, name in enumerate(names):
+            bar.update(task, description=name)
+            outcomes[name] = one(
+                loaded,
+                name,
+                setup,
+                lambda _, share, k=k: bar.update(task, completed=k + share),  # type: ignore[misc]
+            )
+    tokens = described.dp * described.micro_batches * described.tokens
+    numbers = {"job": described.as_json(), "setup": asdict(setup), "policies": _numbers(outcomes, tokens)}
+    _show(console, described.model.name, numbers)
+    if timeline is not None:
+        from offramp_sim.flow.timeline import draw
+
+        shown = {name: outcomes[name] for name in dict.fromkeys((names[0], names[-1]))}
+        draw(shown, Path(timeline), f"{described.model.name}, {described.gpus} GPUs, {described.nic_gbps:g} Gb/s")
+        console.print(f"timeline: {timeline}")
+    write_json(json_path, numbers)
+
+
+def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
+    base = next(iter(outcomes.values())).iteration_s
+    return {
+        name: {
+            "iteration_s": o.iteration_s,
+            "tokens_per_s": tokens / o.iteration_s,
+            "speedup": base / o.iteration_s,
+            "events": o.events,
+        }
+        for name, o in outcomes.items()
+    }
+
+
+def _show(console: Any, model: str, numbers: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    job = numbers["job"]
+    first = next(iter(numbers["policies"]))
+    title = f"{model}: {job['gpus']} GPUs = pp {job['pp']} x tp {job['tp']} x dp {job['dp']}, ep {job['ep']}"
+    console.print(title)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("policy", "iteration", "tokens/s", f"speed to {first}"):
+        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    for name, row in numbers["policies"].items():
+        table.add_row(name, f"{row['iteration_s']:.4g} s", f"{row['tokens_per_s']:,.0f}", f"{row['speedup']:.3f}")
+    console.print(table)

@@ -1,0 +1,1 @@
+"""Hermod: coflow priorities from the training DAG, and matchings within a coflow (Wan's thesis, chapter 5)."""

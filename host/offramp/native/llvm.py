@@ -1,0 +1,46 @@
+"""The one door to llvmlite's IR layer, as ``ll``: types, constants, aliasing."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llvmlite import ir as _ir  # type: ignore[import-untyped]
+
+ll: Any = _ir
+Value = Any
+"""An SSA value."""
+
+I1: Final = ll.IntType(1)
+I8: Final = ll.IntType(8)
+I16: Final = ll.IntType(16)
+I32: Final = ll.IntType(32)
+I64: Final = ll.IntType(64)
+F64: Final = ll.DoubleType()
+PTR: Final = ll.PointerType()
+
+
+def const(t: Any, value: int) -> Value:
+    """A constant; negative numbers in two's complement."""
+    return ll.Constant(t, value & ((1 << t.width) - 1))
+
+
+def i64(value: int) -> Value:
+    """A constant of 64 bits."""
+    return const(I64, value)
+
+
+class AliasTags:
+    """Which accesses can overlap: TBAA metadata for kinds of memory that never do."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._root = module.add_metadata(["offramp"])
+        self._tags: dict[str, Any] = {}
+
+    def mark(self, access: Value, kind: str) -> Value:
+        """Say that a load or store touches memory of ``kind`` only; returns the access."""
+        if kind not in self._tags:
+            node = self._module.add_metadata([kind, self._root, i64(0)])
+            self._tags[kind] = self._module.add_metadata([node, node, i64(0)])
+        access.set_metadata("tbaa", self._tags[kind])
+        return access

@@ -1,0 +1,1 @@
+"""Coflows as fluid on a fat tree with strict priorities: the size of thousands of GPUs."""

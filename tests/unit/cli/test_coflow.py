@@ -1,0 +1,122 @@
+"""``offramp coflow`` and ``offramp simulate hermod`` as users type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+from offramp.coflow.chakra import load_dag
+from offramp.errors import OfframpError
+
+_DENSE = """layers: 4
+hidden: 1024
+heads: 8
+vocabulary: 1000
+ffn: 4096
+gpus: 8
+pp: 2
+gpus_per_server: 2
+nics_per_server: 2
+micro_batches: 4
+micro_batch: 1
+sequence: 512
+nic_gbps: 5
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> str:
+    path = tmp_path / "job.yaml"
+    path.write_text(_DENSE)
+    return str(path)
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_job_is_simulated_and_drawn(job: str, tmp_path: Path) -> None:
+    numbers, picture = tmp_path / "n.json", tmp_path / "t.png"
+    out = run(
+        "simulate", "hermod", "--job", job, "--policies", "fifo,fair,hermod", "--queues", "4",
+        "--timeline", str(picture), "--json", str(numbers),
+    )  # fmt: skip
+    assert "pp 2 x tp 1 x dp 4" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(numbers.read_text())
+    rows = found["policies"]
+    assert list(rows) == ["fifo", "fair", "hermod"]
+    assert rows["fifo"]["speedup"] == 1
+    assert rows["hermod"]["iteration_s"] <= rows["fifo"]["iteration_s"]
+    tokens = 4 * 4 * 512
+    assert rows["fair"]["tokens_per_s"] == pytest.approx(tokens / rows["fair"]["iteration_s"])
+
+
+def test_the_same_seed_gives_the_same_numbers(job: str, tmp_path: Path) -> None:
+    texts = []
+    for name in ("a", "b"):
+        path = tmp_path / name
+        run("simulate", "hermod", "--job", job, "--policies", "fair,hermod", "--seed", "3", "--json", str(path))
+        texts.append(path.read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_a_plan_maps_every_code_point(job: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    out = run("coflow", "plan", job, "--json", str(path))
+    plan = json.loads(path.read_text())
+    assert len(plan["dscp_to_queue"]) == 64
+    assert plan["dscp_to_queue"][48] == 7
+    assert 48 not in {row["dscp"] for row in plan["priorities"]}
+    assert "7 queues for data" in out
+
+
+def test_a_matrix_is_decomposed(tmp_path: Path) -> None:
+    matrix, path = tmp_path / "m.txt", tmp_path / "m.json"
+    matrix.write_text("0 10 0\n9, 0, 0\n5 2 0\n")
+    assert "3 sub-phases, 14 in all; the bound is 14 (1.000 of it)" in run("coflow", "match", str(matrix))
+    out = run("coflow", "match", str(matrix), "--algorithm", "matched_minimum", "--json", str(path))
+    assert "16 in all; the bound is 14 (1.143 of it)" in out
+    assert [phase["weight"] for phase in json.loads(path.read_text())["phases"]] == [9, 1, 4, 2]
+
+
+def test_traces_are_written(job: str, tmp_path: Path) -> None:
+    out = run("coflow", "export", job, "--out", str(tmp_path / "et"), "--iterations", "2")
+    assert "8 traces" in out
+    assert load_dag(tmp_path / "et").iterations == 2
+
+
+def test_models_are_listed() -> None:
+    assert "gpt3-175b" in run("coflow", "models")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "hermod", "--job", "gpt5"], "model gpt5: expected one of qwen-moe-12l"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--policies", "best"], "--policies best: expected some of fair"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--gpus", "33"], "gpus 33: not divisible by pp x tp = 16"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--queues", "9"], "queues 9: expected 1 to 8"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--routing", "magic"], "routing magic: expected spray or ecmp"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--iterations", "1"], "--iterations 1: expected at least 2"),
+        (
+            ["coflow", "plan", "gpt3-13b", "--classes", "8"],
+            "classes 8: the switch has 8 queues, one of them for control",
+        ),
+        (["coflow", "plan", "gpt3-13b", "--control", "x"], "--control x: expected DSCPs with commas"),
+        (["coflow", "match", "absent.txt"], "absent.txt: cannot be read"),
+        (["coflow", "match", "absent.txt", "--algorithm", "best"], "absent.txt: cannot be read"),
+        (["coflow", "export", "gpt3-13b", "--out", "x", "--iterations", "0"], "--iterations 0: expected at least 1"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
+    with pytest.raises(OfframpError) as error:
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)

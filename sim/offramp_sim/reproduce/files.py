@@ -94,6 +94,6 @@ _LAYOUTS: dict[str, list[tuple[str, Callable[[Path], Edges]]]] = {
         ("ogbn_products/raw/edge.csv.gz", _ogb_csv),
         ("ogbn_products/processed/geometric_data_processed.pt", _pyg),
     ],
-    "yelp": [("[Yy]elp/raw/adj_full.npz", _saint_npz), ("[Yy]elp/processed/data.pt", _pyg)],
-    "reddit": [("reddit_graph.npz", _scipy_npz), ("[Rr]eddit/processed/data.pt", _pyg)],
+    "yelp": [("Yelp/raw/adj_full.npz", _saint_npz), ("Yelp/processed/data.pt", _pyg)],
+    "reddit": [("reddit_graph.npz", _scipy_npz), ("Reddit/processed/data.pt", _pyg)],
 }

@@ -129,13 +129,13 @@ def figure4(_scale: float, _seed: int) -> Reproduction:
             ideal, base = train(workload, network, None), train(workload, network, Scheduler.BASELINE)
             times = [ideal.compute + ideal.waiting / share for share in shares]
             slowest = slowest or times[0]
-            share = base.utilisation(network)
+            share = base.utilisation_of_participants(network)
             lines[network.name] = [100 * s for s in shares], [t / slowest for t in times]
             dots[0].append(100 * share)
             dots[1].append(base.total / slowest)
             if network is not CURRENT:
-                used.append(share)
-                partly.append(base.utilisation_of_participants(network))
+                used.append(base.utilisation(network))
+                partly.append(share)
         lines["baseline"] = dots
         panels.append(Curves(name, "utilisation, %", "time, current at 10 % = 1", lines, points=("baseline",)))
         data[name] = {"current": dots[0][0], "next": dots[0][1:]}

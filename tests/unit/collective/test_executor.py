@@ -43,15 +43,22 @@ def test_a_dimension_that_slows_down_is_noticed():
 
 
 def test_themis_beats_the_baseline_in_real_time():
-    """Dimensions of 8 and 12 Mbit/s: closed forms say 1.6 and 1.67; processors have to spare two thirds of the time."""
-    network = Network("2x2", (Dimension(Kind.SWITCH, 2, 8e6), Dimension(Kind.SWITCH, 2, 12e6)))
+    """Dimensions of 4 and 6 Mbit/s: closed forms say 1.6 and 1.67.
+
+    Other work on the machine only adds to a time, so the fastest of a few trials is what counts.
+    """
+    network = Network("2x2", (Dimension(Kind.SWITCH, 2, 4e6), Dimension(Kind.SWITCH, 2, 6e6)))
     schedulers = (Scheduler.BASELINE, Scheduler.THEMIS_SCF, Scheduler.BALANCED)
-    baseline, themis, balanced = measure(Trial(network, schedulers, 1 << 16, 16, repeats=3))
-    assert all(outcome.exact for outcome in (baseline, themis, balanced))
-    for outcome in (baseline, themis, balanced):
-        assert outcome.seconds > 0.9 * outcome.predicted_s  # never faster than its token buckets let it
-        per_dimension = [[span for span in outcome.spans if span[0] == dim] for dim in (0, 1)]
-        for spans in per_dimension:
-            assert all(a[4] <= b[3] for a, b in pairwise(spans))
-    assert baseline.seconds / themis.seconds > 1.3
-    assert baseline.seconds / balanced.seconds > 1.3
+    best = dict.fromkeys(schedulers, float("inf"))
+    for _ in range(5):
+        for outcome in measure(Trial(network, schedulers, 1 << 16, 16)):
+            assert outcome.exact
+            assert outcome.seconds > 0.9 * outcome.predicted_s  # never faster than its token buckets let it
+            for dim in (0, 1):
+                spans = [span for span in outcome.spans if span[0] == dim]
+                assert all(a[4] <= b[3] for a, b in pairwise(spans))
+            best[outcome.scheduler] = min(best[outcome.scheduler], outcome.seconds)
+        gains = [best[Scheduler.BASELINE] / best[s] for s in schedulers[1:]]
+        if min(gains) > 1.3:
+            break
+    assert min(gains) > 1.3

@@ -89,6 +89,8 @@ class _Builder:
                 for worker in members:
                     self.rings_of.setdefault(int(worker), []).append(r)
         self.gathers: list[int] = []
+        self.turned: dict[int, tuple[Flows, Flows]] = {}
+        """The other way round, by the flows' identity; what is the same object is routed once."""
 
     def iteration(self, it: int) -> None:
         """All workers' programs."""
@@ -206,7 +208,9 @@ class _Builder:
         if coflow is None:
             flows = self.traffic.dispatch(self.groups[rank][place], mid, lid)
             if role in (kinds.COMBINE, kinds.DISPATCH_GRADIENT):  # the gradient of a combine goes to the experts
-                flows = reversed_flows(flows)
+                if id(flows) not in self.turned:
+                    self.turned[id(flows)] = flows, reversed_flows(flows)
+                flows = self.turned[id(flows)][1]
             coflow = self._coflow(name, role, Factors(mid, CType.EP, lid), it, flows)
         self._feed(coflow, self.tail[worker])
         self.tail[worker] = [coflow]

@@ -87,7 +87,7 @@ class JobTraffic:
     placement: Placement
     tensor_parallel: bool = False
     seed: int = 0
-    _even: dict[int, Flows] = field(default_factory=dict)
+    _made: dict[tuple[int, ...], Flows] = field(default_factory=dict)
 
     @property
     def shape(self) -> Shape:
@@ -106,17 +106,21 @@ class JobTraffic:
     def dispatch(self, group: Indices, mid: int, lid: int) -> Flows:
         """Tokens to the experts; with ``imbalance`` each sender has favourites of its own, the same each iteration."""
         first, size = int(group[0]), len(group)
-        if self.job.imbalance == 0:
-            if first not in self._even:
-                self._even[first] = _all_to_all(group, np.full((size, size), 1 / size) * self.job.ep_bytes())
-            return self._even[first]
-        random = np.random.default_rng((self.seed, first, mid, lid))
-        weight = np.exp(random.normal(0, self.job.imbalance, (size, size)))
-        return _all_to_all(group, weight / weight.sum(axis=1, keepdims=True) * self.job.ep_bytes())
+        even = self.job.imbalance == 0
+        name = (first,) if even else (first, mid, lid)
+        if name not in self._made:
+            random = np.random.default_rng((self.seed, first, mid, lid))
+            weight = np.ones((size, size)) if even else np.exp(random.normal(0, self.job.imbalance, (size, size)))
+            shares = weight / weight.sum(axis=1, keepdims=True) * self.job.ep_bytes()
+            self._made[name] = _all_to_all(group, shares)
+        return self._made[name]
 
     def boundary(self, sender: int, receiver: int) -> Flows:
         """Activations of a microbatch."""
-        return Flows(np.array([sender]), np.array([receiver]), np.array([self.job.pp_bytes()]))
+        if (sender, receiver) not in self._made:
+            size = np.array([self.job.pp_bytes()])
+            self._made[sender, receiver] = Flows(np.array([sender]), np.array([receiver]), size)
+        return self._made[sender, receiver]
 
     def synchronise(self, rank: int) -> list[tuple[Flows, Flows, Indices]]:
         """Rings of the dense parameters, and of the experts' where they have copies on other servers.

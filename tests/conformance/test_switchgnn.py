@@ -15,9 +15,12 @@ import pytest
 from offramp.errors import OfframpError
 from offramp.p4src import p4_text
 from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switch.switchgnn.leaf_spine import LeafSpine
+from offramp.switch.switchgnn.two_level import leaf_entries
 from offramp.switch.switchgnn.worker import Worker
 from offramp.wire.switchgnn import LANES, NO_ID, build_frames
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
+from offramp_sim.switchgnn.leaf_reference import ReferenceLeaf
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
 from switch_targets import Target
@@ -144,6 +147,37 @@ def test_switchgnn_is_the_reference_packet_for_packet(start: Start, name: str) -
         frames += [*data, data[0], data[-1], *((job.ports[h], done(h, round_)) for h in (0, 0, 1, 2, 3, 1))]
     compare(target, control, oracle, frames)
     assert control.counters() == oracle.counters()
+
+
+def test_a_leaf_is_the_reference_packet_for_packet(make_target: Callable[..., Target], tmp_path: Path) -> None:
+    """Leaf 0 of two, which is the root; what the other leaf sends comes from its reference."""
+    job, network = six_vertices(), LeafSpine((0, 0, 1), spines=2)
+    program = tmp_path / "switchgnn.p4"
+    program.write_text(p4_text("switchgnn/v1model.p4", sizes_for(job.plans, leaves=network.leaves)))
+    target = make_target(program, ports=4)
+    target.open_all()
+    control = SwitchGnnControl(target.session())
+    control.load_place(leaf_entries(job.plans, network, 0, acks=True), job.plans)
+    leaf, other = (ReferenceLeaf(job.plans, network, rack, acks=True) for rack in (0, 1))
+    sent = {frame[34:38]: frame for _, frame in uploads(job, 0, 1)}
+
+    def upload(vertex: int) -> bytes:
+        return sent[vertex.to_bytes(4, "big")]
+
+    def short(**fields: int) -> bytes:
+        return next(build_frames(0, {"round": 1, **fields}, 1).frames())
+
+    ((_, its_done),) = other.process_one(done(2, 0))
+    start = [(1, done(0, 0)), (2, done(1, 0)), (2, done(1, 0)), (3, its_done), (3, its_done), (1, done(0, 0))]
+    other.round = 1
+    partials = [frame for vertex in (4, 5) for _, frame in other.process_one(upload(vertex))]
+    assert len(partials) == 4
+    fetch = short(src_id=0, dst_id=4, is_fetch=1)
+    ack = short(src_id=0, dst_id=NO_ID, is_ack=1, count=3)
+    data = [(3, partials[0]), (4, partials[0]), (1, upload(0)), (2, upload(2)), (1, fetch), (2, upload(3)), (1, ack)]
+    data += [(1, upload(1)), (1, upload(1)), *((3, frame) for frame in partials[1:])]
+    compare(target, control, leaf, [*start, *data, (1, done(0, 1)), (2, done(1, 1)), (2, done(1, 1))])
+    assert control.counters() == leaf.counters()
 
 
 def test_strawman_is_the_reference_packet_for_packet(start: Start) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +12,17 @@ from offramp.cli.json_file import write_json
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp_sim.flow.network import Loaded
     from offramp_sim.flow.simulate import Outcome
+    from offramp_sim.flow.study import Setup
 
 _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 
 
 def hermod(
-    job: Annotated[str, typer.Option(help="A YAML or TOML file, or a model of the thesis's table 5.5.")],
+    job: Annotated[str, typer.Option(help="A YAML or TOML file, a model of table 5.5, or a folder of Chakra traces.")],
     policies: Annotated[str, typer.Option(help="With commas; the gain is over the first.")] = _POLICIES,
     gpus: Annotated[int | None, typer.Option(help="In place of the job's; more of them are more replicas.")] = None,
     nic_gbps: Annotated[float | None, typer.Option(help="In place of the job's.")] = None,
@@ -36,9 +40,8 @@ def hermod(
     from rich.console import Console
     from rich.progress import Progress
 
-    from offramp.coflow.job_file import load_job
     from offramp_sim.flow.policies import NAMES
-    from offramp_sim.flow.study import Setup, one, prepare
+    from offramp_sim.flow.study import Setup, one
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     for name in names or [""]:
@@ -46,32 +49,63 @@ def hermod(
             raise OfframpError(f"--policies {name}: expected some of {', '.join(NAMES)}")
     if iterations < 2:
         raise OfframpError(f"--iterations {iterations}: expected at least 2")
-    changes = {k: v for k, v in (("gpus", gpus), ("nic_gbps", nic_gbps)) if v is not None}
-    described = replace(load_job(job), **changes)  # type: ignore[arg-type]
     setup = Setup(iterations, routing, 16, all_to_all, overhead_us * 1e-6, queues=queues, scheme=scheme, seed=seed)
     console = Console(highlight=False)
     outcomes: dict[str, Outcome] = {}
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("the job's DAG", total=len(names))
-        loaded = prepare(described, setup)
+        source = _traces(Path(job), nic_gbps, setup) if Path(job).is_dir() else _job(job, gpus, nic_gbps, setup)
         for k, name in enumerate(names):
             bar.update(task, description=name)
             outcomes[name] = one(
-                loaded,
+                source.loaded,
                 name,
                 setup,
                 lambda _, share, k=k: bar.update(task, completed=k + share),  # type: ignore[misc]
             )
-    tokens = described.dp * described.micro_batches * described.tokens
-    numbers = {"job": described.as_json(), "setup": asdict(setup), "policies": _numbers(outcomes, tokens)}
-    _show(console, described.model.name, numbers)
+    numbers = {"job": source.facts, "setup": asdict(setup), "policies": _numbers(outcomes, source.tokens)}
+    console.print(source.title)
+    _show(console, numbers["policies"])
     if timeline is not None:
         from offramp_sim.flow.timeline import draw
 
         shown = {name: outcomes[name] for name in dict.fromkeys((names[0], names[-1]))}
-        draw(shown, Path(timeline), f"{described.model.name}, {described.gpus} GPUs, {described.nic_gbps:g} Gb/s")
+        draw(shown, Path(timeline), source.title)
         console.print(f"timeline: {timeline}")
     write_json(json_path, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is simulated; ``tokens`` of an iteration, 0 where traces do not say."""
+
+    loaded: Loaded
+    title: str
+    facts: dict[str, Any]
+    tokens: int
+
+
+def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup) -> _Source:
+    from offramp.coflow.job_file import load_job
+    from offramp_sim.flow.study import prepare
+
+    changes = {k: v for k, v in (("gpus", gpus), ("nic_gbps", nic_gbps)) if v is not None}
+    job = replace(load_job(name), **changes)  # type: ignore[arg-type]
+    degrees = f"pp {job.pp} x tp {job.tp} x dp {job.dp}, ep {job.ep}"
+    title = f"{job.model.name}: {job.gpus} GPUs = {degrees}, {job.nic_gbps:g} Gb/s"
+    return _Source(prepare(job, setup), title, job.as_json(), job.dp * job.micro_batches * job.tokens)
+
+
+def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
+    from offramp.coflow.chakra import load_dag
+    from offramp_sim.flow.study import prepare_traces
+
+    if nic_gbps is None or nic_gbps <= 0:
+        raise OfframpError("--nic-gbps: expected a rate above 0, as traces name none")
+    dag = load_dag(folder)
+    facts = {"traces": str(folder), "ranks": dag.workers, "nic_gbps": nic_gbps}
+    title = f"{folder}: {dag.workers} ranks, {nic_gbps:g} Gb/s"
+    return _Source(prepare_traces(dag, nic_gbps, setup), title, facts, 0)
 
 
 def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
@@ -79,7 +113,7 @@ def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
     return {
         name: {
             "iteration_s": o.iteration_s,
-            "tokens_per_s": tokens / o.iteration_s,
+            "tokens_per_s": tokens / o.iteration_s if tokens else None,
             "speedup": base / o.iteration_s,
             "events": o.events,
         }
@@ -87,16 +121,14 @@ def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
     }
 
 
-def _show(console: Any, model: str, numbers: dict[str, Any]) -> None:
+def _show(console: Console, rows: dict[str, Any]) -> None:
     from rich.table import Table
 
-    job = numbers["job"]
-    first = next(iter(numbers["policies"]))
-    title = f"{model}: {job['gpus']} GPUs = pp {job['pp']} x tp {job['tp']} x dp {job['dp']}, ep {job['ep']}"
-    console.print(title)
+    first = next(iter(rows))
     table = Table(box=None, pad_edge=False)
     for heading in ("policy", "iteration", "tokens/s", f"speed to {first}"):
         table.add_column(heading, justify="left" if heading == "policy" else "right")
-    for name, row in numbers["policies"].items():
-        table.add_row(name, f"{row['iteration_s']:.4g} s", f"{row['tokens_per_s']:,.0f}", f"{row['speedup']:.3f}")
+    for name, row in rows.items():
+        tokens = "\N{EN DASH}" if row["tokens_per_s"] is None else f"{row['tokens_per_s']:,.0f}"
+        table.add_row(name, f"{row['iteration_s']:.4g} s", tokens, f"{row['speedup']:.3f}")
     console.print(table)

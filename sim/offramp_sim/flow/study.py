@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from offramp.coflow.build import job_dag
+from offramp.coflow.dag import Dag
 from offramp.coflow.job import Job
 from offramp.coflow.placement import Placement
 from offramp_sim.flow.fabric import Fabric
@@ -38,7 +41,17 @@ class Setup:
 def prepare(job: Job, setup: Setup) -> Loaded:
     """The job's DAG on its network."""
     dag = job_dag(job, setup.iterations, seed=setup.seed)
-    fabric = Fabric.of(Placement.of(job), job.nic_gbps, setup.routing, setup.leaf, setup.seed)
+    return _load(dag, Fabric.of(Placement.of(job), job.nic_gbps, setup.routing, setup.leaf, setup.seed), setup)
+
+
+def prepare_traces(dag: Dag, nic_gbps: float, setup: Setup) -> Loaded:
+    """A DAG from traces, each rank on a server of its own."""
+    ranks = np.arange(dag.workers)
+    fabric = Fabric(ranks, ranks, dag.workers, 1, nic_gbps * 1e9 / 8, setup.routing, setup.leaf, setup.seed)
+    return _load(dag, fabric, setup)
+
+
+def _load(dag: Dag, fabric: Fabric, setup: Setup) -> Loaded:
     return load(
         dag,
         fabric,

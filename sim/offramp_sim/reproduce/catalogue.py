@@ -51,13 +51,13 @@ ITEMS = {
         Item("placement/bounds", "What the theorems promise and what happens", 7, dgtp_simulations.theorems),
         Item("hermod/table5.2", "One type of coflow first", 20, table52),
         Item("hermod/table5.5", "Models and what they send", 1, table55),
-        Item("hermod/fig5.3", "Coflows at a core switch with ECMP and with spraying", 15, figure53),
-        Item("hermod/fig5.6", "Line rate against rates in proportion", 1, figure56),
+        Item("hermod/fig5.3", "Coflows at a core switch", 15, figure53),
+        Item("hermod/fig5.6", "Line rate or in proportion", 1, figure56),
         Item("hermod/fig5.8", "Training speed on the testbed against its size", 10, figure58),
         Item("hermod/fig5.9", "Iteration time on the testbed against the rate of its links", 10, figure59),
         Item("hermod/fig5.10", "Interleaved 1F1B on the testbed", 10, figure510),
         Item("hermod/fig5.11", "What order and matchings give on the testbed", 20, figure511),
-        Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 150, figure512),
+        Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 200, figure512),
         Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
     )
 }

@@ -92,6 +92,23 @@ def test_traces_are_written(job: str, tmp_path: Path) -> None:
     assert load_dag(tmp_path / "et").iterations == 2
 
 
+def test_traces_are_simulated_like_the_job_that_they_are_of(job: str, tmp_path: Path) -> None:
+    folder = tmp_path / "et"
+    run("coflow", "export", job, "--out", str(folder), "--iterations", "3")
+    Path(job).write_text(_DENSE.replace("server: 2", "server: 1"))  # each rank on a server of its own
+    found = []
+    for k, source in enumerate((job, str(folder))):
+        path = tmp_path / f"{k}.json"
+        run(
+            "simulate", "hermod", "--job", source, "--nic-gbps", "5", "--policies", "fifo,hermod",
+            "--routing", "spray", "--json", str(path),
+        )  # fmt: skip
+        found.append(json.loads(path.read_text())["policies"])
+    for policy in ("fifo", "hermod"):
+        assert found[1][policy]["iteration_s"] == pytest.approx(found[0][policy]["iteration_s"], rel=1e-3)
+        assert found[1][policy]["tokens_per_s"] is None
+
+
 def test_models_are_listed() -> None:
     assert "gpt3-175b" in run("coflow", "models")
 
@@ -105,6 +122,8 @@ def test_models_are_listed() -> None:
         (["simulate", "hermod", "--job", "gpt3-13b", "--queues", "9"], "queues 9: expected 1 to 8"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--routing", "magic"], "routing magic: expected spray or ecmp"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--iterations", "1"], "--iterations 1: expected at least 2"),
+        (["simulate", "hermod", "--job", "."], "--nic-gbps: expected a rate above 0, as traces name none"),
+        (["simulate", "hermod", "--job", ".", "--nic-gbps", "5"], ".: no files like trace.0.et"),
         (
             ["coflow", "plan", "gpt3-13b", "--classes", "8"],
             "classes 8: the switch has 8 queues, one of them for control",

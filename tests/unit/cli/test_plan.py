@@ -73,3 +73,15 @@ def test_golden_errors(invoke, arguments, message):
     with pytest.raises(OfframpError) as error:
         invoke(GRAPH, "--partition", "chunk", *arguments)
     assert str(error.value) == message
+
+
+def test_volumes_between_racks(invoke, tmp_path):
+    path = tmp_path / "n.json"
+    result = invoke(GRAPH, "--workers", 6, "--partition", "hash", "--racks", 3, "--json", path)
+    found = json.loads(path.read_text())["cross_rack"]
+    assert found["racks"] == [0, 0, 1, 1, 2, 2]
+    volumes = found["vectors"]
+    assert 0 < volumes["partial"] == volumes["multicast"] < volumes["host"]
+    assert "Between racks: " in result.stdout
+    with pytest.raises(OfframpError, match=r"--racks 7: expected at most one for each of 6 workers"):
+        invoke(GRAPH, "--workers", 6, "--racks", 7)

@@ -4,8 +4,11 @@
 #include "types.p4"
 
 // Ends a round when every host has said DONE. Repeats change nothing: a host counts once a round, and one that
-// missed GO is told again. The DONE that completes the round passes once more to advance it, because the round
-// was read in this pass already.
+// missed GO is told again. The DONE that completes the round passes once more to begin the next one, because the
+// round was read in this pass already.
+//
+// A host can be ahead of the switch only if the switch lost its registers. A switch that has no round takes the DONE's:
+// every host has finished those before it, and hosts that are further repeat DONE until the switch has caught up.
 control Barrier(inout headers_t hdr, inout metadata_t meta) {
     register<bit<16>>(HOSTS) done;  // the round that the host waits for
     register<bit<16>>(1) ndone;
@@ -34,7 +37,8 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
         bit<16> behind = meta.now - hdr.switchgnn.round;
         if (!hosts.apply().hit) {
             meta.outcome = outcome_t.UNKNOWN;
-        } else if (meta.advance == 1) {
+        } else if (meta.begins != 0) {
+            ndone.write(0, 0);
             meta.group = group;
             meta.outcome = outcome_t.GO;
         } else if (behind == 0) {
@@ -50,7 +54,7 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
                 arrived = arrived + 1;
                 if (arrived == members) {
                     arrived = 0;
-                    meta.advance = 1;
+                    meta.begins = meta.next;
                     meta.again = 1;
                 }
                 ndone.write(0, arrived);
@@ -58,6 +62,10 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
         } else if (behind < 0x8000) {
             meta.reply = 1;
             meta.outcome = outcome_t.GO_REPEATED;
+        } else if (meta.now == 0) {
+            meta.outcome = outcome_t.RESUMED;
+            meta.begins = hdr.switchgnn.round;
+            meta.again = 1;
         } else {
             meta.outcome = outcome_t.STALE;
         }

@@ -9,7 +9,7 @@
 #include "sizes.p4"
 
 // Number of outcomes.
-#define OUTCOMES 20
+#define OUTCOMES 21
 
 // The session that sends a copy of the packet, as it was received, to the recirculation port.
 #define NEXT_PASS_SESSION 1
@@ -42,7 +42,8 @@ enum bit<8> outcome_t {
     RELEASED      = 16,  // a contribution to a sum that its owner now collects itself: dropped
     FETCHED       = 17,  // FETCH: the aggregator was released, the packet went to the vertex's owner
     RESENT        = 18,  // RESEND: passed by the aggregators to the vertex that asked
-    ACKNOWLEDGED  = 19   // ACK: multicast to the owners of the vertex's neighbours
+    ACKNOWLEDGED  = 19,  // ACK: multicast to the owners of the vertex's neighbours
+    RESUMED       = 20   // DONE to a switch that lost its registers: its round goes on
 }
 
 #endif

@@ -14,9 +14,9 @@ control Round(inout headers_t hdr, inout metadata_t meta) {
         if (meta.next == 0) {
             meta.next = 1;
         }
-        if (meta.advance == 1) {
-            current.write(0, meta.next);
-            meta.now = meta.next;
+        if (meta.begins != 0) {
+            current.write(0, meta.begins);
+            meta.now = meta.begins;
         } else {
             current.read(meta.now, 0);
         }

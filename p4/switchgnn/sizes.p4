@@ -11,7 +11,7 @@
 #define FANOUT_ENTRIES 65536
 #endif
 
-// Entries of slots, and of ack_groups: one for each vertex of each block.
+// Entries of slots: one for each vertex of each block.
 #ifndef SLOT_ENTRIES
 #define SLOT_ENTRIES 32768
 #endif

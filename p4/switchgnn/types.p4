@@ -17,7 +17,7 @@ struct metadata_t {
     @field_list(PASS_FIELDS)
     bit<16>     hop;        // which of the vertex's neighbours this pass serves
     @field_list(PASS_FIELDS)
-    bit<1>      advance;    // this pass ends the round
+    bit<16>     begins;     // the round that this pass begins, or 0
 #ifdef STRAWMAN
     @field_list(PASS_FIELDS)
     bit<256>    delivered;  // ports that have this feature already, one bit each
@@ -30,6 +30,7 @@ struct metadata_t {
     bit<16>     next;       // the round after the packet's
     bit<32>     slot;       // of the uploading vertex's chunk
     bit<8>      chunks;
+    bit<16>     neighbours; // multicast group of the owners of the vertex's neighbours; 0: it acknowledges to nobody
     bit<32>     index;      // of the aggregator
     bit<16>     need;       // contributions that complete it
     bit<32>     dst_id;     // the vertex that it belongs to

@@ -37,6 +37,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     apply {
         meta.outcome = outcome_t.FOREIGN;
         bit<3> kind = hdr.switchgnn.is_ack ++ hdr.switchgnn.is_fetch ++ hdr.switchgnn.resend;
+        if (kind == FETCH_AGAIN) {
+            kind = FETCH;
+        }
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
@@ -48,10 +51,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 if (hdr.switchgnn.round != meta.now) {
                     meta.outcome = outcome_t.STALE;
                     go_on = false;
-                } else if (kind == ACK) {
-                    acknowledge.apply(hdr, meta);
-                    go_on = false;
-                } else if (kind != DATA) {
+                } else if (kind == FETCH || kind == RESEND) {
                     pull.apply(hdr, meta, go_on);
                 }
                 if (go_on && meta.hop == 0 && kind != RESEND) {
@@ -59,6 +59,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 }
                 if (go_on && kind == DATA) {
                     fanout.apply(hdr, meta, go_on);
+                } else if (go_on && kind == ACK) {
+                    acknowledge.apply(meta);
+                    go_on = false;
                 }
                 if (!go_on) {
                     meta.reply = 0;

@@ -50,7 +50,7 @@ Lanes = npt.NDArray[np.int32]
 class Kind(IntEnum):
     """Type of a packet by its flags (section 3.4); the value is ``is_ack is_fetch resend`` as three bits.
 
-    DATA, RESULT and RAW share one value: direction and ids tell them apart.
+    DATA, RESULT and RAW share one value: direction and ids tell them apart. A repeated FETCH has ``resend`` set too.
     """
 
     DATA = 0b000
@@ -58,6 +58,15 @@ class Kind(IntEnum):
     FETCH = 0b010
     ACK = 0b100
     DONE = 0b110  # GO when it comes from the switch
+
+
+_FETCH_AGAIN = 0b011
+_KIND_OF_FLAGS = np.array([Kind.FETCH if flags == _FETCH_AGAIN else flags for flags in range(8)], np.int64)
+
+
+def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
+    """The type that flags mean: a value of :class:`Kind`, or of no member where they have no meaning."""
+    return int(_KIND_OF_FLAGS[is_ack << 2 | is_fetch << 1 | resend])
 
 
 def worker_mac(worker: int) -> int:
@@ -128,7 +137,7 @@ class Parsed:
     @cached_property
     def kind(self) -> npt.NDArray[np.int64]:
         """``(n,)`` values of :class:`Kind`, or of no member for a combination of flags without a meaning."""
-        return _kind(self.frames)
+        return kinds_of(self.frames[:, PREFIX_BYTES:])
 
     @property
     def lanes(self) -> Lanes:
@@ -154,14 +163,14 @@ def parse_frames(batch: PacketBatch) -> Parsed:
         & (IPV4.unpack(ipv4, "frag_offset") == 0)
         & (IPV4.unpack(ipv4, "protocol") == IP_PROTOCOL)
     )
-    kind = _kind(data)
+    kind = kinds_of(data[:, PREFIX_BYTES:])
     needed = np.where((kind == Kind.DATA) | (kind == Kind.RESEND), DATA_FRAME_BYTES, SHORT_FRAME_BYTES)
     whole = ours & (lengths >= needed)
     count = int(ours.sum())
     return Parsed(data[whole], len(batch) - count, count - int(whole.sum()))
 
 
-def _kind(frames: Bytes) -> npt.NDArray[np.int64]:
-    header = frames[:, PREFIX_BYTES:]
-    flags = [SWITCHGNN.unpack(header, name) for name in ("is_ack", "is_fetch", "resend")]
-    return (flags[0] << np.uint64(2) | flags[1] << np.uint64(1) | flags[2]).astype(np.int64)
+def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
+    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
+    flags = [SWITCHGNN.unpack(headers, name) for name in ("is_ack", "is_fetch", "resend")]
+    return _KIND_OF_FLAGS[(flags[0] << np.uint64(2) | flags[1] << np.uint64(1) | flags[2]).astype(np.int64)]

@@ -9,7 +9,6 @@ from offramp.switch.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
     POOL,
-    ROUND,
     entries_for,
 )
 from offramp.switch.switchgnn.plan import Plan
@@ -43,11 +42,6 @@ def load(
     for group, replicas in groups.items():
         switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
     switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(target.recirculation_port, 0),))
-
-
-def resume(switch: AnySwitch, round_: int) -> None:
-    """As ``SwitchGnnControl.resume``."""
-    switch.registers[target_of(switch.tables).full(ROUND)].write(0, round_)
 
 
 def counters(switch: AnySwitch) -> dict[str, int]:

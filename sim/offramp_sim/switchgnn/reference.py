@@ -199,11 +199,13 @@ class ReferenceSwitch:
         return [(self._ports[self._owners[header["dst_id"]]], reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
-        rank = self._ranks.get((header["block_id"], header["src_id"]))
-        if rank is None or not self._acks:
+        found = self._find(header)
+        if isinstance(found, Outcome):
+            return self._drop(found)
+        if not self._acks:
             return self._drop(Outcome.UNKNOWN)
         self.outcomes[Outcome.ACKNOWLEDGED] += 1
-        block, _ = self._blocks[header["block_id"]]
+        block, _, rank = found
         owners = sorted({int(block.owner[v]) for v in block.row(rank)})
         return [(self._ports[worker], reply(frame, header, frame[SHORT_FRAME_BYTES:])) for worker in owners]
 
@@ -215,7 +217,7 @@ class ReferenceSwitch:
             return self._drop(Outcome.UNKNOWN)
         behind = (self.round - header["round"]) & 0xFFFF
         if behind >= 0x8000:
-            return self._drop(Outcome.STALE)
+            return self._resume(frame, header)
         if behind:
             self.outcomes[Outcome.GO_REPEATED] += 1
             return [(self._ports[host], self._go(frame, header))]
@@ -227,8 +229,18 @@ class ReferenceSwitch:
         self.outcomes[Outcome.DONE] += 1
         if self._arrived < len(self._ports):
             return []
+        return self._begin(after, frame, header)
+
+    def _resume(self, frame: bytes, header: Header) -> Output:
+        """A host is ahead of the switch: a switch that lost its registers takes the host's round."""
+        if self.round:
+            return self._drop(Outcome.STALE)
+        self.outcomes[Outcome.RESUMED] += 1
+        return self._begin(header["round"], frame, header)
+
+    def _begin(self, round_: int, frame: bytes, header: Header) -> Output:
         self._arrived = 0
-        self.round = after
+        self.round = round_
         self.recirculations += 1
         self.outcomes[Outcome.GO] += 1
         return [(port, self._go(frame, header)) for port in self._ports]

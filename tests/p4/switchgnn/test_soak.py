@@ -1,7 +1,7 @@
-"""Loss, duplication, delay, stalls and late starts through the P4 program: sums are exact, nothing is left behind.
+"""Loss, duplication, replays, delay, stalls, late starts and restarts of the switch, through the P4 programs.
 
-Each pass of the P4 program is whole before the next: what interleaved passes do, no test here can see. A thousand
-seeds: ``pytest tests/p4/switchgnn/test_soak.py -m slow``.
+Sums are exact, and nothing is left behind. Each pass of a P4 program is whole before the next: what interleaved passes
+do, no test here can see. A thousand seeds: ``pytest tests/p4/switchgnn/test_soak.py -m slow``.
 """
 
 from __future__ import annotations
@@ -15,15 +15,25 @@ pytestmark = pytest.mark.p4
 
 def check(seed: int, make) -> None:
     soak = Soak(seed)
-    target = make(soak.job, acks=soak.acks)
-    lockstep = soak.run(target.process)
-    assert target.occupancy()[0] == 0, "an aggregator stayed open"
+    switches = []
+
+    def fresh():
+        switches.append(make(soak.job, acks=soak.acks))
+        return switches[-1].process
+
+    lockstep = soak.run(fresh)
+    assert switches[-1].open() == 0, "an aggregator stayed open"
     assert all(e.stats.foreign == e.stats.truncated == e.stats.rejected == 0 for e in lockstep.endpoints)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_sixty_seeds(p4_targets, seed: int) -> None:
     check(seed, p4_targets("native"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_program_for_tofino(p4_targets, seed: int) -> None:
+    check(seed, p4_targets("tna"))
 
 
 @pytest.mark.slow

@@ -8,14 +8,13 @@ from offramp.errors import OfframpError
 from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, telemetry
+from offramp.switch.switchgnn.barrier import Groups
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
 from offramp.switch.switchgnn.target import V1MODEL, Names, Target, target_of
 
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
-
-ROUND = "SwitchGnnIngress.round.current"
 
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
@@ -40,44 +39,31 @@ def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
         seen |= ids
 
 
-def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
-    """Every table entry of a job without ACKs; a pure function of plans, ports and target.
-
-    Programs that repair no loss have no table for the last.
+def entries_for(
+    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
+) -> tuple[list[Rows], Groups]:
+    """What a job is to a program with these tables: their entries and the multicast groups, as pure data.
 
     Raises:
-        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, or more aggregators than the target
-            can address.
+        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, more aggregators than the target can
+            address, or ACKs for a program that does not serve them.
     """
     check_plans(plans, ports)
     target.check_ports(ports)
     if target.aggregators is not None:
         require_room("aggregators", target.slots(plans), target.aggregators)
-    return [
+    repairs = target.full(pull.TABLE) in tables
+    if acks and not repairs:
+        raise OfframpError("acks: the switch program does not serve them")
+    ack_groups, groups = acknowledge.ack_groups(plans, ports) if acks else (None, {})
+    rows = [
         barrier.host_rows(ports, target),
-        guard.slot_rows(plans, target),
+        guard.slot_rows(plans, target, ack_groups),
         *fanout.fanout_rows(plans, ports, target),
-        pull.owner_rows(plans, ports, target),
     ]
-
-
-def entries_for(
-    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
-) -> tuple[list[Rows], dict[int, list[tuple[int, int]]]]:
-    """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
-
-    Raises:
-        OfframpError: as :func:`rows_for`, or ACKs for a program that does not serve them.
-    """
-    rows = [part for part in rows_for(plans, ports, target) if part.table in tables]
-    groups = {barrier.GROUP: barrier.group_replicas(ports)}
-    if acks:
-        if target.full(acknowledge.TABLE) not in tables:
-            raise OfframpError("acks: the switch program does not serve them")
-        ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
-        rows.append(ack_rows)
-        groups |= ack_groups
-    return rows, groups
+    if repairs:
+        rows.append(pull.owner_rows(plans, ports, target))
+    return rows, groups | {barrier.GROUP: barrier.group_replicas(ports)}
 
 
 def sizes_for(plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL) -> dict[str, int]:
@@ -152,25 +138,6 @@ class SwitchGnnControl:
         for group, replicas in groups.items():
             session.multicast_group(group, replicas)
         session.clone_session(NEXT_PASS_SESSION, [target.recirculation_port])
-
-    def resume(self, round_: int) -> None:
-        """Go on in the middle of a job after a restart: ``load`` the same plans into the fresh pipeline first.
-
-        Sums that were in the making are gone; the workers collect them from each other after their time-out.
-
-        Args:
-            round_: the newest round of any worker.
-
-        Raises:
-            OfframpError: the switch cannot write registers (bmv2).
-        """
-        register = self.target.full(ROUND)
-        try:
-            self._session.write_register(register, 0, round_)
-        except RpcError as error:
-            if error.code is Code.UNIMPLEMENTED:
-                raise OfframpError(f"register {register}: the switch cannot write it, so no round resumes") from None
-            raise
 
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""

@@ -1,4 +1,4 @@
-"""Entries of ``slots``: where the duplicate guard remembers a vertex's last upload (section 5.2)."""
+"""Entries of ``slots``: where the duplicate guard remembers a vertex's last upload (section 5.2), and who gets its ACK."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows
 from offramp.switch.switchgnn.target import V1MODEL, Target
@@ -16,8 +17,14 @@ SEEN = "SwitchGnnIngress.guard.seen"
 UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
-def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
-    """One entry for each vertex of each block: its first chunk's slot and its number of chunks."""
+def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL, ack_groups: IntArray | None = None) -> Rows:
+    """One entry for each vertex of each block: its first chunk's slot and its number of chunks.
+
+    Args:
+        plans: with disjoint Block_ids.
+        target: the program that they are for.
+        ack_groups: ``(n,)`` group of each entry's ACK; None where ACKs are not served.
+    """
     parts = [
         (
             np.full(len(block.vertices), block.block_id),
@@ -31,4 +38,5 @@ def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
     columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int64)]] * 4
     block_id, src_id, base, chunks = (np.concatenate(column).astype(np.int64) for column in columns)
     keys = {"block_id": block_id, "src_id": src_id}
-    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks})
+    group = np.zeros(len(block_id), np.int64) if ack_groups is None else ack_groups
+    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks, "group": group})

@@ -33,6 +33,7 @@ class Outcome(IntEnum):
     FETCHED = 17
     RESENT = 18
     ACKNOWLEDGED = 19
+    RESUMED = 20
 
 
 _CONTRIBUTIONS = (Outcome.OPENED, Outcome.ADDED, Outcome.COMPLETED, Outcome.DELIVERED)

@@ -1,4 +1,4 @@
-"""One soak run: a random job over a network with faults of every kind, with workers that stall and a switch that restarts."""
+"""One soak run: a random job over faults of every kind, with workers that stall and a switch that restarts."""
 
 from __future__ import annotations
 

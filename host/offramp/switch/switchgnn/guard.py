@@ -1,4 +1,4 @@
-"""Entries of ``slots``: where the duplicate guard remembers a vertex's last upload (section 5.2), and who gets its ACK."""
+"""Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), and who gets its ACK."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 
 // The flags decide the type of a packet:
 //   is_ack is_fetch resend
-//     0       0       0     DATA (to the switch), RESULT and RAW (to a worker): with payload
+//     0       0       0     DATA (to the switch), RESULT and RAW (to a worker), PARTIAL (between switches,
+//                           level 1): with payload
 //     0       1       0     FETCH: src_id lacks dst_id; releases the aggregator of src_id (resend: 1 when repeated)
 //     0       0       1     RESEND: the answer, src_id for dst_id alone; with payload
 //     1       0       0     ACK: src_id is complete
@@ -64,5 +65,11 @@ const bit<32> NO_ID = 0xFFFFFFFF;
 // The switch's own address; replies are broadcast, since the port already says who receives them.
 const bit<48> SWITCH_MAC = 0x02000000FFFE;
 const bit<32> SWITCH_IP = 0x0A00FFFE;
+
+// Of leaf 0 among several switches; leaf i has the i-th after it.
+const bit<32> LEAF_IP = 0x0A010000;
+
+// Level of a packet that a leaf sends for its rack: a partial sum, or its DONE.
+const bit<2> LEVEL_LEAF = 1;
 
 #endif

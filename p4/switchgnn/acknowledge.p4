@@ -4,12 +4,25 @@
 #include "types.p4"
 
 // Multicasts ACK of a vertex to the owners of its neighbours in the block.
-control Acknowledge(inout metadata_t meta) {
+control Acknowledge(inout headers_t hdr, inout metadata_t meta) {
+    action owners(bit<16> group) {
+        meta.group = group;
+    }
+
+    table ack_groups {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.src_id: exact @name("src_id");
+        }
+        actions = { owners; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SLOT_ENTRIES;
+    }
+
     apply {
-        meta.group = meta.neighbours;
-        meta.outcome = outcome_t.ACKNOWLEDGED;
-        if (meta.group == 0) {
-            meta.outcome = outcome_t.UNKNOWN;
+        meta.outcome = outcome_t.UNKNOWN;
+        if (ack_groups.apply().hit) {
+            meta.outcome = outcome_t.ACKNOWLEDGED;
         }
     }
 }

@@ -7,7 +7,10 @@
 
 // Count-based aggregation. An entry whose round is not the packet's counts as empty, so nothing is ever cleaned.
 // FETCH releases the entry: it is dead for the rest of the round, and late contributions do not open it again.
-control Aggregate(inout headers_t hdr, inout metadata_t meta) {
+//
+// Where packets are ``queued`` between the look at the round and here, one of a past round may come late. It is known by
+// an entry of a later round; one that was last written 32,768 to 65,535 rounds ago looks later.
+control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
     register<bit<32>>(AGGREGATORS) state;  // round (16 bits), contributions still missing or DEAD (16 bits)
     const bit<16> DEAD = 0x8000;
     Congestion() congestion;
@@ -21,19 +24,25 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
         if (left != 0 && left != DEAD) {
             open = 1;
         }
+        bit<16> ahead = entry[31:16] - hdr.switchgnn.round;
+        bool late = queued && entry[31:16] != 0 && ahead != 0 && ahead < 0x8000;
         if (!hdr.payload.isValid()) {
             meta.outcome = outcome_t.FETCHED;
-            meta.reopened = open;
-            left = DEAD;
+            if (!late) {
+                meta.reopened = open;
+                left = DEAD;
+            }
+        } else if (late) {
+            meta.outcome = outcome_t.STALE;
         } else if (entry[31:16] != hdr.switchgnn.round) {
             meta.operation = operation_t.SET;
             meta.outcome = outcome_t.OPENED;
             meta.reopened = open;
-            left = meta.need - 1;
+            left = meta.need - meta.weight;
         } else if (left == DEAD) {
             meta.outcome = outcome_t.RELEASED;
         } else {
-            if (left == 1) {
+            if (left == meta.weight) {
                 meta.operation = operation_t.HARVEST;
                 meta.outcome = outcome_t.COMPLETED;
                 meta.reply = 1;
@@ -41,9 +50,12 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
                 meta.operation = operation_t.ADD;
                 meta.outcome = outcome_t.ADDED;
             }
-            left = left - 1;
+            left = left - meta.weight;
         }
-        state.write(meta.index, hdr.switchgnn.round ++ left);
+        if (!late) {
+            entry = hdr.switchgnn.round ++ left;
+        }
+        state.write(meta.index, entry);
         congestion.apply(hdr, meta);
         lanes.apply(hdr, meta);
     }

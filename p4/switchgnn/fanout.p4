@@ -21,13 +21,19 @@ control Fanout(inout headers_t hdr, inout metadata_t meta, out bool found) {
         meta.last = last;
     }
 
+    // The neighbour belongs to another rack: what this one contributes goes to its leaf as one partial sum.
+    action contribute(bit<32> base, bit<16> need, bit<9> port, bit<32> dst_id, bit<1> last) {
+        aggregate(base, need, port, dst_id, last);
+        meta.level = LEVEL_LEAF;
+    }
+
     table v2agg {
         key = {
             hdr.switchgnn.block_id: exact @name("block_id");
             hdr.switchgnn.src_id: exact @name("src_id");
             meta.hop: exact @name("hop");
         }
-        actions = { aggregate; deliver; @defaultonly NoAction; }
+        actions = { aggregate; deliver; contribute; @defaultonly NoAction; }
         const default_action = NoAction();
         size = FANOUT_ENTRIES;
     }

@@ -19,10 +19,13 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         } else {
             mark_to_drop(standard_metadata);
         }
-        if (meta.reply == 1 || meta.group != 0) {
+        if (meta.transit == 0 && (meta.reply == 1 || meta.group != 0)) {
             hdr.ethernet.dst_addr = BROADCAST_MAC;
             hdr.ethernet.src_addr = SWITCH_MAC;
             hdr.ipv4.src_addr = SWITCH_IP;
+            if (meta.two_level == 1) {
+                hdr.ipv4.src_addr = LEAF_IP | (bit<32>)meta.leaf;
+            }
             hdr.ipv4.dst_addr = BROADCAST_IP;
         }
     }

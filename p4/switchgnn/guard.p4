@@ -4,15 +4,14 @@
 #include "types.p4"
 
 // Knows the vertices of a block, and lets each upload of a round in once: an aggregator that only counts would count
-// a duplicate as another vertex. FETCH and ACK name by their source the vertex that they are about.
+// a duplicate as another vertex. A FETCH names by its source the vertex whose aggregator it releases.
 control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> vertices) {
     register<bit<16>>(vertices) seen;
     counter(1, CounterType.packets) uploads;
 
-    action slot(bit<32> base, bit<8> chunks, bit<16> group) {
+    action slot(bit<32> base, bit<8> chunks) {
         meta.slot = base + (bit<32>)hdr.switchgnn.chunk_id;
         meta.chunks = chunks;
-        meta.neighbours = group;
     }
 
     table slots {

@@ -20,6 +20,9 @@ control Pull(inout headers_t hdr, inout metadata_t meta, out bool found) {
     apply {
         found = owners.apply().hit;
         meta.outcome = outcome_t.RESENT;
+        if (meta.transit == 1) {
+            meta.outcome = outcome_t.RELAYED;
+        }
         if (!found) {
             meta.outcome = outcome_t.UNKNOWN;
         }

@@ -6,6 +6,8 @@
 // The current round. Rounds are serial numbers modulo 2^16 that skip 0 when they wrap: 0 is what registers hold
 // before the first round, so no entry that was never written belongs to a round that carries data. An entry that was
 // last written exactly 65,535 rounds ago looks current: every slot of a job must be used again within that many.
+//
+// A leaf also learns of a round from other switches: by GO, or by a partial sum that overtook it.
 control Round(inout headers_t hdr, inout metadata_t meta) {
     register<bit<16>>(1) current;
 
@@ -14,11 +16,19 @@ control Round(inout headers_t hdr, inout metadata_t meta) {
         if (meta.next == 0) {
             meta.next = 1;
         }
+        bit<16> claim = hdr.switchgnn.round;
+        bool claims = false;
         if (meta.begins != 0) {
-            current.write(0, meta.begins);
-            meta.now = meta.begins;
-        } else {
-            current.read(meta.now, 0);
+            claim = meta.begins;
+            claims = true;
+        } else if (meta.two_level == 1 && meta.transit == 0 && hdr.switchgnn.src_id == NO_ID) {
+            claims = true;
+        }
+        current.read(meta.now, 0);
+        bit<16> ahead = claim - meta.now;
+        if (claims && ahead != 0 && (ahead < 0x8000 || meta.now == 0)) {
+            current.write(0, claim);
+            meta.now = claim;
         }
     }
 }

@@ -6,12 +6,17 @@
 #define AGGREGATORS 32768
 #endif
 
+// Aggregators whose partial sums of other racks are told apart; 1 where there is one switch.
+#ifndef PARTIALS
+#define PARTIALS AGGREGATORS
+#endif
+
 // Entries of v2agg: one for each directed cut edge.
 #ifndef FANOUT_ENTRIES
 #define FANOUT_ENTRIES 65536
 #endif
 
-// Entries of slots: one for each vertex of each block.
+// Entries of slots, and of ack_groups: one for each vertex of each block.
 #ifndef SLOT_ENTRIES
 #define SLOT_ENTRIES 32768
 #endif

@@ -22,6 +22,7 @@ struct metadata_t {
     @field_list(PASS_FIELDS)
     bit<256>    delivered;  // ports that have this feature already, one bit each
 #endif
+    bit<1>      sums;       // egress adds the packet to an aggregator, or releases one
     bit<1>      again;      // another pass follows
     bit<1>      reply;      // the packet leaves to ``port``
     bit<9>      port;
@@ -30,12 +31,16 @@ struct metadata_t {
     bit<16>     next;       // the round after the packet's
     bit<32>     slot;       // of the uploading vertex's chunk
     bit<8>      chunks;
-    bit<16>     neighbours; // multicast group of the owners of the vertex's neighbours; 0: it acknowledges to nobody
     bit<32>     index;      // of the aggregator
     bit<16>     need;       // contributions that complete it
     bit<32>     dst_id;     // the vertex that it belongs to
     bit<1>      last;       // the vertex has no further neighbour
     bit<1>      reopened;   // the aggregator was left open by an earlier round, or is released while open
+    bit<16>     weight;     // contributions that the packet stands for
+    bit<2>      level;      // of the reply
+    bit<1>      two_level;  // this switch is a leaf or a spine
+    bit<1>      transit;    // this switch is a spine
+    bit<4>      leaf;       // which leaf it is
     bit<1>      ecn;        // a contribution met a queue above the threshold
     operation_t operation;
     outcome_t   outcome;

@@ -7,10 +7,12 @@
 #include "types.p4"
 #include "kinds.p4"
 #include "parser.p4"
+#include "place.p4"
 #include "round.p4"
 #include "barrier.p4"
 #include "guard.p4"
 #include "fanout.p4"
+#include "join.p4"
 #include "aggregate.p4"
 #include "pull.p4"
 #include "acknowledge.p4"
@@ -24,13 +26,15 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(OUTCOMES, CounterType.packets) outcomes;
+    Place() place;
     Round() round;
     Barrier() barrier;
     Guard(AGGREGATORS) guard;
     Fanout() fanout;
+    Join() join;
     Pull() pull;
     Acknowledge() acknowledge;
-    Aggregate() aggregate;
+    Aggregate(false) aggregate;
     Telemetry() telemetry;
     Forward() forward;
 
@@ -43,29 +47,36 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
+            place.apply(meta);
             round.apply(hdr, meta);
             if (kind == DONE) {
                 barrier.apply(hdr, meta);
             } else if (kind == DATA || kind == FETCH || kind == RESEND || kind == ACK) {
                 bool go_on = true;
-                if (hdr.switchgnn.round != meta.now) {
+                bool partial = meta.two_level == 1 && kind == DATA && hdr.switchgnn.level == LEVEL_LEAF;
+                meta.weight = 1;
+                if (meta.transit == 0 && hdr.switchgnn.round != meta.now) {
                     meta.outcome = outcome_t.STALE;
                     go_on = false;
-                } else if (kind == FETCH || kind == RESEND) {
+                } else if (kind == ACK) {
+                    acknowledge.apply(hdr, meta);
+                    go_on = false;
+                } else if (kind != DATA || meta.transit == 1) {
                     pull.apply(hdr, meta, go_on);
                 }
-                if (go_on && meta.hop == 0 && kind != RESEND) {
+                if (meta.transit == 1) {
+                    go_on = false;
+                } else if (go_on && partial) {
+                    join.apply(hdr, meta, go_on);
+                } else if (go_on && meta.hop == 0 && kind != RESEND) {
                     guard.apply(hdr, meta, go_on);
                 }
-                if (go_on && kind == DATA) {
+                if (go_on && kind == DATA && !partial) {
                     fanout.apply(hdr, meta, go_on);
-                } else if (go_on && kind == ACK) {
-                    acknowledge.apply(meta);
-                    go_on = false;
                 }
                 if (!go_on) {
-                    meta.reply = 0;
-                } else if (kind == DATA && meta.need == 1) {
+                    meta.reply = meta.reply & meta.transit;
+                } else if (kind == DATA && meta.need == meta.weight) {
                     meta.outcome = outcome_t.DELIVERED;
                     meta.reply = 1;
                     meta.ecn = hdr.switchgnn.ecn;
@@ -78,6 +89,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                         hdr.switchgnn.dst_id = meta.dst_id;
                         hdr.switchgnn.count = meta.need;
                         hdr.switchgnn.ecn = meta.ecn;
+                        if (meta.two_level == 1) {
+                            hdr.switchgnn.level = meta.level;
+                        }
                     }
                     meta.again = ~meta.last;
                 }

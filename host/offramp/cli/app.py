@@ -9,6 +9,7 @@ import typer
 import offramp
 from offramp.cli.demo import demo
 from offramp.cli.plan import plan
+from offramp.cli.reproduce import reproduce
 from offramp.cli.switch_bench import bench
 from offramp.cli.switch_doctor import doctor
 from offramp.cli.switch_fuzz import fuzz
@@ -21,6 +22,8 @@ from offramp.cli.switch_shell import shell
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
 from offramp.cli.train import train
+from offramp.cli.transport_bench import bench as transport_bench
+from offramp.cli.transport_list import list_transports
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -33,9 +36,12 @@ app = typer.Typer(
 )
 switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, context_settings=_CONTEXT)
 
+transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=True, context_settings=_CONTEXT)
+
 app.command()(demo)
 app.command()(train)
 app.command()(plan)
+app.command()(reproduce)
 app.add_typer(switch, name="switch")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
@@ -47,6 +53,9 @@ switch.command()(lint)
 switch.command()(p4info)
 switch.command()(resources)
 switch.command(context_settings=SHELL_CONTEXT)(shell)
+app.add_typer(transport, name="transport")
+transport.command("list")(list_transports)
+transport.command("bench")(transport_bench)
 
 
 def _version(wanted: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offramp.cli.size import parse_size
+from offramp.cli.stages import stages
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def plan(
     partition: Annotated[
         str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
     ] = "auto",
+    racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
     seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
     save: Annotated[str | None, typer.Option(help="Write the plan to this .npz file.")] = None,
@@ -39,18 +41,21 @@ def plan(
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
+    from offramp.switch.switchgnn.leaf_spine import cross_rack, even_racks
     from offramp.switch.switchgnn.plan import chunks_for, make_plan
     from offramp.switch.switchgnn.plan_file import save_plan
 
     console = Console(highlight=False)
     memory_bytes = parse_size(memory, "--memory")
-    with console.status("loading the graph") as status:
+    network = even_racks(workers, racks) if racks != 1 else None
+    with stages(console) as stage:
+        stage("loading the graph")
         data = load(graph, seed)
         features = data.width if width is None else width
         chunks = chunks_for(features)
-        status.update("partitioning the graph")
+        stage("partitioning the graph")
         boundary = Boundary(data, give_owners(data, workers, partition, seed), workers)
-        status.update("cutting the boundary into blocks")
+        stage("cutting the boundary into blocks")
         made = make_plan(boundary, chunks, memory_bytes, order, seed)
     numbers = {
         "settings": {
@@ -64,6 +69,9 @@ def plan(
         },
         **summarise(data, boundary, made, features),
     }
+    if network is not None:
+        between = asdict(cross_rack(made, boundary, network.racks))
+        numbers["cross_rack"] = {"racks": list(network.racks), "vectors": between}
     _show(console, data, numbers)
     if save is not None:
         save_plan(made, Path(save))
@@ -160,6 +168,12 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
     console.print()
     console.print(volumes)
     console.print(f"\n{_verdict(numbers)}")
+    if "cross_rack" in numbers:
+        between = numbers["cross_rack"]["vectors"]
+        console.print(
+            f"Between racks: {number(between['partial'])} partial sums, as many as uploads sent once to each leaf that "
+            f"needs them ({number(between['multicast'])}); {number(between['host'])} copies under p2p."
+        )
 
 
 def _verdict(numbers: dict[str, Any]) -> str:

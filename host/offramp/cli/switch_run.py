@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from offramp.cli import traffic
+from offramp.cli.link_options import Transport
 from offramp.cli.p4_program import Engine, macro
 from offramp.errors import OfframpError
 
@@ -31,8 +32,13 @@ def run(
     program: Annotated[Path | None, typer.Argument(help="P4-16 source for v1model.", show_default=False)] = None,
     interface: Annotated[
         list[str] | None,
-        typer.Option("-i", "--interface", help="NUMBER@INTERFACE or NUMBER@unix:PATH; one for each port."),
+        typer.Option(
+            "-i",
+            "--interface",
+            help="NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT, af_packet:IF or af_xdp:IF.",
+        ),
     ] = None,
+    transport: Transport = "auto",
     grpc_server_addr: Annotated[str, typer.Option(help="P4Runtime server: HOST:PORT or unix:PATH.")] = "127.0.0.1:9559",
     grpc_cert: Annotated[
         Path | None, typer.Option(help="Certificate of the P4Runtime server, PEM: serve with TLS.", show_default=False)
@@ -90,6 +96,7 @@ def run(
 
     Traces (--log-console, --log-file, --trace) need the Python engine.
     """
+    from offramp.transport import check_transport
     from offramp_sim.p4.runtime.translation import read_tables
     from offramp_sim.p4.serve import Settings, check_port_number, parse_port
     from offramp_sim.p4.serve import run as serve
@@ -119,6 +126,7 @@ def run(
     settings = Settings(
         program=None if program is None else str(program),
         ports=ports,
+        transport=check_transport(transport),
         address=grpc_server_addr,
         device_id=device_id,
         cpu_port=cpu_port,

@@ -42,7 +42,10 @@ def train(
         str, typer.Option(help="How boundary features travel: local | p2p | switch | strawman.")
     ] = "switch",
     target: Annotated[
-        str, typer.Option(help="Architecture of the switch's program: v1model | tna (Tofino).")
+        str,
+        typer.Option(
+            help="The switch's program: v1model | v1model-replicated (copies in place of passes) | tna (Tofino)."
+        ),
     ] = "v1model",
     layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 4.")] = 2,
     hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 64,
@@ -68,8 +71,15 @@ def train(
     ] = None,
     ports: Annotated[
         str | None,
-        typer.Option(help="Live switch: each worker's link, LINK or PORT@LINK, an interface or unix:PATH."),
+        typer.Option(help="Live switch: each worker's link, LINK or PORT@LINK; an interface or TRANSPORT:WHERE."),
     ] = None,
+    transport: Annotated[
+        str,
+        typer.Option(
+            help="Links to the embedded switch: auto (unix) | unix | udp | af_packet | af_xdp; "
+            "to a live one, what opens interfaces: auto (af_packet) | af_packet | af_xdp."
+        ),
+    ] = "auto",
     p4info: Annotated[
         Path | None, typer.Option(help="Live switch that does not compile P4 (bmv2): P4Info by p4c.")
     ] = None,
@@ -88,6 +98,8 @@ def train(
     retry: Annotated[float, typer.Option(help="Seconds without news until a worker asks for what it lacks.")] = 1.0,
     loss: Annotated[float, typer.Option(help="Probability that a link loses a packet, for trying it out.")] = 0.0,
     duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
+    racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
+    spines: Annotated[int, typer.Option(help="Spine switches that join the leaves.")] = 1,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
 ) -> None:
@@ -122,8 +134,10 @@ def train(
         retry_s=retry,
         loss=loss,
         duplication=duplicate,
+        racks=racks,
+        spines=spines,
     )
-    open_fabric = switch_opener(settings, switch, ports, p4info, device_config)
+    open_fabric = switch_opener(settings, switch, ports, p4info, device_config, transport)
     result = run(load_graph(settings), settings, open_fabric, lines=True)
     if result is None:
         return
@@ -188,6 +202,7 @@ def switch_opener(
     ports: str | None = None,
     p4info: Path | None = None,
     device_config: Path | None = None,
+    transport: str = "auto",
 ) -> OpenFabric | None:
     """How to open the switch that the options name: the embedded one by default, None where none is needed.
 
@@ -195,6 +210,9 @@ def switch_opener(
         OfframpError: options that do not go together.
     """
     given = {"--switch": address, "--ports": ports, "--p4info": p4info, "--device-config": device_config}
+    from offramp.transport import check_transport, parse_link
+
+    check_transport(transport)
     needless = None if address is not None else "--switch ADDRESS"
     needless = needless if settings.through_switch else "--propagator switch or strawman"
     for flag, value in given.items():
@@ -202,24 +220,33 @@ def switch_opener(
             raise OfframpError(f"{flag}: goes with {needless} only")
     if not settings.through_switch:
         return None
+    if settings.network is not None:
+        if address is not None:
+            raise OfframpError("--racks: goes with the embedded switches only, not with --switch")
+        if transport != "auto":
+            raise OfframpError("--transport: goes with one switch only, not with --racks")
+        from offramp.cli.embedded_racks import embedded_racks
+
+        return partial(embedded_racks, settings.network)
     if address is None:
-        return partial(embedded, settings)
+        return partial(embedded, settings, transport)
     if (p4info is None) != (device_config is None):
         raise OfframpError("--p4info, --device-config: expected both or none")
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
 
     compiled = (p4info, device_config) if p4info is not None and device_config is not None else None
-    endpoint = SwitchEndpoint(address, parse_ports(ports or "", settings.workers), compiled)
+    links = [(port, str(parse_link(link, transport))) for port, link in parse_ports(ports or "", settings.workers)]
+    endpoint = SwitchEndpoint(address, links, compiled)
     return partial(SwitchFabric, endpoint, settings.propagator, settings.target)
 
 
 @contextmanager
-def embedded(settings: TrainSettings) -> Iterator[SwitchFabric]:
+def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[SwitchFabric]:
     """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_sim.p4.serve import EmbeddedSwitch
 
-    with EmbeddedSwitch(None, range(1, settings.workers + 1)) as switch:
+    with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=transport) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
         endpoint = SwitchEndpoint(switch.address, links)
         with SwitchFabric(endpoint, settings.propagator, settings.target) as fabric:

@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray, induced, symmetric_csr
+from offramp.graph.csr import IntArray, csr_of_sorted, distinct, induced
 from offramp.graph.metis import metis_parts
 from offramp.graph.pack import pack
+from offramp.progress import report
 
 Partitioner = Callable[[IntArray, IntArray, int], npt.ArrayLike]
 """``(indptr, indices, k)`` of a connected graph to the part in ``[0, k)`` of each of its vertices."""
@@ -40,13 +41,14 @@ class Block:
     @classmethod
     def of(cls, edges: IntArray, level: int = 0) -> Block:
         """The block of ``edges`` ``(e, 2)``, in any order."""
-        edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
-        return cls(np.unique(edges), edges, level)
+        if not _ascending(edges):
+            edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+        return cls(distinct(edges.flatten()), edges, level)
 
     def csr(self) -> tuple[IntArray, IntArray]:
         """``(indptr, neighbours)`` over ranks in ``vertices``."""
         ends = np.searchsorted(self.vertices, self.edges)
-        return symmetric_csr(len(self.vertices), ends[:, 0], ends[:, 1])
+        return csr_of_sorted(len(self.vertices), ends)
 
 
 def plan_blocks(
@@ -66,10 +68,12 @@ def plan_blocks(
     if len(edges) and (edges.min() < 0 or (edges[:, 0] == edges[:, 1]).any()):
         raise OfframpError("cut_edges: expected pairs of different vertex ids of at least 0")
     cut: Partitioner = partitioner or partial(metis_parts, seed=seed)
-    edges = np.unique(np.sort(edges, axis=1), axis=0)
+    if not _ascending(edges) or (edges[:, 0] > edges[:, 1]).any():
+        edges = np.unique(np.sort(edges, axis=1), axis=0)
     blocks: list[Block] = []
-    level = 0
+    level, total = 0, len(edges)
     while len(edges):
+        report("cutting the boundary into blocks", total - len(edges), total)
         if limit == 2:  # every edge is a block of its own, whatever the partitioner says
             blocks += [Block.of(edge, level) for edge in edges[:, np.newaxis]]
             break
@@ -92,10 +96,8 @@ def imbalance(vertices: IntArray, owner: npt.NDArray[np.int32], workers: int) ->
 
 def _cut_level(edges: IntArray, limit: int, cut: Partitioner) -> tuple[npt.NDArray[np.bool_], IntArray]:
     """Whether each edge lies inside a part, and the part of its first end; no part exceeds ``limit``."""
-    vertices, ends = np.unique(edges, return_inverse=True)
-    ends = ends.reshape(-1, 2)
-    n = len(vertices)
-    indptr, indices = symmetric_csr(n, ends[:, 0], ends[:, 1])
+    n, ends = _compact(edges)
+    indptr, indices = csr_of_sorted(n, ends)
     ones = np.ones(len(indices), np.int8)
     count, component = connected_components(csr_array((ones, indices, indptr), shape=(n, n)), directed=False)
     part = component.astype(np.int64)
@@ -107,6 +109,23 @@ def _cut_level(edges: IntArray, limit: int, cut: Partitioner) -> tuple[npt.NDArr
         used += int(labels.max()) + 1
     first, second = part[ends[:, 0]], part[ends[:, 1]]
     return first == second, first
+
+
+def _ascending(edges: IntArray) -> bool:
+    """Whether edges are sorted and different."""
+    u, v = edges.T
+    return bool(((u[1:] > u[:-1]) | ((u[1:] == u[:-1]) & (v[1:] > v[:-1]))).all())
+
+
+def _compact(edges: IntArray) -> tuple[int, IntArray]:
+    """Number of vertices that ``edges`` touch, and the edges between their ranks; the order of ids is kept."""
+    largest = int(edges.max())
+    if largest > 8 * edges.size:
+        vertices, ends = np.unique(edges, return_inverse=True)
+        return len(vertices), ends.reshape(-1, 2)
+    used = np.zeros(largest + 1, np.bool_)
+    used[edges] = True
+    return int(used.sum()), (np.cumsum(used) - 1)[edges]
 
 
 def _split(indptr: IntArray, indices: IntArray, limit: int, cut: Partitioner) -> IntArray:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import Adjacency, IntArray, rows_of
+from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric, rows_of
 
 
 class Boundary:
@@ -41,15 +41,25 @@ class Boundary:
         rows, columns = rows_of(graph.indptr), np.asarray(graph.indices, np.int64)
         cut = self.owner[rows] != self.owner[columns]
         u, v = rows[cut], columns[cut]
-        if not np.array_equal(np.sort(v * n + u), u * n + v):
+        counts = np.bincount(u, minlength=n)
+        if not is_symmetric(np.concatenate([[0], np.cumsum(counts)]), v):
             raise OfframpError("graph: expected sorted rows that hold both directions of every edge")
         self.cut_edges: IntArray = np.stack([u, v], axis=1)[u < v]
-        counts = np.bincount(u, minlength=n)
         self.vertices: IntArray = np.flatnonzero(counts)
         self.need: IntArray = counts[self.vertices]
         self.indptr: IntArray = np.concatenate([[0], np.cumsum(self.need)])
-        self.neighbours: IntArray = np.searchsorted(self.vertices, v)
-        pairs = np.unique(u * self.workers + self.owner[v])
+        rank = np.cumsum(counts > 0) - 1
+        self.neighbours: IntArray = rank[v]
+        pairs = _distinct(u * self.workers + self.owner[v], n * self.workers)
         self.copies: IntArray = np.stack(np.divmod(pairs, self.workers), axis=1)
         self.r: IntArray = np.bincount(self.copies[:, 0], minlength=n)[self.vertices]
         self.B, self.C, self.R = len(self.vertices), len(self.cut_edges), len(self.copies)
+
+
+def _distinct(values: IntArray, limit: int) -> IntArray:
+    """Sorted distinct ``values`` below ``limit``: by a table where that is no larger than they are."""
+    if limit > 8 * len(values):
+        return distinct(values)
+    seen = np.zeros(limit, np.bool_)
+    seen[values] = True
+    return np.flatnonzero(seen)

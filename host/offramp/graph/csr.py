@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 
 IntArray = npt.NDArray[np.int64]
 
@@ -25,12 +25,44 @@ def symmetric_csr(vertices: int, u: npt.ArrayLike, v: npt.ArrayLike) -> tuple[In
     ``[0, vertices)``.
     """
     u, v = np.asarray(u, np.int64), np.asarray(v, np.int64)
-    proper = u != v
-    u, v = u[proper], v[proper]
-    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
-    matrix = coo_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(vertices, vertices)).tocsr()
-    matrix.sum_duplicates()
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    key = np.minimum(u, v) * vertices + np.maximum(u, v)
+    key = distinct(key[u != v])
+    return _csr_of_ends(vertices, *np.divmod(key, vertices))
+
+
+def distinct(values: IntArray) -> IntArray:
+    """Sorted distinct ``values``, which are used up: sorted in place, which is faster than ``np.unique``."""
+    values.sort()
+    new = np.empty(len(values), np.bool_)
+    new[:1] = True
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return values[new]
+
+
+def csr_of_sorted(vertices: int, edges: IntArray) -> tuple[IntArray, IntArray]:
+    """As :func:`symmetric_csr` for ``(e, 2)`` different edges ``u < v``, sorted: linear in their number."""
+    return _csr_of_ends(vertices, *np.ascontiguousarray(edges.T))
+
+
+def _csr_of_ends(vertices: int, u: IntArray, v: IntArray) -> tuple[IntArray, IntArray]:
+    upper = np.concatenate([[0], np.cumsum(np.bincount(u, minlength=vertices))])
+    halves = csr_array((np.ones(len(v), np.bool_), v, upper), shape=(vertices, vertices))
+    lower = halves.tocsc()  # rows of the transposed matrix: neighbours below, ascending
+    below, above = np.diff(lower.indptr), np.diff(upper)
+    indptr = np.concatenate([[0], np.cumsum(below + above)])
+    indices = np.empty(2 * len(v), np.int64)
+    place = np.arange(len(v))
+    indices[place + np.repeat(indptr[:-1] - lower.indptr[:-1], below)] = lower.indices
+    indices[place + np.repeat(indptr[:-1] + below - upper[:-1], above)] = v
+    return indptr, indices
+
+
+def is_symmetric(indptr: IntArray, indices: IntArray) -> bool:
+    """Whether both directions of every entry are there and rows are sorted."""
+    n = len(indptr) - 1
+    matrix = csr_array((np.ones(len(indices), np.bool_), indices, indptr), shape=(n, n))
+    other = matrix.tocsc()
+    return bool(np.array_equal(other.indptr, indptr) and np.array_equal(other.indices, indices))
 
 
 def rows_of(indptr: IntArray) -> IntArray:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray, symmetric_csr
+from offramp.graph.csr import IntArray, distinct, symmetric_csr
 from offramp.graph.split import Mask, split_vertices
 
 DENSE_FEATURE_BYTES = 64 << 20
@@ -126,7 +126,7 @@ def build_graph(
 
 def _distinct_pairs(u: IntArray, v: IntArray, n: int) -> int:
     proper = u != v
-    return len(np.unique(u[proper] * n + v[proper]))
+    return len(distinct(u[proper] * n + v[proper]))
 
 
 def _degree_feature(indptr: IntArray) -> npt.NDArray[np.float32]:

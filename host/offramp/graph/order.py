@@ -50,46 +50,62 @@ def order_ranks(
     roots = by_degree.tolist()
     if root == "random" and n:
         roots.insert(0, int(rng.integers(n)))
-    rows = np.split(neighbours, indptr[1:-1])
-    traverse = _priority_bfs if method == "gamr" else _bfs
-    return np.array(traverse([row.tolist() for row in rows], degrees.tolist(), roots), np.int64)
+    unvisited = _Unvisited(indptr, neighbours)
+    visited = _priority_bfs(unvisited, degrees.tolist(), roots) if method == "gamr" else _bfs(unvisited, roots)
+    return np.array(visited, np.int64)
 
 
-def _priority_bfs(rows: list[list[int]], degrees: list[int], roots: list[int]) -> list[int]:
-    enqueued = [False] * len(degrees)
+class _Unvisited:
+    """Who has not been enqueued; rows are read only as long as there is somebody."""
+
+    def __init__(self, indptr: IntArray, neighbours: IntArray) -> None:
+        self.starts = indptr.tolist()
+        self.neighbours = neighbours
+        self.left = len(indptr) - 1
+        self.waiting = [True] * self.left
+
+    def take(self, vertex: int) -> bool:
+        """Enqueue ``vertex`` unless it has been."""
+        if not self.waiting[vertex]:
+            return False
+        self.waiting[vertex] = False
+        self.left -= 1
+        return True
+
+    def take_neighbours(self, vertex: int) -> list[int]:
+        """Enqueue the neighbours of ``vertex`` that have not been, by ascending id."""
+        if not self.left:
+            return []
+        row = self.neighbours[self.starts[vertex] : self.starts[vertex + 1]].tolist()
+        return [w for w in row if self.take(w)]
+
+
+def _priority_bfs(unvisited: _Unvisited, degrees: list[int], roots: list[int]) -> list[int]:
     visited: list[int] = []
     heap: list[tuple[int, int, int]] = []
     ticket = 0
     for start in roots:
-        if enqueued[start]:
+        if not unvisited.take(start):
             continue
-        enqueued[start] = True
         heap.append((-degrees[start], ticket, start))
         while heap:
             u = heappop(heap)[2]
             visited.append(u)
-            for w in rows[u]:
-                if not enqueued[w]:
-                    enqueued[w] = True
-                    ticket += 1
-                    heappush(heap, (-degrees[w], ticket, w))
+            for w in unvisited.take_neighbours(u):
+                ticket += 1
+                heappush(heap, (-degrees[w], ticket, w))
     return visited
 
 
-def _bfs(rows: list[list[int]], degrees: list[int], roots: list[int]) -> list[int]:
-    enqueued = [False] * len(degrees)
+def _bfs(unvisited: _Unvisited, roots: list[int]) -> list[int]:
     visited: list[int] = []
     queue: deque[int] = deque()
     for start in roots:
-        if enqueued[start]:
+        if not unvisited.take(start):
             continue
-        enqueued[start] = True
         queue.append(start)
         while queue:
             u = queue.popleft()
             visited.append(u)
-            for w in rows[u]:
-                if not enqueued[w]:
-                    enqueued[w] = True
-                    queue.append(w)
+            queue.extend(unvisited.take_neighbours(u))
     return visited

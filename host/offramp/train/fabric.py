@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = {
     ("switch", "v1model"): "switchgnn/v1model.p4",
+    ("switch", "v1model-replicated"): "switchgnn/replicated_v1model.p4",
     ("switch", "tna"): "switchgnn/tna.p4",
     ("strawman", "v1model"): "switchgnn/strawman_v1model.p4",
 }

@@ -80,6 +80,7 @@ class TrainingResult:
             "wire_bytes_up": total.wire_up,
             "wire_bytes_down": total.wire_down,
             "packets": total.packets_up + total.packets_down,
+            "lost_frames": total.lost,
             **asdict(self.switch),
             "seconds": self.seconds,
             "settings": self.settings,
@@ -91,6 +92,7 @@ class TrainingResult:
                     "wire_bytes_down": worker.wire_down,
                     "packets_up": worker.packets_up,
                     "packets_down": worker.packets_down,
+                    "lost_frames": worker.lost,
                 }
                 for worker in self.workers
             ],

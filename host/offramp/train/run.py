@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES
-from offramp.train.fabric import SwitchFabric
 from offramp.train.group import GlooGroup, Group
 from offramp.train.job import WorkerJob
 from offramp.train.planned import PlannedRun, plan_run
@@ -22,6 +21,7 @@ from offramp.train.trainer import OnEpoch, Trainer
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.switch.switchgnn.plan import Plan
     from offramp.train.settings import TrainSettings
     from offramp.train.traffic import Traffic
 
@@ -46,8 +46,22 @@ def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> R
     return RankResult(epochs, traffic, seconds) if traffic is not None else None
 
 
-OpenFabric = Callable[[], AbstractContextManager[SwitchFabric]]
-"""Gives the switch of a run for as long as the run takes."""
+class Fabric(Protocol):
+    """The switches of a run."""
+
+    @property
+    def links(self) -> Sequence[str]:
+        """The host-side end of every worker's link."""
+
+    def load(self, plans: Sequence[Plan], aggregators: int) -> None:
+        """Start the program afresh and write the plans."""
+
+    def totals(self) -> SwitchTotals:
+        """What was counted since :meth:`load`."""
+
+
+OpenFabric = Callable[[], AbstractContextManager[Fabric]]
+"""Gives the switches of a run for as long as the run takes."""
 
 
 def train(
@@ -100,8 +114,8 @@ def _train_planned(
     run_jobs: Callable[[list[WorkerJob]], RankResult | None],
 ) -> TrainingResult:
     with ExitStack() as stack:
-        fabric: SwitchFabric | None = None
-        links: list[str] = []
+        fabric: Fabric | None = None
+        links: Sequence[str] = []
         if planned.exchanges is not None:
             if open_fabric is None:
                 raise OfframpError(f"--propagator {planned.settings.propagator}: expected a switch")

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from offramp.errors import OfframpError
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
+from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.train.aggregation import AGGREGATORS
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
-TARGETS = ("v1model", "tna")
+TARGETS = ("v1model", "v1model-replicated", "tna")
 CODECS = ("fp32", "fixed")
 SCALES = ("agreed", "carried")
 LAYERS = range(2, 5)
@@ -23,7 +24,7 @@ class TrainSettings:
     ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
     ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
-    ``target`` is the architecture of the switch's program.
+    ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
@@ -33,6 +34,8 @@ class TrainSettings:
 
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
     probabilities for each packet on a worker's link to the switch, in both directions.
+
+    With more than one of ``racks`` each has a leaf switch, joined by ``spines``.
     """
 
     graph: str
@@ -61,6 +64,8 @@ class TrainSettings:
     retry_s: float = 1.0
     loss: float = 0.0
     duplication: float = 0.0
+    racks: int = 1
+    spines: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -102,6 +107,22 @@ class TrainSettings:
                 raise OfframpError(f"{flag} {probability:g}: expected a probability of at least 0 and below 1")
             if probability and self.propagator != "switch":
                 raise OfframpError(f"{flag}: goes with --propagator switch only")
+
+        self._check_racks()
+
+    def _check_racks(self) -> None:
+        if self.racks < 1:
+            raise OfframpError(f"--racks {self.racks}: expected at least 1")
+        if self.racks == 1 and self.spines != 1:
+            raise OfframpError("--spines: goes with --racks of at least 2")
+        if self.racks > 1 and (self.propagator, self.target) != ("switch", "v1model"):
+            raise OfframpError(f"--racks {self.racks}: goes with --propagator switch and --target v1model only")
+        _ = self.network  # refuses numbers that do not go together
+
+    @property
+    def network(self) -> LeafSpine | None:
+        """Where the workers are among leaves; None where there is one switch."""
+        return even_racks(self.workers, self.racks, self.spines) if self.racks > 1 else None
 
     @property
     def processes(self) -> int:

@@ -18,6 +18,7 @@ class Traffic:
 
     Payload bytes are the features. Wire bytes add the zeros that fill a packet for the switch to 128 bytes,
     every header, the frame check sequence, preamble and inter-frame gap, and the packets that carry no features.
+    ``lost`` frames did not come through this end of the link, as far as it knows.
     """
 
     payload_up: int = 0
@@ -26,6 +27,7 @@ class Traffic:
     wire_down: int = 0
     packets_up: int = 0
     packets_down: int = 0
+    lost: int = 0
 
     def as_dict(self) -> dict[str, int]:
         """Field names and values."""

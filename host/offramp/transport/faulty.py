@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp.transport.base import FrameIO
+from offramp.transport.base import FrameIO, LinkStats
 from offramp.wire.batch import PacketBatch
 
 
@@ -44,6 +44,11 @@ class Faulty:
         self._receiving = receiving or Faults()
         # One generator for each direction: what is lost on the way out does not depend on what comes in.
         self._out, self._in = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+
+    @property
+    def stats(self) -> LinkStats:
+        """Of the link inside."""
+        return self._inner.stats
 
     def send(self, batch: PacketBatch) -> None:
         """Send the frames that survive."""

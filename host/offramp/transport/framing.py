@@ -37,13 +37,18 @@ def pack(batch: PacketBatch) -> Iterator[bytes]:
         start = stop
 
 
+def frame_count(message: bytes) -> int:
+    """How many frames the head of a message names."""
+    return int.from_bytes(message[:4], "big")
+
+
 def unpack(message: bytes) -> PacketBatch:
     """The frames of one message, all with port 0.
 
     Raises:
         OfframpError: the lengths do not add up.
     """
-    count = int.from_bytes(message[:4], "big")
+    count = frame_count(message)
     head = 4 + 2 * count
     if len(message) < 4 or len(message) < head:
         raise OfframpError(f"message of {len(message)} bytes: its head names {count} frames")

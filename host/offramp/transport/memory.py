@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from offramp.errors import OfframpError
+from offramp.transport.base import LinkStats
 from offramp.wire.batch import PacketBatch
 
 
@@ -22,6 +23,7 @@ class MemoryIO:
 
     def __init__(self, link: _Link, end: int) -> None:
         self._link = link
+        self.stats = LinkStats()
         self._arrived, self._departed = link.queues[end], link.queues[1 - end]
 
     def send(self, batch: PacketBatch) -> None:
@@ -35,6 +37,7 @@ class MemoryIO:
                 raise OfframpError("memory link: closed")
             if len(batch):
                 self._departed.append(batch)
+                self.stats.sent += len(batch)
                 self._link.changed.notify_all()
 
     def receive(self, timeout_s: float) -> PacketBatch:
@@ -49,6 +52,7 @@ class MemoryIO:
                 raise OfframpError("memory link: closed")
             batch = PacketBatch.concatenate(self._arrived)
             self._arrived.clear()
+            self.stats.received += len(batch)
             return batch
 
     def close(self) -> None:

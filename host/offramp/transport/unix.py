@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from offramp.errors import OfframpError
-from offramp.transport.framing import MAX_MESSAGE, pack, unpack
+from offramp.transport.base import LinkStats
+from offramp.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
 from offramp.wire.batch import PacketBatch
 
 SOCKET_BUFFER = 4 << 20
@@ -42,6 +43,7 @@ class UnixIO:
 
     def __init__(self, path: str | Path) -> None:
         self._name = f"unix:{check_path(path)}"
+        self.stats = LinkStats()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             self._socket.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
@@ -64,6 +66,7 @@ class UnixIO:
         """
         for message in pack(batch):
             self._send(message)
+            self.stats.sent += frame_count(message)
 
     def receive(self, timeout_s: float) -> PacketBatch:
         """Frames that have arrived, at least one unless ``timeout_s`` seconds pass without any.
@@ -78,6 +81,7 @@ class UnixIO:
             raise OfframpError(f"{self._name}: the switch closed the link")
         batch = PacketBatch.concatenate(self._arrived)
         self._arrived.clear()
+        self.stats.received += len(batch)
         return batch
 
     def close(self) -> None:

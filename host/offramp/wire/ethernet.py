@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from offramp.wire.fields import Bytes, HeaderFormat
@@ -46,8 +48,9 @@ def ipv4_checksum(header: bytes) -> int:
     return total ^ 0xFFFF
 
 
+@lru_cache(4096)
 def ipv4_frame_prefix(dst_mac: int, src_mac: int, src_ip: int, dst_ip: int, protocol: int, payload_bytes: int) -> Bytes:
-    """Ethernet and IPv4 headers in front of ``payload_bytes`` bytes, ``(34,)`` uint8, checksum filled in."""
+    """Ethernet and IPv4 headers in front of ``payload_bytes`` bytes, ``(34,)`` uint8, read-only, checksum filled in."""
     ethernet = {"dst_addr": dst_mac, "src_addr": src_mac, "ether_type": ETHER_TYPE_IPV4}
     fields = {
         "version": 4,

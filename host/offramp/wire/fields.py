@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from offramp.errors import OfframpError
 Bytes = npt.NDArray[np.uint8]
 Values = npt.NDArray[np.uint64]
 
+_NUMBERS = {width: np.dtype(f">u{width // 8}") for width in (8, 16, 32)}
 MAX_WIDTH = 56
 """Widest field: with up to 7 bits before it in its first byte it still fits 64 bits."""
 
@@ -40,6 +42,12 @@ class Field:
     def shift(self) -> int:
         """Bits of the last byte that belong to later fields."""
         return self.end * 8 - self.offset - self.width
+
+    @property
+    def number(self) -> np.dtype[np.unsignedinteger[Any]] | None:
+        """The big-endian number that the field is in memory; None where it is none."""
+        whole = self.offset % 8 == 0 and self.width in _NUMBERS
+        return _NUMBERS[self.width] if whole else None
 
     @property
     def mask(self) -> int:
@@ -88,6 +96,9 @@ class HeaderFormat:
             numbers = np.asarray(value)
             if numbers.size and (numbers.min() < 0 or int(numbers.max()) > field.mask):
                 raise OfframpError(f"header {self.name}: field {name}: expected 0 to {field.mask}")
+            if field.number is not None:
+                out[:, field.first : field.end].view(field.number)[:, 0] = numbers
+                continue
             shifted = numbers.astype(np.uint64) << np.uint64(field.shift)
             for byte in range(field.end - 1, field.first - 1, -1):
                 out[:, byte] |= (shifted & np.uint64(0xFF)).astype(np.uint8)
@@ -97,6 +108,8 @@ class HeaderFormat:
     def unpack(self, data: Bytes, name: str) -> Values:
         """Field ``name`` of the headers in the rows of ``data``, ``(n, >= size)``, as ``(n,)`` uint64."""
         field = self.by_name[name]
+        if field.number is not None and data.strides[1] == 1:
+            return data[:, field.first : field.end].view(field.number)[:, 0].astype(np.uint64)
         value = data[:, field.first].astype(np.uint64)
         for byte in range(field.first + 1, field.end):
             value <<= np.uint64(8)

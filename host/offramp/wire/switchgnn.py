@@ -43,6 +43,10 @@ DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
 
 SWITCH_MAC = 0x0200_0000_FFFE
 SWITCH_IP = 0x0A00_FFFE
+LEAF_IP = 0x0A01_0000
+"""Of leaf 0 among several switches; leaf i has the i-th after it."""
+LEVEL_LEAF = 1
+"""Level of a packet that a leaf sends for its rack."""
 
 Lanes = npt.NDArray[np.int32]
 
@@ -61,12 +65,12 @@ class Kind(IntEnum):
 
 
 _FETCH_AGAIN = 0b011
-_KIND_OF_FLAGS = np.array([Kind.FETCH if flags == _FETCH_AGAIN else flags for flags in range(8)], np.int64)
 
 
 def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
     """The type that flags mean: a value of :class:`Kind`, or of no member where they have no meaning."""
-    return int(_KIND_OF_FLAGS[is_ack << 2 | is_fetch << 1 | resend])
+    flags = is_ack << 2 | is_fetch << 1 | resend
+    return Kind.FETCH if flags == _FETCH_AGAIN else flags
 
 
 def worker_mac(worker: int) -> int:
@@ -170,7 +174,18 @@ def parse_frames(batch: PacketBatch) -> Parsed:
     return Parsed(data[whole], len(batch) - count, count - int(whole.sum()))
 
 
+def _kinds_of_bytes() -> npt.NDArray[np.int64]:
+    """The value of :class:`Kind` for each value of the byte with the flags."""
+    headers = np.zeros((256, SWITCHGNN.size), np.uint8)
+    headers[:, _FLAGS] = np.arange(256)
+    flags = (SWITCHGNN.unpack(headers, name).tolist() for name in ("is_ack", "is_fetch", "resend"))
+    return np.array([kind_of_flags(*each) for each in zip(*flags, strict=True)], np.int64)
+
+
+_FLAGS = SWITCHGNN.by_name["is_ack"].first
+_KINDS = _kinds_of_bytes()
+
+
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
     """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
-    flags = [SWITCHGNN.unpack(headers, name) for name in ("is_ack", "is_fetch", "resend")]
-    return _KIND_OF_FLAGS[(flags[0] << np.uint64(2) | flags[1] << np.uint64(1) | flags[2]).astype(np.int64)]
+    return _KINDS[headers[:, _FLAGS]]

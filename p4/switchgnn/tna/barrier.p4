@@ -118,7 +118,7 @@ control Barrier(inout headers_t hdr,
             (_, _, 0, NO, NO, _, _): drop(outcome_t.DONE);
             (_, _, 0, NO, YES, 0, _): advance_to_one();
             (_, _, 0, NO, YES, _, _): advance();
-            (_, _, 0x8000 &&& 0x8000, _, _, _, 0): resume();
+            (_, _, _, _, _, _, 0): resume();
             (_, _, 0x8000 &&& 0x8000, _, _, _, _): drop(outcome_t.STALE);
         }
         size = 16;

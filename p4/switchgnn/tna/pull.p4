@@ -61,10 +61,10 @@ control Pull(inout headers_t hdr,
             (0, 0, 1, 0, _, _, _, _): resend();
             (0, 1, _, 0, 0, _, _, _): drop(outcome_t.UNKNOWN);
             (_, _, _, 0, _, 0, _, _): drop(outcome_t.UNKNOWN);
-            (_, _, _, 0, _, _, 0, _): drop(outcome_t.MALFORMED);
-            (0, 1, _, 0, _, _, _, _): fetch();
             (1, 0, 0, 0, _, _, _, 0): drop(outcome_t.UNKNOWN);
             (1, 0, 0, 0, _, _, _, _): acknowledge();
+            (_, _, _, 0, _, _, 0, _): drop(outcome_t.MALFORMED);
+            (0, 1, _, 0, _, _, _, _): fetch();
         }
         size = 16;
     }

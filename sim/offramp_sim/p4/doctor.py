@@ -10,10 +10,11 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-_CAP_NET_ADMIN, _CAP_NET_RAW = 12, 13
+from offramp.transport.links import TRANSPORTS
+from offramp.transport.rights import has_capability, obstacle
+
 _DEFAULT_PORT: Final = 9559  # of P4Runtime servers
 
 
@@ -53,26 +54,18 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _rights() -> Iterator[Check]:
     root = hasattr(os, "geteuid") and os.geteuid() == 0
-    admin, raw = (root or _has_capability(bit) for bit in (_CAP_NET_ADMIN, _CAP_NET_RAW))
+    admin, raw = (root or has_capability(name) for name in ("CAP_NET_ADMIN", "CAP_NET_RAW"))
     who = "root" if root else "not root"
     yield Check("CAP_NET_ADMIN", admin, who, "run as root to make veth pairs and network namespaces")
     advice = "run as root, or: sudo setcap cap_net_raw+ep on this Python; ports on unix: sockets need neither"
     yield Check("CAP_NET_RAW", raw, who, advice)
 
 
-def _has_capability(bit: int) -> bool:
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return False
-    effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "0")
-    return bool(int(effective, 16) >> bit & 1)
-
-
 def _network() -> Iterator[Check]:
     names = [name for _, name in socket.if_nameindex()]
     yield Check("interfaces", bool(names), ", ".join(names) or "none", "a container without network has none")
     yield _packet_socket()
+    yield _xdp_socket()
     yield _veth()
     yield _port()
 
@@ -86,6 +79,12 @@ def _packet_socket() -> Check:
     except OSError as error:
         return Check("AF_PACKET", False, error.strerror or str(error), advice)
     return Check("AF_PACKET", True, "raw sockets can be opened")
+
+
+def _xdp_socket() -> Check:
+    reason = obstacle(TRANSPORTS["af_xdp"])
+    advice = "links by af_xdp need it; af_packet: and unix: links work without"
+    return Check("AF_XDP", not reason, reason or "sockets can be opened", advice)
 
 
 def _veth() -> Check:

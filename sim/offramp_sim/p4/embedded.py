@@ -13,18 +13,22 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
+from offramp.transport.links import AUTO, TRANSPORTS, check_transport
 from offramp.transport.unix import check_path
 
 if TYPE_CHECKING:
     from offramp_sim.p4.serve import Settings
     from offramp_sim.p4.tm import TmConfig
+    from offramp_sim.p4.veth_links import VethLinks
 
 START_S = 60.0
 STOP_S = 5.0
+PEER = "peer:"
+"""Before the path of a port that is a link to the Unix socket of another switch's port."""
 
 
 class EmbeddedSwitch:
-    """A switch in a process of its own, with Unix sockets as ports; a context manager.
+    """A switch in a process of its own, with ports that nothing else on the machine has; a context manager.
 
     The process is started anew, never forked, and ends with its parent however that ends.
 
@@ -34,13 +38,16 @@ class EmbeddedSwitch:
         workdir: folder for the sockets; a temporary one if None.
         cpu_port, device_id, seed, include, defines, tm, engine, tls, translation: as in
             :class:`offramp_sim.p4.serve.Settings`.
-        interfaces: network interfaces to use as ports instead of Unix sockets.
+        interfaces: network interfaces of the launcher's namespace to use as ports.
+        transport: what the ports are: Unix sockets (``auto``), UDP on the loopback, or veth pairs, opened
+            at both ends by this transport; or what opens ``interfaces``.
+        peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
         address: of its P4Runtime server.
-        port_specs: what the ports are attached to, in order; a host opens the ``unix:`` ones with
-            :func:`offramp.transport.open_io`.
+        port_specs: the host's ends of the ports, in order, for :func:`offramp.transport.open_io`; of ``udp`` once
+            the switch runs. Of ``interfaces`` these names.
         port_numbers: the numbers of the same ports.
     """
 
@@ -58,9 +65,11 @@ class EmbeddedSwitch:
         tm: TmConfig | None = None,
         engine: str = "auto",
         interfaces: Sequence[str] = (),
+        peers: Mapping[int, str] | None = None,
         launcher: Sequence[str] = (),
         tls: Tls | None = None,
         translation: Mapping[str, Mapping[str, int]] | None = None,
+        transport: str = AUTO,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
         self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
@@ -78,11 +87,14 @@ class EmbeddedSwitch:
             "grpc_cert": tls.cert if tls else None,
             "grpc_key": tls.key if tls else None,
             "grpc_ca": tls.ca if tls else None,
+            "transport": transport,
         }
         self._launcher = list(launcher)
-        self.port_specs = list(interfaces) or [
-            f"unix:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers
-        ]
+        self._transport = check_transport(transport)
+        self._veth: VethLinks | None = None
+        self._switch_ends, self.port_specs = self._make_links(interfaces)
+        for number, spec in (peers or {}).items():
+            self._switch_ends[self.port_numbers.index(number)] = spec.replace("unix:", PEER, 1)
         self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
         self._process: subprocess.Popen[str] | None = None
 
@@ -112,6 +124,10 @@ class EmbeddedSwitch:
         if "address" not in answer:
             self.__exit__()
             raise OfframpError(answer.get("error") or f"the switch did not start; see {self.log}")
+        if self._transport == "udp":
+            self.port_specs = answer["links"]
+        if self._veth is not None:
+            self._veth.up()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,10 +146,26 @@ class EmbeddedSwitch:
         if self._temporary is not None:
             self._temporary.cleanup()
 
+    def _make_links(self, interfaces: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The switch's and the host's ends."""
+        if interfaces:
+            return list(interfaces), list(interfaces)
+        if self._transport == "udp":
+            names = ["udp:127.0.0.1:0" for _ in self.port_numbers]
+            return names, names
+        if self._transport != AUTO and TRANSPORTS[self._transport].on_interface:
+            from offramp_sim.p4.veth_links import VethLinks
+
+            self._veth = veth = VethLinks(self.port_numbers)
+            self._launcher += veth.launcher
+            return veth.switch_ends, [f"{self._transport}:{name}" for name in veth.host_ends]
+        names = [f"unix:{check_path(self._folder / f'port{n}')}" for n in self.port_numbers]
+        return names, names
+
     def _make_settings(self) -> Settings:
         from offramp_sim.p4.serve import Settings
 
-        ports = dict(zip(self.port_numbers, self.port_specs, strict=True))
+        ports = dict(zip(self.port_numbers, self._switch_ends, strict=True))
         return Settings(ports=ports, address=self.address, **self._settings)  # type: ignore[arg-type]
 
     def _first_line(self) -> dict[str, Any]:

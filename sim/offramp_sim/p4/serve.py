@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
-from offramp_sim.p4.embedded import EmbeddedSwitch, die_with_parent
+from offramp.transport.links import AUTO, interface_opener, parse_link
+from offramp_sim.p4.embedded import PEER, EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
     from offramp_sim.p4 import AnySwitch
@@ -37,7 +38,9 @@ class Settings:
 
     Attributes:
         program: P4 source file; None: wait for a controller to push one.
-        ports: port number to ``unix:PATH`` or a network interface.
+        ports: port number to a link, as :func:`offramp.transport.parse_link` takes it, or
+            ``peer:PATH``: a link to another switch's ``unix:PATH``.
+        transport: opens the bare interfaces among them.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
         cpu_port: packets that leave by it become packet-ins.
         include, defines: for the program's preprocessor.
@@ -69,6 +72,7 @@ class Settings:
     grpc_key: str | None = None
     grpc_ca: str | None = None
     translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    transport: str = AUTO
 
     @property
     def tls(self) -> Tls | None:
@@ -95,14 +99,14 @@ class Settings:
 
 
 def parse_port(text: str) -> tuple[int, str]:
-    """``1@veth1`` or ``2@unix:/tmp/p2`` as a number and what it is attached to.
+    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a number and what it is attached to.
 
     Raises:
         OfframpError: not of this form, or the number is out of range.
     """
     number, at, spec = text.partition("@")
     if not at or not spec or not number.isdecimal():
-        raise OfframpError(f"port {text!r}: expected NUMBER@INTERFACE or NUMBER@unix:PATH")
+        raise OfframpError(f"port {text!r}: expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1")
     check_port_number(int(number))
     return int(number), spec
 
@@ -117,20 +121,28 @@ def check_port_number(number: int) -> None:
         raise OfframpError(f"port {number}: expected 0..{MAX_PORT}")
 
 
-def open_port(spec: str, ring_bytes: int) -> Port:
-    """The back end of one port; on an interface, what arrives waits in ``ring_bytes`` of memory.
+def open_port(spec: str, ring_bytes: int, transport: str = AUTO) -> Port:
+    """The back end of one port; on a bare interface by ``transport``, with ``ring_bytes`` for what arrives.
 
     Raises:
-        OfframpError: no such interface, no permission, or the socket cannot be made.
+        OfframpError: not a link, no such interface, no permission, or the socket cannot be made.
     """
-    kind, colon, path = spec.partition(":")
-    if kind == "unix" and colon:
+    if spec.startswith(PEER):
+        from offramp_sim.p4.ports.unix_peer import UnixPeer
+
+        return UnixPeer(spec.removeprefix(PEER))
+    link = parse_link(spec, transport)
+    if link.transport == "unix":
         from offramp_sim.p4.ports.unix import UnixPort
 
-        return UnixPort(path)
+        return UnixPort(link.where)
+    if link.transport == "udp":
+        from offramp_sim.p4.ports.udp import UdpPort
+
+        return UdpPort(link.where)
     from offramp_sim.p4.ports.interface import InterfacePort
 
-    return InterfacePort(spec, ring_bytes)
+    return InterfacePort(spec, link.where, interface_opener(link, ring_bytes))
 
 
 @dataclass
@@ -202,7 +214,7 @@ def build(settings: Settings) -> Running:
     share = max(RINGS_BYTES // max(1, len(settings.ports)), LEAST_RING_BYTES)
     try:
         for number, spec in settings.ports.items():
-            ports[number] = open_port(spec, share)
+            ports[number] = open_port(spec, share, settings.transport)
             if settings.pcap is not None:
                 ports[number] = CapturedPort(ports[number], Path(settings.pcap))
         server = Server(Service(device), settings.address, settings.tls)
@@ -237,15 +249,17 @@ def run(settings: Settings, ready: Callable[[Running], None]) -> Running:
 
 
 def main() -> None:
-    """Entry of a child process: settings in, one line of JSON out (``address`` or ``error``)."""
+    """Entry of a child process: settings in, one line of JSON out (``address`` and ``links``, or ``error``)."""
 
     def announce(running: Running) -> None:
         die_with_parent(running.stop)
-        sys.stdout.write(json.dumps({"address": running.address}) + "\n")
+        links = [running.ports[number].name for number in settings.ports]
+        sys.stdout.write(json.dumps({"address": running.address, "links": links}) + "\n")
         sys.stdout.flush()
 
+    settings = Settings.from_json(sys.argv[1])
     try:
-        run(Settings.from_json(sys.argv[1]), announce)
+        run(settings, announce)
     except OfframpError as error:
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
         sys.exit(2)

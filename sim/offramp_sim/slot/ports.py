@@ -12,6 +12,7 @@ from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.plan import BlockPlan, Plan
 from offramp.wire.ethernet import wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES
+from offramp_sim.slot.fifo import departures, histogram
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 """A DATA or RESULT packet on a link; a slot is its time."""
@@ -50,11 +51,15 @@ class BlockTrace:
         slots: until GO of the next block has arrived.
         queue: ``(T, workers)`` results waiting at each output port after each slot.
         open: ``(T,)`` aggregators that hold a partial sum after each slot.
+        added: ``(T,)`` contributions that the switch adds in each slot.
+        sent: ``(T,)`` results that leave the switch in each slot.
     """
 
     slots: int
     queue: npt.NDArray[np.int32]
     open: IntArray
+    added: IntArray
+    sent: IntArray
 
     @property
     def peak_queue(self) -> int:
@@ -119,20 +124,29 @@ def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> 
     """
     arrived = _arrivals(block, chunks) + fabric.delay_slots
     if fabric.passes_pps is None:
-        added = arrived[block.neighbours]
+        # Chunks follow their vertex back to back, so that what holds for its first packet holds for all, later.
+        later = np.arange(chunks)
+        done, first = (_over_rows(f, arrived[:, :1], block) + later for f in (np.maximum, np.minimum))
+        adding, weight = arrived.ravel(), np.repeat(block.need, chunks)
     elif fabric.passes_pps > 0:
-        added = _served(block, arrived, fabric.passes_pps * fabric.slot_s)
+        served = _served(block, arrived, fabric.passes_pps * fabric.slot_s)
+        done, first = (f.reduceat(served, block.indptr[:-1]) for f in (np.maximum, np.minimum))
+        adding, weight = served.ravel(), np.ones(served.size, np.int64)
     else:
         raise OfframpError(f"passes_pps {fabric.passes_pps}: expected a rate above 0")
-    done = np.maximum.reduceat(added, block.indptr[:-1])
-    first = np.minimum.reduceat(added, block.indptr[:-1])
     port = np.repeat(block.owner, chunks)
-    left = _departures(done.ravel(), port)
+    left = departures(done.ravel(), port)
     last = int(left.max()) + 1
-    waiting = _histogram(done.ravel(), port, last, workers) - _histogram(left, port, last, workers)
+    waiting = histogram(done.ravel(), port, last, workers) - histogram(left, port, last, workers)
     opened = np.bincount(first.ravel(), minlength=last) - np.bincount(done.ravel(), minlength=last)
+    added = np.bincount(adding, weights=weight, minlength=last).astype(np.int64)
     slots = last + 3 * fabric.delay_slots  # RESULT down, DONE up, GO down
-    return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened))
+    return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened), added, np.bincount(left))
+
+
+def _over_rows(reduce: np.ufunc, arrived: IntArray, block: BlockPlan) -> IntArray:
+    """``(k, 1)`` ``reduce`` of the arrivals of each vertex's neighbours."""
+    return np.asarray(reduce.reduceat(arrived[block.neighbours], block.indptr[:-1]), np.int64)
 
 
 def _arrivals(block: BlockPlan, chunks: int) -> IntArray:
@@ -167,19 +181,3 @@ def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
     begun = start.reshape(arrived.shape)[block.neighbours]
     # The margin keeps a pass that falls on a slot's edge from slipping into the one before by rounding.
     return np.floor(begun + hop[:, np.newaxis] / passes + 1e-6).astype(np.int64)
-
-
-def _departures(done: IntArray, port: npt.NDArray[np.int32]) -> IntArray:
-    """Slot in which each result leaves its port: FIFO, one a slot, at the earliest when it is done."""
-    fifo = np.lexsort((done, port))
-    ports = port[fifo]
-    place = np.arange(len(fifo)) - np.searchsorted(ports, ports)
-    # One running maximum over all ports: the shift keeps each port's values above those of the one before.
-    shift = ports.astype(np.int64) * (int(done.max()) + len(done) + 1)
-    left = np.empty(len(done), np.int64)
-    left[fifo] = np.maximum.accumulate(done[fifo] - place + shift) - shift + place
-    return left
-
-
-def _histogram(slots: IntArray, port: npt.NDArray[np.int32], length: int, workers: int) -> IntArray:
-    return np.bincount(slots * workers + port, minlength=length * workers).reshape(length, workers)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from offramp.switch.switchgnn import guard, telemetry
 from offramp.switch.switchgnn.control import (
@@ -12,7 +13,9 @@ from offramp.switch.switchgnn.control import (
     entries_for,
 )
 from offramp.switch.switchgnn.plan import Plan
+from offramp.switch.switchgnn.rows import Rows
 from offramp.switch.switchgnn.target import target_of
+from offramp.switch.switchgnn.two_level import PLACE, SwitchEntries
 from offramp_sim.p4 import AnySwitch
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
@@ -30,25 +33,39 @@ def load(
     Raises:
         OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
     """
-    target = target_of(switch.tables)
-    parts, groups = entries_for(switch.tables, plans, ports, target, acks=acks)
+    parts, groups = entries_for(switch.tables, plans, ports, target_of(switch.tables), acks=acks)
+    if capacity is not None:
+        switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
+    _write(switch, parts, groups)
+
+
+def load_place(switch: AnySwitch, entries: SwitchEntries) -> None:
+    """As ``SwitchGnnControl.load_place``."""
+    action, params = entries.place
+    switch.tables[PLACE].set_default(ActionData(action, tuple(params.values())))
+    _write(switch, entries.rows, entries.groups)
+
+
+def _write(switch: AnySwitch, parts: Sequence[Rows], groups: Mapping[int, Sequence[tuple[int, int]]]) -> None:
     for rows in parts:
         table = switch.tables[rows.table]
         for keys, params in rows.entries():
             action = ActionData(rows.action, tuple(params.values()))
             table.insert(TableEntry(tuple(Exact(value) for value in keys.values()), action))
-    if capacity is not None:
-        switch.tables[POOL].set_default(ActionData(LIMIT, (capacity,)))
     for group, replicas in groups.items():
         switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
-    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(target.recirculation_port, 0),))
+    recirculation = target_of(switch.tables).recirculation_port
+    switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(recirculation, 0),))
 
 
 def counters(switch: AnySwitch) -> dict[str, int]:
     """As ``SwitchGnnControl.counters``."""
     target = target_of(switch.tables)
+    outcomes: Counter[int] = Counter()
+    for name in telemetry.outcome_counters(target):
+        outcomes.update(dict(enumerate(switch.counters[name].packets)))
     return telemetry.totals(
-        dict(enumerate(switch.counters[target.full(telemetry.OUTCOMES)].packets)),
+        outcomes,
         switch.counters[target.full(guard.UPLOADS)].packets[0],
         switch.counters[target.full(target.recirculations)].packets[0],
     )
@@ -56,6 +73,8 @@ def counters(switch: AnySwitch) -> dict[str, int]:
 
 def occupancy(switch: AnySwitch) -> tuple[int, int] | None:
     """As ``SwitchGnnControl.occupancy``."""
-    if not target_of(switch.tables).occupancy:
+    target = target_of(switch.tables)
+    if not target.occupancy:
         return None
-    return switch.registers[telemetry.OPEN].read(0), switch.registers[telemetry.PEAK].read(0)
+    now, peak = (switch.registers[target.full(name)].read(0) for name in (telemetry.OPEN, telemetry.PEAK))
+    return now, peak

@@ -38,6 +38,8 @@ class Lockstep:
         down: the same on the way to the workers.
         recovery: what workers do about loss, a second being a turn; None where nothing is lost.
         stalls: which workers do nothing in a turn; what comes meanwhile waits for them.
+        racks: the leaf of each worker; empty where there is one switch.
+        busy: whether frames are on their way inside ``process``, which then is called without any too.
         patience: turns in which nobody learns anything until a run with recovery fails.
     """
 
@@ -53,9 +55,11 @@ class Lockstep:
         recovery: Recovery | None = None,
         stalls: Stalls | None = None,
         patience: int = 1000,
+        racks: Sequence[int] = (),
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.turn = 0
-        self.endpoints = [Endpoint(worker, plans, recovery) for worker in range(len(ports))]
+        self.endpoints = [Endpoint(worker, plans, recovery, racks) for worker in range(len(ports))]
         self._ports = list(ports)
         self._process = process
         self._window = window
@@ -63,6 +67,7 @@ class Lockstep:
         self._down = down
         self._recovers = recovery is not None
         self._stalls = stalls
+        self._busy = busy
         self._patience = patience if self._recovers else 0
         self._waiting = [PacketBatch.empty() for _ in ports]
 
@@ -111,7 +116,8 @@ class Lockstep:
             batch.ports[:] = self._ports[endpoint.index]
             batches.append(batch)
         arrived = self._up(PacketBatch.concatenate(batches))
-        departed = self._down(self._process(arrived) if len(arrived) else arrived)
+        busy = self._busy()
+        departed = self._down(self._process(arrived) if len(arrived) or busy else arrived)
         if len(departed):
             for worker, port in enumerate(self._ports):
                 came = departed.select(departed.ports == port)
@@ -122,4 +128,4 @@ class Lockstep:
                 self._waiting[endpoint.index] = PacketBatch.empty()
             if self._recovers:
                 endpoint.tick(self.turn)
-        return any(map(len, batches)) or len(arrived) > 0 or len(departed) > 0
+        return busy or any(map(len, batches)) or len(arrived) > 0 or len(departed) > 0

@@ -54,7 +54,10 @@ class ReferenceSwitch:
 
     _served = frozenset({Kind.DATA, Kind.FETCH, Kind.RESEND, Kind.ACK})
 
-    def __init__(self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False) -> None:
+    def __init__(
+        self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False, replicates: bool = False
+    ) -> None:
+        """``replicates``: copies take the place of further passes."""
         self.round = 0
         self.outcomes: Counter[int] = Counter()
         self.uploads = 0
@@ -64,6 +67,7 @@ class ReferenceSwitch:
         self.peak = 0
         self._ports = list(ports)
         self._acks = acks
+        self._replicates = replicates
         self._owners = {
             int(vertex): int(owner)
             for plan in plans
@@ -120,7 +124,7 @@ class ReferenceSwitch:
         self._seen[slot] = self.round
         self.uploads += 1
         neighbours = block.row(rank).tolist()
-        self.recirculations += len(neighbours) - 1
+        self.recirculations += 0 if self._replicates else len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 
     def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:
@@ -144,22 +148,22 @@ class ReferenceSwitch:
                 out.append((self._ports[block.owner[v]], reply(frame, result, rest)))
         return out
 
-    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int) -> tuple[Sum, int] | None:
-        """Add to an aggregator; the sum and its mark if that completes it."""
-        if need == 1:
+    def _contribute(self, index: int, need: int, lanes: Sum, ecn: int, weight: int = 1) -> tuple[Sum, int] | None:
+        """Add what stands for ``weight`` contributions to an aggregator; the sum and its mark if that completes it."""
+        if need == weight:
             self.outcomes[Outcome.DELIVERED] += 1
             return lanes, ecn
         aggregator = self._aggregators.get(index)
         if aggregator is None or aggregator.round != self.round:
             self.open += aggregator is None or not aggregator.open
-            self._aggregators[index] = Aggregator(self.round, need - 1, lanes.copy(), ecn)
+            self._aggregators[index] = Aggregator(self.round, need - weight, lanes.copy(), ecn)
             self.outcomes[Outcome.OPENED] += 1
             self.peak = max(self.peak, self.open)
             return None
         if aggregator.left == DEAD:
             self.outcomes[Outcome.RELEASED] += 1
             return None
-        aggregator.left -= 1
+        aggregator.left -= weight
         aggregator.ecn |= ecn
         with np.errstate(over="ignore"):
             aggregator.lanes += lanes
@@ -199,13 +203,11 @@ class ReferenceSwitch:
         return [(self._ports[self._owners[header["dst_id"]]], reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
-        found = self._find(header)
-        if isinstance(found, Outcome):
-            return self._drop(found)
-        if not self._acks:
+        rank = self._ranks.get((header["block_id"], header["src_id"]))
+        if rank is None or not self._acks:
             return self._drop(Outcome.UNKNOWN)
         self.outcomes[Outcome.ACKNOWLEDGED] += 1
-        block, _, rank = found
+        block, _ = self._blocks[header["block_id"]]
         owners = sorted({int(block.owner[v]) for v in block.row(rank)})
         return [(self._ports[worker], reply(frame, header, frame[SHORT_FRAME_BYTES:])) for worker in owners]
 
@@ -216,8 +218,11 @@ class ReferenceSwitch:
         if host >= len(self._ports):
             return self._drop(Outcome.UNKNOWN)
         behind = (self.round - header["round"]) & 0xFFFF
+        if behind and not self.round:  # a host is ahead of a switch that lost its registers
+            self.outcomes[Outcome.RESUMED] += 1
+            return self._begin(header["round"], frame, header)
         if behind >= 0x8000:
-            return self._resume(frame, header)
+            return self._drop(Outcome.STALE)
         if behind:
             self.outcomes[Outcome.GO_REPEATED] += 1
             return [(self._ports[host], self._go(frame, header))]
@@ -230,13 +235,6 @@ class ReferenceSwitch:
         if self._arrived < len(self._ports):
             return []
         return self._begin(after, frame, header)
-
-    def _resume(self, frame: bytes, header: Header) -> Output:
-        """A host is ahead of the switch: a switch that lost its registers takes the host's round."""
-        if self.round:
-            return self._drop(Outcome.STALE)
-        self.outcomes[Outcome.RESUMED] += 1
-        return self._begin(header["round"], frame, header)
 
     def _begin(self, round_: int, frame: bytes, header: Header) -> Output:
         self._arrived = 0

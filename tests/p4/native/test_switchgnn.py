@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.p4src import p4_source
+from offramp.switch.switchgnn.control import POOL
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.frontend import load
 from offramp_sim.switchgnn import direct
@@ -31,7 +32,7 @@ def twins(request: pytest.FixtureRequest) -> Twins:
 def test_random_jobs(twins: Twins, seed: int, workers: int, limit: int, trouble: bool) -> None:
     job = random_job(seed, vertices=14, edges=30, workers=workers, limit=limit, features=(5, 40))
     twins.each(lambda s: s.reset())
-    capacity = limit if len(twins.engine.tables) > 3 else None
+    capacity = limit if POOL in twins.engine.tables else None
     twins.each(lambda s: direct.load(s, job.plans, job.ports, capacity=capacity))
     channels = [UnrulyChannel(seed + i, 0.2 * trouble, 0.4 * trouble) for i in range(2)]
     lockstep = Lockstep(job.plans, job.ports, twins.process, window=50, up=channels[0], down=channels[1])

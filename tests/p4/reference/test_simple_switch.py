@@ -24,4 +24,5 @@ def test_switchgnn() -> None:
 
 
 def test_router() -> None:
-    assert measure_bmv2(router(64, packets=2000, ports=4), 0.1).packets > 1000
+    rate = measure_bmv2(router(64, packets=2000, ports=4), 0.1)  # raises if a frame differs
+    assert rate.passes == rate.packets > 0

@@ -93,9 +93,9 @@ def test_run_prints_what_it_serves_and_stops_on_signals(tmp_path, number):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("veth1", "port 'veth1': expected NUMBER@INTERFACE or NUMBER@unix:PATH"),
-        ("x@veth1", "port 'x@veth1': expected NUMBER@INTERFACE or NUMBER@unix:PATH"),
-        ("1@", "port '1@': expected NUMBER@INTERFACE or NUMBER@unix:PATH"),
+        ("veth1", "port 'veth1': expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
+        ("x@veth1", "port 'x@veth1': expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
+        ("1@", "port '1@': expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
         ("511@veth1", "port 511: expected 0..510"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from offramp.p4src import p4_source
 from offramp.switch.switchgnn import barrier
 from offramp.switch.switchgnn.plan import MAX_NEED
-from offramp.switch.switchgnn.target import TNA
+from offramp.switch.switchgnn.target import TNA, target_of
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4 import PlainSwitch, ir, make_switch
 from offramp_sim.p4.frontend import load
@@ -49,6 +49,9 @@ class Target(Protocol):
     def occupies(self, now: int, peak: int) -> bool:
         """Whether these are the open aggregators, as far as the program counts them."""
 
+    def further_passes(self, hops: int) -> int:
+        """Recirculations of uploads with so many neighbours beyond the first of each."""
+
     def set_round(self, round_: int) -> None:
         """As if all rounds before had passed."""
 
@@ -56,6 +59,9 @@ class Target(Protocol):
 @dataclass
 class P4Target:
     switch: PlainSwitch
+
+    def further_passes(self, hops: int) -> int:
+        return 0 if target_of(self.switch.tables).replicates else hops
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         return self.switch.process(batch)
@@ -104,6 +110,9 @@ class TnaTarget(P4Target):
 class ReferenceTarget:
     switch: ReferenceSwitch
 
+    def further_passes(self, hops: int) -> int:
+        return hops
+
     def process(self, batch: PacketBatch) -> PacketBatch:
         return self.switch.process(batch)
 
@@ -130,7 +139,7 @@ TargetFactory = Callable[..., Target]
 @pytest.fixture(scope="session")
 def programs() -> dict[str, ir.Program]:
     """All programs, small."""
-    names = ("v1model", "strawman_v1model", "tna")
+    names = ("v1model", "replicated_v1model", "strawman_v1model", "tna")
     return {name: load(p4_source(f"switchgnn/{name}.p4"), defines=SIZES) for name in names}
 
 
@@ -149,12 +158,24 @@ def p4_target(engine: str, p4_targets: Callable[[str], TargetFactory]) -> Target
 def _p4_factory(programs: dict[str, ir.Program], engine: str) -> TargetFactory:
     if engine == "tna":
         return _tna_factory(programs["tna"])
-    switches = {name: make_switch(program, engine) for name, program in programs.items() if name != "tna"}
+    if engine.startswith("replicated-"):
+        return _replicated_factory(make_switch(programs["replicated_v1model"], engine.removeprefix("replicated-")))
+    switches = {name: make_switch(programs[name], engine) for name in ("v1model", "strawman_v1model")}
 
     def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> P4Target:
         switch = switches["v1model" if capacity is None else "strawman_v1model"]
         switch.reset()
         direct.load(switch, job.plans, job.ports, capacity=capacity, acks=acks)
+        return P4Target(switch)
+
+    return make
+
+
+def _replicated_factory(switch: PlainSwitch) -> TargetFactory:
+    def make(job: Job, capacity: int | None = None, *, acks: bool = False) -> P4Target:
+        assert capacity is None, "the strawman recirculates"
+        switch.reset()
+        direct.load(switch, job.plans, job.ports, acks=acks)
         return P4Target(switch)
 
     return make
@@ -172,14 +193,16 @@ def _tna_factory(program: ir.Program) -> TargetFactory:
     return make
 
 
-def reference_target(job: Job, capacity: int | None = None, *, acks: bool = False) -> ReferenceTarget:
+def reference_target(
+    job: Job, capacity: int | None = None, *, acks: bool = False, replicates: bool = False
+) -> ReferenceTarget:
     """The same for the reference."""
     if capacity is None:
-        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports, acks=acks))
+        return ReferenceTarget(ReferenceSwitch(job.plans, job.ports, acks=acks, replicates=replicates))
     return ReferenceTarget(ReferenceStrawman(job.plans, job.ports, capacity))
 
 
-@pytest.fixture(params=["python", "native", "tna", "reference"])
+@pytest.fixture(params=["python", "native", "replicated-python", "replicated-native", "tna", "reference"])
 def make_target(request: pytest.FixtureRequest, p4_targets: Callable[[str], TargetFactory]) -> TargetFactory:
     """Each test runs over all: the programs for v1model (on both engines) and Tofino, the reference."""
     return reference_target if request.param == "reference" else p4_targets(request.param)

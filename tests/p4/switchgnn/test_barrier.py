@@ -85,6 +85,12 @@ def test_a_round_that_has_not_come_and_a_host_that_is_not_announced_change_nothi
     assert gos(target, *(done(h, 5) for h in range(3))) == [(1, 6), (2, 6), (3, 6)]
 
 
+@pytest.mark.parametrize("round_", [1, 0x7FFF, 0x8000, 0xFFFF])
+def test_any_round_can_be_taken_up(make_target, round_: int) -> None:
+    target = make_target(six_vertices())
+    assert gos(target, done(1, round_)) == [(port, round_) for port in (1, 2, 3)]
+
+
 def test_a_switch_that_lost_its_round_takes_that_of_a_done(make_target) -> None:
     """Hosts 0 and 1 wait in round 7, host 2 in round 6; the registers are those of a fresh switch."""
     target = make_target(six_vertices())

@@ -16,7 +16,7 @@ from offramp_sim.p4.runtime.p4info import generate
 pytestmark = [pytest.mark.p4, pytest.mark.bmv2]
 
 
-@pytest.mark.parametrize("name", ["v1model", "strawman_v1model"])
+@pytest.mark.parametrize("name", ["v1model", "replicated_v1model", "strawman_v1model"])
 def test_p4c_takes_the_program_without_a_warning_and_describes_it_as_we_do(name: str, tmp_path: Path) -> None:
     if not shutil.which("p4c-bm2-ss"):
         pytest.skip("p4c-bm2-ss is not on PATH")

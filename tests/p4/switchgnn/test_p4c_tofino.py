@@ -31,6 +31,7 @@ def test_stages(aggregators: int, stages: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_p4c_takes_it(tmp_path: Path) -> None:
     """A minute of computing: the compiler is one built without optimisation."""
     if not shutil.which("p4c-barefoot"):

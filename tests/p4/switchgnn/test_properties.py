@@ -5,6 +5,8 @@ Blind to faults that workers and switch share; the sums' oracle, the cut edges t
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,6 +85,18 @@ def test_switchgnn_on_tofino(
     check_switchgnn(job, limit, p4_targets("tna")(job), make_reference(job), seed, window, duplication, delay)
 
 
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(**JOBS)
+def test_switchgnn_by_replication(
+    p4_targets, make_reference, seed, vertices, workers, limit, order, window, duplication, delay
+) -> None:
+    job = random_job(
+        seed, vertices=vertices, edges=2 * vertices, workers=workers, limit=limit, features=(5, 40), order=order
+    )
+    target, oracle = p4_targets("replicated-native")(job), make_reference(job, replicates=True)
+    check_switchgnn(job, limit, target, oracle, seed, window, duplication, delay)
+
+
 def check_switchgnn(
     job: Job, limit: int, target, oracle, seed: int, window: int, duplication: float, delay: float
 ) -> None:
@@ -108,6 +122,18 @@ def test_recovery(p4_target, make_reference, seed: int) -> None:
 
     target = oracle = None
     soak.run(fresh)
+    assert target.counters() == oracle.counters()
+    assert target.occupancy() == oracle.occupancy()
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+@settings(derandomize=True, max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_recovery_by_replication(p4_targets, make_reference, engine: str, seed: int) -> None:
+    soak = Soak(seed)
+    target = p4_targets(f"replicated-{engine}")(soak.job, acks=soak.acks)
+    oracle = make_reference(soak.job, acks=soak.acks, replicates=True)
+    soak.run(SideBySide(target, oracle, one_by_one=False).process)
     assert target.counters() == oracle.counters()
     assert target.occupancy() == oracle.occupancy()
 
@@ -144,6 +170,15 @@ def test_garbage_is_treated_as_by_the_reference(p4_target, make_reference, frame
 )
 def test_garbage_is_treated_as_by_the_reference_on_tofino(p4_targets, make_reference, frames, flips) -> None:
     check_garbage(p4_targets("tna"), make_reference, frames, flips)
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(
+    frames=st.lists(st.binary(max_size=200), max_size=4),
+    flips=st.lists(st.tuples(st.integers(0, 177), st.integers(1, 255)), max_size=3),
+)
+def test_garbage_is_treated_as_by_the_reference_by_replication(p4_targets, make_reference, frames, flips) -> None:
+    check_garbage(p4_targets("replicated-native"), partial(make_reference, replicates=True), frames, flips)
 
 
 def check_garbage(make_target, make_reference, frames: list[bytes], flips: list[tuple[int, int]]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.graph.csr import induced, rows_of, symmetric_csr
+from offramp.graph.csr import csr_of_sorted, distinct, induced, is_symmetric, rows_of, symmetric_csr
 
 
 @st.composite
@@ -39,3 +39,26 @@ def test_symmetric_csr_and_induced_agree_with_dense_matrices(case):
     chosen = np.array(sorted(members), np.int64)
     sub = induced(indptr, indices, chosen)
     assert np.array_equal(dense(len(chosen), *sub), expected[np.ix_(chosen, chosen)])
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.integers(0, 10**6))
+def test_sorted_edges_make_the_same_rows(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    indptr, indices = symmetric_csr(n, *rng.integers(0, n, (2, 3 * n)))
+    u = rows_of(indptr)
+    edges = np.stack([u, indices], axis=1)[u < indices]
+    made = csr_of_sorted(n, edges)
+    assert made[0].tolist() == indptr.tolist()
+    assert made[1].tolist() == indices.tolist()
+    assert is_symmetric(indptr, indices)
+    if len(edges):
+        one_way = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=n))])
+        assert not is_symmetric(one_way, edges[:, 1])
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_values_are_sorted(values):
+    assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))

@@ -34,6 +34,21 @@ def test_scalars_fill_every_row_and_absent_fields_are_zero() -> None:
     assert ODD.unpack(packed, "d").tolist() == [0, 0, 0]
 
 
+def test_whole_numbers_and_others_read_alike_from_rows_of_any_layout() -> None:
+    """Fields that are numbers in memory take another way than the others."""
+    mixed = HeaderFormat("mixed", {"whole8": 8, "half": 4, "rest": 4, "whole16": 16, "whole32": 32, "three": 24})
+    rng = np.random.default_rng(2)
+    values = {field.name: rng.integers(0, field.mask + 1, 50) for field in mixed.fields}
+    packed = mixed.pack(values, 50)
+    rows = list(zip(*(column.tolist() for column in values.values()), strict=True))
+    assert [row.tobytes() for row in packed] == [mixed.encode(dict(zip(values, row, strict=True))) for row in rows]
+    apart = np.zeros((50, 2 * mixed.size), np.uint8)
+    apart[:, ::2] = packed
+    for layout in (packed, np.asfortranarray(packed), apart[:, ::2], packed[::-1][::-1]):
+        for name, column in values.items():
+            assert mixed.unpack(layout, name).tolist() == column.tolist()
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -22,6 +22,8 @@ CONSTANTS = {
         "NO_ID": switchgnn.NO_ID,
         "SWITCH_MAC": switchgnn.SWITCH_MAC,
         "SWITCH_IP": switchgnn.SWITCH_IP,
+        "LEAF_IP": switchgnn.LEAF_IP,
+        "LEVEL_LEAF": switchgnn.LEVEL_LEAF,
     },
 }
 

@@ -1,4 +1,4 @@
-"""The multicast groups of ACK: for each vertex the owners of its neighbours (specification section 5.1)."""
+"""Entries of ``ack_groups``, and their multicast groups (specification section 5.1)."""
 
 from __future__ import annotations
 
@@ -7,37 +7,49 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.graph.csr import IntArray, rows_of
-from offramp.switch.switchgnn.barrier import GROUP, Groups, group_replicas
+from offramp.switch.switchgnn.barrier import GROUP, group_replicas
 from offramp.switch.switchgnn.plan import BlockPlan, Plan
+from offramp.switch.switchgnn.rows import Rows
+from offramp.switch.switchgnn.target import V1MODEL, Target
+
+TABLE = "SwitchGnnIngress.acknowledge.ack_groups"
+OWNERS = "SwitchGnnIngress.acknowledge.owners"
 
 MAX_GROUPS = 1024
 """Groups for sets of workers; vertices of rarer sets acknowledge to all workers, who pass over what is not theirs."""
 
-_MASK_BITS = 63
+MASK_BITS = 63
+"""Most members of a set that a group is made for."""
 
 
-def ack_groups(plans: Sequence[Plan], ports: Sequence[int]) -> tuple[IntArray, Groups]:
-    """``(n,)`` group of each vertex of each block, blocks end to end; the groups but that of all workers.
+def ack_entries(
+    plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL
+) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
+    """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group but that of all.
 
     Args:
         plans: with disjoint Block_ids.
         ports: switch port of each worker.
+        target: the program that they are for.
     """
     blocks = [block for plan in plans for block in plan.blocks]
     empty = np.zeros(0, np.int64)
-    if len(ports) > _MASK_BITS:
-        return np.full(sum(len(block.vertices) for block in blocks), GROUP, np.int64), {}
-    masks = np.concatenate([empty, *map(_owner_masks, blocks)])
-    sets, at, counts = np.unique(masks, return_inverse=True, return_counts=True)
-    common = np.argsort(-counts, kind="stable")[:MAX_GROUPS]
-    groups = np.full(len(sets), GROUP, np.int64)
-    groups[common] = GROUP + 1 + np.arange(len(common))
+    vertices = np.concatenate([empty, *(block.vertices for block in blocks)])
+    block_ids = np.concatenate([empty, *(np.full(len(block.vertices), block.block_id) for block in blocks)])
+    group = np.full(len(vertices), GROUP, np.int64)
     everyone = group_replicas(ports)
-    replicas = {
-        number: [replica for worker, replica in enumerate(everyone) if mask >> worker & 1]
-        for number, mask in zip(groups[common].tolist(), sets[common].tolist(), strict=True)
-    }
-    return groups[at], replicas
+    replicas: dict[int, list[tuple[int, int]]] = {}
+    if len(ports) <= MASK_BITS:
+        masks = np.concatenate([empty, *map(_owner_masks, blocks)])
+        sets, at, counts = np.unique(masks, return_inverse=True, return_counts=True)
+        common = np.argsort(-counts, kind="stable")[:MAX_GROUPS]
+        groups = np.full(len(sets), GROUP, np.int64)
+        groups[common] = GROUP + 1 + np.arange(len(common))
+        group = groups[at]
+        for number, mask in zip(groups[common].tolist(), sets[common].tolist(), strict=True):
+            replicas[number] = [replica for worker, replica in enumerate(everyone) if mask >> worker & 1]
+    keys = {"block_id": block_ids, "src_id": vertices}
+    return Rows(target.full(TABLE), OWNERS, keys, {"group": group}), replicas
 
 
 def _owner_masks(block: BlockPlan) -> IntArray:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.status import Code, RpcError
-from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, telemetry
-from offramp.switch.switchgnn.barrier import Groups
+from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, replicate, telemetry
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
 from offramp.switch.switchgnn.target import V1MODEL, Names, Target, target_of
+from offramp.switch.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntries
 
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
@@ -39,49 +40,73 @@ def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
         seen |= ids
 
 
-def entries_for(
-    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
-) -> tuple[list[Rows], Groups]:
-    """What a job is to a program with these tables: their entries and the multicast groups, as pure data.
+def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
+    """Every table entry of a job without ACKs; a pure function of plans, ports and target.
+
+    Programs that repair no loss have no table for the last.
 
     Raises:
-        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, more aggregators than the target can
-            address, or ACKs for a program that does not serve them.
+        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, or more aggregators than the target
+            can address.
     """
     check_plans(plans, ports)
     target.check_ports(ports)
     if target.aggregators is not None:
         require_room("aggregators", target.slots(plans), target.aggregators)
-    repairs = target.full(pull.TABLE) in tables
-    if acks and not repairs:
-        raise OfframpError("acks: the switch program does not serve them")
-    ack_groups, groups = acknowledge.ack_groups(plans, ports) if acks else (None, {})
-    rows = [
+    return [
         barrier.host_rows(ports, target),
-        guard.slot_rows(plans, target, ack_groups),
+        guard.slot_rows(plans, target),
         *fanout.fanout_rows(plans, ports, target),
+        pull.owner_rows(plans, ports, target),
     ]
-    if repairs:
-        rows.append(pull.owner_rows(plans, ports, target))
-    return rows, groups | {barrier.GROUP: barrier.group_replicas(ports)}
 
 
-def sizes_for(plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL) -> dict[str, int]:
+def entries_for(
+    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
+) -> tuple[list[Rows], barrier.Groups]:
+    """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
+
+    Raises:
+        OfframpError: as :func:`rows_for`, or ACKs for a program that does not serve them.
+    """
+    rows = [part for part in rows_for(plans, ports, target) if part.table in tables]
+    groups = {barrier.GROUP: barrier.group_replicas(ports)}
+    if target.replicates:
+        copy_rows, copy_groups = replicate.copy_entries(plans, ports, target)
+        rows.append(copy_rows)
+        groups |= copy_groups
+    if acks:
+        ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
+        if target.slots_acknowledge:
+            rows = [part.with_params(ack_rows.params) if part.action == guard.SLOT else part for part in rows]
+        elif ack_rows.table in tables:
+            rows.append(ack_rows)
+        else:
+            raise OfframpError("acks: the switch program does not serve them")
+        groups |= ack_groups
+    return rows, groups
+
+
+def sizes_for(
+    plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL, *, leaves: int = 0
+) -> dict[str, int]:
     """Macros that give the switch program just the room for ``plans``, for a target that compiles its source.
 
     Args:
         plans: the job.
         capacity: aggregators that the strawman may use; None for SwitchGNN.
         target: whose program it is.
+        leaves: number of leaves; 0 for one switch.
     """
     slots = target.slots(plans)
     sizes = {
         "AGGREGATORS": slots if capacity is None else capacity,
         "VERTICES": slots,
+        "PARTIALS": slots if leaves else 1,
         "FANOUT_ENTRIES": sum(len(block.neighbours) for plan in plans for block in plan.blocks),
         "SLOT_ENTRIES": sum(plan.uploads for plan in plans),
         "OWNER_ENTRIES": max((plan.B for plan in plans), default=0),
-        "HOSTS": max((plan.workers for plan in plans), default=0),
+        "HOSTS": max((plan.workers for plan in plans), default=0) + 2 * leaves,
         "RECIRCULATION_PORT": target.recirculation_port,
     }
     return {macro: max(size, 1) for macro, size in sizes.items()}
@@ -131,20 +156,42 @@ class SwitchGnnControl:
                 "capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left")
             )
             session.default_action(POOL, LIMIT, {"aggregators": capacity})
+        self._write(rows, groups)
+
+    def load_place(self, entries: SwitchEntries, plans: Sequence[Plan]) -> None:
+        """Write what one switch among several is told: a leaf, or a spine.
+
+        Raises:
+            OfframpError: as :meth:`load`, or a program for one switch only.
+        """
+        target = self.target
+        if PLACE not in self._session.index.tables:
+            raise OfframpError(f"{target.name}: the switch program is for one switch only, not for leaves and spines")
+        self._require_room(entries.rows, target.slots(plans))
+        action, params = entries.place
+        if action == LEAF:
+            require_room(f"register {JOINED}: slots", target.slots(plans), self._register_size(JOINED))
+        self._session.default_action(PLACE, action, params)
+        self._write(entries.rows, entries.groups)
+
+    def _write(self, rows: Sequence[Rows], groups: dict[int, list[tuple[int, int]]]) -> None:
+        session = self._session
         for part in rows:
             session.insert(
                 session.table_entry(part.table, keys, part.action, params) for keys, params in part.entries()
             )
         for group, replicas in groups.items():
             session.multicast_group(group, replicas)
-        session.clone_session(NEXT_PASS_SESSION, [target.recirculation_port])
+        session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
 
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
         target = self.target
-        cells = self._session.read_counter(target.full(telemetry.OUTCOMES))
+        outcomes: Counter[int] = Counter()
+        for name in telemetry.outcome_counters(target):
+            outcomes.update({index: packets for index, (packets, _) in self._session.read_counter(name).items()})
         return telemetry.totals(
-            {index: packets for index, (packets, _) in cells.items()},
+            outcomes,
             self._session.read_counter(target.full(guard.UPLOADS), 0)[0][0],
             self._session.read_counter(target.full(target.recirculations), 0)[0][0],
         )
@@ -154,7 +201,9 @@ class SwitchGnnControl:
         if not self.target.occupancy:
             return None
         try:
-            now, peak = (self._session.read_register(name, 0)[0] for name in (telemetry.OPEN, telemetry.PEAK))
+            now, peak = (
+                self._session.read_register(self.target.full(name), 0)[0] for name in (telemetry.OPEN, telemetry.PEAK)
+            )
         except RpcError as error:
             if error.code is Code.UNIMPLEMENTED:
                 return None

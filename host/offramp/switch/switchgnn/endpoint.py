@@ -40,9 +40,12 @@ class Endpoint:
         index: this worker.
         plans: those that the switch has, in the same order for every worker.
         recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
     """
 
-    def __init__(self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None) -> None:
+    def __init__(
+        self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None, racks: Sequence[int] = ()
+    ) -> None:
         self.index = index
         self.plans = list(plans)
         self.boundaries = [boundary_of(list(plan.blocks), index) for plan in plans]
@@ -53,7 +56,7 @@ class Endpoint:
         self.progress = 0
         """Grows with every packet that told something new."""
         self._blocks = [
-            [local_block(block, index, boundary) for block in plan.blocks]
+            [local_block(block, index, boundary, racks) for block in plan.blocks]
             for plan, boundary in zip(plans, self.boundaries, strict=True)
         ]
         self._block_id = 0

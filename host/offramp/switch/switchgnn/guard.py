@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows
 from offramp.switch.switchgnn.target import V1MODEL, Target
@@ -17,14 +16,8 @@ SEEN = "SwitchGnnIngress.guard.seen"
 UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
-def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL, ack_groups: IntArray | None = None) -> Rows:
-    """One entry for each vertex of each block: its first chunk's slot and its number of chunks.
-
-    Args:
-        plans: with disjoint Block_ids.
-        target: the program that they are for.
-        ack_groups: ``(n,)`` group of each entry's ACK; None where ACKs are not served.
-    """
+def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
+    """One entry for each vertex of each block: its first chunk's slot, its number of chunks, no group for its ACK."""
     parts = [
         (
             np.full(len(block.vertices), block.block_id),
@@ -38,5 +31,5 @@ def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL, ack_groups: IntAr
     columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int64)]] * 4
     block_id, src_id, base, chunks = (np.concatenate(column).astype(np.int64) for column in columns)
     keys = {"block_id": block_id, "src_id": src_id}
-    group = np.zeros(len(block_id), np.int64) if ack_groups is None else ack_groups
-    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks, "group": group})
+    group = {"group": np.zeros(len(block_id), np.int64)} if target.slots_acknowledge else {}
+    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks, **group})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,7 @@ class LocalBlock:
         sources: ``(m,)`` remote vertices that some of them need, ascending.
         indptr: ``(m+1,)`` rows of ``targets``.
         targets: indices into ``vertices``: those that need each source.
+        racks: ``(m,)`` the leaf of each source; zeros where there is one switch.
     """
 
     block_id: int
@@ -35,11 +37,35 @@ class LocalBlock:
     sources: IntArray
     indptr: IntArray
     targets: IntArray
+    racks: IntArray
 
     @cached_property
     def edges(self) -> IntArray:
         """``source · k + target`` of each entry of ``targets``, ascending."""
         return rows_of(self.indptr) * len(self.vertices) + self.targets
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The leaves behind which each vertex has sources."""
+        leaves = int(self.racks.max(initial=0)) + 1
+        pairs, of = np.unique(self.targets * leaves + self.racks[rows_of(self.indptr)], return_inverse=True)
+        vertex = pairs // leaves
+        return Ways(of, vertex, np.bincount(vertex, minlength=len(self.vertices)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """What a vertex lacks comes over several switches: its sources by the leaf that they are behind.
+
+    Attributes:
+        of: ``(len(targets),)`` which pair of a vertex and a leaf each entry of ``LocalBlock.targets`` belongs to.
+        vertex: index into ``LocalBlock.vertices`` of each pair.
+        count: ``(k,)`` pairs of each vertex.
+    """
+
+    of: IntArray
+    vertex: IntArray
+    count: IntArray
 
 
 def boundary_of(blocks: list[BlockPlan], worker: int) -> IntArray:
@@ -64,8 +90,9 @@ def entries_of(indptr: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     return which, np.arange(len(which)) + np.repeat(indptr[rows] - (ends - counts), counts)
 
 
-def local_block(block: BlockPlan, worker: int, boundary: IntArray) -> LocalBlock:
-    """The share of ``worker``, whose boundary vertices are ``boundary``."""
+def local_block(block: BlockPlan, worker: int, boundary: IntArray, racks: Sequence[int] = ()) -> LocalBlock:
+    """The share of ``worker``, whose boundary vertices are ``boundary``; ``racks`` is the leaf of each worker."""
+    rack_of = np.asarray(racks, np.int64) if len(racks) else np.zeros(int(block.owner.max(initial=0)) + 1, np.int64)
     ranks = np.flatnonzero(block.owner == worker)
     target, entries = entries_of(block.indptr, ranks)
     source = block.neighbours[entries]
@@ -80,4 +107,5 @@ def local_block(block: BlockPlan, worker: int, boundary: IntArray) -> LocalBlock
         block.vertices[sources],
         np.concatenate([[0], np.cumsum(counts)]),
         target[by_source],
+        rack_of[block.owner[sources]],
     )

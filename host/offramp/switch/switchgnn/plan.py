@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from offramp.graph.blocks import plan_blocks
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
 from offramp.graph.order import order_ranks
+from offramp.progress import report
 from offramp.wire.switchgnn import LANES, PAYLOAD
 
 AGGREGATOR_BYTES = PAYLOAD.size
@@ -133,6 +134,11 @@ class Plan:
         """Aggregators that the largest block uses."""
         return max((len(block.vertices) for block in self.blocks), default=0) * self.chunks
 
+    def reordered(self, order: str, seed: int = 0) -> Plan:
+        """The same blocks with uploads in another order (:data:`offramp.graph.order.METHODS`)."""
+        blocks = [replace(b, order=order_ranks(b.indptr, b.neighbours, order, seed + b.block_id)) for b in self.blocks]
+        return replace(self, blocks=blocks)
+
 
 def make_plan(
     boundary: Boundary,
@@ -167,8 +173,9 @@ def make_plan(
         raise OfframpError(
             f"blocks: {len(blocks)} from id {first_block_id} exceed 16-bit Block_ids; more memory makes fewer"
         )
-    plans = []
+    plans: list[BlockPlan] = []
     for block_id, block in enumerate(blocks, first_block_id):
+        report("ordering the uploads", len(plans), len(blocks))
         indptr, neighbours = block.csr()
         ranks = order_ranks(indptr, neighbours, order, seed + block_id)
         owner = boundary.owner[block.vertices]

@@ -18,7 +18,7 @@ class Reception:
 
     An unaggregated feature counts for every vertex here that needs it, whichever asked. A sum of fetched features
     is complete only when one came to the vertex itself: its FETCH has then released the vertex's aggregator, and no
-    round ends with an aggregator half full.
+    round ends with an aggregator half full. Among several switches that takes one from behind each leaf.
 
     Every packet may arrive again or out of order; a packet that does not fit the plan changes nothing.
     """
@@ -30,7 +30,8 @@ class Reception:
         cells = len(block.vertices) * chunks
         self._sum = np.zeros((cells, LANES), np.int64)
         self._finished = np.zeros(cells, np.bool_)
-        self._released = np.zeros(cells, np.bool_)
+        self._released = np.zeros(len(block.ways.vertex) * chunks, np.bool_)  # by way
+        self._unreleased = np.repeat(block.ways.count, chunks)  # ways of each cell
         self._marked = np.zeros(cells, np.bool_)
         self._missing = np.repeat(block.need, chunks)
         self._cached = np.zeros(len(block.sources) * chunks, np.bool_)  # the receive bitmaps, shared by all vertices
@@ -62,9 +63,12 @@ class Reception:
         source, target = rows_of(block.indptr), block.targets
         lacking = ~self._finished.reshape(shape)
         wanted = lacking[target] & ~self._cached.reshape(shape)[source]
-        # All features are here, but no FETCH is known to have passed the switch: ask once more, for any of them.
-        unreleased = lacking & (self._missing == 0).reshape(shape) & ~self._released.reshape(shape)
-        wanted[np.unique(target, return_index=True)[1]] |= unreleased
+        # All features from behind a leaf are here, but no FETCH is known to have passed it: ask once more, for any.
+        ways = block.ways
+        asked = np.zeros((len(ways.vertex), self._chunks), np.bool_)
+        np.logical_or.at(asked, ways.of, wanted)
+        unreleased = lacking[ways.vertex] & ~asked & ~self._released.reshape(shape)
+        wanted[np.unique(ways.of, return_index=True)[1]] |= unreleased
         entry, chunk = np.nonzero(wanted)
         repeated = self._asked[entry, chunk]
         self._asked |= wanted
@@ -128,22 +132,30 @@ class Reception:
         np.add.at(self._sum, cell, packets.lanes[packet])
         np.subtract.at(self._missing, cell, 1)
         unasked = packets.kind == Kind.DATA
-        self._released[cell[unasked[packet]]] = True  # the strawman's: there was no aggregator to release
+        self._unreleased[cell[unasked[packet]]] = 0  # the strawman's: there was no aggregator to release
         self._stats.raws += int(unasked[new].sum())
         self._stats.pulled += int((~unasked[new]).sum())
         touched = np.unique(np.concatenate([cell, asked]))
-        self._finish(touched[(self._missing[touched] == 0) & self._released[touched] & ~self._finished[touched]])
+        self._finish(
+            touched[(self._missing[touched] == 0) & (self._unreleased[touched] == 0) & ~self._finished[touched]]
+        )
         return len(new) + len(asked)
 
     def _accept_releases(self, packets: Parsed, at: IntArray, known: Mask) -> IntArray:
         """Note the aggregators that RESEND shows to be released; drops from ``known`` what no vertex here needs."""
         resend = packets.kind == Kind.RESEND
         to, own = find(self.block.vertices, packets.field("dst_id"))
-        own &= find(self.block.edges, at * len(self.block.vertices) + to)[1]
+        entry, edge = find(self.block.edges, at * len(self.block.vertices) + to)
+        own &= edge
         known &= np.where(resend, own, packets.field("dst_id") == NO_ID)
-        cell: IntArray = np.unique((to * self._chunks + packets.field("chunk_id"))[known & resend])
-        cell = cell[~self._released[cell]]
-        self._released[cell] = True
+        if not (resend := known & resend).any():
+            return np.zeros(0, np.int64)
+        ways, chunk = self.block.ways, packets.field("chunk_id")
+        way: IntArray = np.unique((ways.of[entry] * self._chunks + chunk)[resend])
+        way = way[~self._released[way]]
+        self._released[way] = True
+        cell: IntArray = ways.vertex[way // self._chunks] * self._chunks + way % self._chunks
+        np.subtract.at(self._unreleased, cell, 1)
         return cell
 
     def _first_of(self, cell: IntArray, known: Mask, taken: Mask) -> IntArray:

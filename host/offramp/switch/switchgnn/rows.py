@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +30,17 @@ class Rows:
     keys: dict[str, IntArray]
     params: dict[str, IntArray]
 
+    def with_params(self, params: dict[str, IntArray]) -> Rows:
+        """The same entries with other values of some parameters."""
+        return replace(self, params=self.params | params)
+
     def __len__(self) -> int:
         return len(next(iter(self.keys.values())))
+
+    def select(self, which: npt.NDArray[np.bool_]) -> Rows:
+        """The entries that a mask picks."""
+        keys, params = ({k: v[which] for k, v in columns.items()} for columns in (self.keys, self.params))
+        return Rows(self.table, self.action, keys, params)
 
     def entries(self) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         """Each entry's keys and parameters."""

@@ -23,13 +23,15 @@ class Target:
     """A program as the control plane sees it.
 
     Attributes:
-        name: of the program, ``switchgnn/NAME.p4``.
+        name: as ``offramp train --target`` takes it.
         prefix: what stands before the names of tables, counters and registers, but not of actions.
+        egress: controls that are in the egress pipeline; all others are in ingress.
         recirculations: name of the counter of passes beyond a packet's first, without the prefix.
         recirculation_port: where packets go that need another pass; no link may be on it.
         page: aggregators of a page; the chunks of a vertex lie in one page. None: they may lie anywhere.
         aggregators: most that the program can address; None for any number.
         occupancy: whether the program counts its open aggregators.
+        slots_acknowledge: whether an entry of ``slots`` names the group of the vertex's ACK, in place of a table for it.
     """
 
     name: str
@@ -39,10 +41,22 @@ class Target:
     page: int | None = None
     aggregators: int | None = None
     occupancy: bool = True
+    slots_acknowledge: bool = False
+    egress: frozenset[str] = frozenset()
 
     def full(self, name: str) -> str:
         """The name of a table, counter or register."""
-        return self.prefix + name
+        return self.prefix + self.action(name)
+
+    def action(self, name: str) -> str:
+        """The name of an action."""
+        pipeline, control, *_ = name.split(".")
+        return name.replace(pipeline, EGRESS, 1) if control in self.egress else name
+
+    @property
+    def replicates(self) -> bool:
+        """Whether copies by the replication engine take the place of further passes."""
+        return bool(self.egress)
 
     def bases(self, ranks: IntArray, chunks: int) -> IntArray:
         """The first chunk's aggregator of the vertices of a block."""
@@ -86,7 +100,15 @@ class Target:
             raise OfframpError(f"port {strays[0]}: expected a port of pipe {pipe}, {first} to {last}")
 
 
+EGRESS = "SwitchGnnEgress"
 V1MODEL = Target("v1model", "", "Again.recirculations", 500)
+REPLICATED = Target(
+    "v1model-replicated",
+    "",
+    f"{EGRESS}.again.recirculations",
+    V1MODEL.recirculation_port,
+    egress=frozenset({"fanout", "aggregate", "telemetry"}),
+)
 TNA = Target(
     "tna",
     "pipe.",
@@ -95,8 +117,9 @@ TNA = Target(
     page=256,
     aggregators=1 << 16,
     occupancy=False,
+    slots_acknowledge=True,
 )
-TARGETS = {target.name: target for target in (V1MODEL, TNA)}
+TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA)}
 
 
 class Names(Protocol):
@@ -111,4 +134,6 @@ def target_of(tables: Names) -> Target:
     verdict = "SwitchGnnIngress.forward.verdict"
     if TNA.full(verdict) in tables:
         return TNA
-    return replace(TNA, prefix="") if verdict in tables else V1MODEL
+    if verdict in tables:
+        return replace(TNA, prefix="")
+    return REPLICATED if "SwitchGnnIngress.replicate.groups" in tables else V1MODEL

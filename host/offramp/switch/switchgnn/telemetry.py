@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
+from offramp.switch.switchgnn.target import EGRESS, Target
+
 OUTCOMES = "SwitchGnnIngress.outcomes"
 OPEN = "SwitchGnnIngress.telemetry.open"
 PEAK = "SwitchGnnIngress.telemetry.peak"
+
+
+def outcome_counters(target: Target) -> list[str]:
+    """Names of the counters of outcomes: of ingress, and of egress where that adds up."""
+    return [target.full(OUTCOMES), *([f"{EGRESS}.outcomes"] if target.replicates else [])]
 
 
 class Outcome(IntEnum):
@@ -33,7 +40,8 @@ class Outcome(IntEnum):
     FETCHED = 17
     RESENT = 18
     ACKNOWLEDGED = 19
-    RESUMED = 20
+    RELAYED = 20
+    RESUMED = 21
 
 
 _CONTRIBUTIONS = (Outcome.OPENED, Outcome.ADDED, Outcome.COMPLETED, Outcome.DELIVERED)

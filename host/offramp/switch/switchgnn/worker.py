@@ -13,7 +13,7 @@ from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rate import RateControl
 from offramp.switch.switchgnn.recovery import Recovery
 from offramp.switch.switchgnn.stats import WorkerStats
-from offramp.transport.base import FrameIO
+from offramp.transport.base import FrameIO, LinkStats
 from offramp.wire.batch import PacketBatch
 from offramp.wire.ethernet import wire_bytes
 
@@ -34,6 +34,7 @@ class Worker:
         timeout_s: how long nothing new may arrive before an exchange fails.
         window: frames sent before the link is read again.
         recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
         rate: paces what is sent; None sends whatever the link takes.
         gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
             16 frames and queues 64 packets a port, so that windows of 8 frames every 5 ms are safe there.
@@ -50,9 +51,10 @@ class Worker:
         gap_s: float = 0.0,
         recovery: Recovery | None = None,
         rate: RateControl | None = None,
+        racks: Sequence[int] = (),
     ) -> None:
         recovery = recovery or Recovery()
-        self.endpoint = Endpoint(index, plans, recovery)
+        self.endpoint = Endpoint(index, plans, recovery, racks)
         self._tick_s = min(recovery.timeout_s / _TICKS, timeout_s)
         self._rate = rate
         self._marks = 0
@@ -65,6 +67,11 @@ class Worker:
     def stats(self) -> WorkerStats:
         """What was sent, received and refused so far."""
         return self.endpoint.stats
+
+    @property
+    def link(self) -> LinkStats:
+        """What this end of the link carried and lost so far."""
+        return self._io.stats
 
     def boundary(self, plan_index: int) -> IntArray:
         """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""

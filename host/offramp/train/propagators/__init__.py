@@ -62,6 +62,7 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
                 gap_s=settings.gap_s,
                 recovery=Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S)),
                 rate=RateControl(),
+                racks=settings.network.racks if settings.network else (),
             )
             worker.start()
             yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)

@@ -49,6 +49,7 @@ class SwitchPropagator(Propagator):
             wire_down=down.wire_bytes,
             packets_up=up.packets,
             packets_down=down.packets,
+            lost=self._worker.link.lost,
         )
         return self._codec.decode(sums, exponent)
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.transport.af_packet import AfPacketIO
+from offramp.transport import open_io
 from offramp.transport.mmsg import Message
 from offramp.wire.batch import PacketBatch
 
@@ -133,7 +133,7 @@ def _sender(ifname: str) -> socket.socket:
 
 def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, patience_s: float) -> str:
     """Send a batch and compare what comes back; in what it differs."""
-    ears = {port: AfPacketIO(f"h{port}") for port in host.ports}
+    ears = {port: open_io(f"h{port}") for port in host.ports}
     found: Counter[tuple[int, bytes]] = Counter()
     host.send(sent, pace)
     last = time.monotonic()

@@ -5,29 +5,26 @@ Host and switch are processes of their own; see :mod:`offramp_sim.p4.bench.playe
 
 from __future__ import annotations
 
-import ctypes
-import os
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.bench import player
+from offramp_sim.p4.bench.namespace import in_namespace, ip
 from offramp_sim.p4.bench.rates import Rate, fresh
 from offramp_sim.p4.bench.workload import Workload
 from offramp_sim.p4.engines import make_switch
 from offramp_sim.p4.reference import SimpleSwitch
 from offramp_sim.p4.serve import Settings, build
 
-_CLONE_NEWNET: Final = 0x40000000
 _PLAYER_S: Final = 120.0
-T = TypeVar("T")
 
 
 def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
@@ -51,7 +48,7 @@ def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
         folder = Path(name)
         player.save(folder / "batches.npz", batches, answers, workload.repeatable)
         run = _with_bmv2 if switch == "bmv2" else _with_ours
-        played = _in_namespace(lambda: run(workload, switch, ports, folder, seconds))
+        played = in_namespace(lambda: run(workload, switch, ports, folder, seconds))
     if played.wrong:
         raise OfframpError(f"{switch} over veth: {played.wrong}")
     good = [trial for trial in played.trials if not trial.lost]
@@ -113,41 +110,10 @@ def _play(folder: Path, seconds: float) -> player.Played:
 @contextmanager
 def _links(ports: Sequence[int]) -> Iterator[None]:
     """Interfaces ``h0`` and ``s0`` for port 0 and so on; the namespace takes them with it when it ends."""
-    _ip("link", "set", "lo", "up")
+    ip("link", "set", "lo", "up")
     for port in ports:
-        _ip("link", "add", f"h{port}", "type", "veth", "peer", "name", f"s{port}")
+        ip("link", "add", f"h{port}", "type", "veth", "peer", "name", f"s{port}")
         for name in (f"h{port}", f"s{port}"):
-            _ip("link", "set", name, "addrgenmode", "none")  # no IPv6 chatter
-            _ip("link", "set", name, "up")
+            ip("link", "set", name, "addrgenmode", "none")  # no IPv6 chatter
+            ip("link", "set", name, "up")
     yield
-
-
-def _ip(*words: str) -> None:
-    done = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise OfframpError(f"ip {' '.join(words)}: {done.stderr.strip()}")
-
-
-def _unshare() -> None:
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
-        raise OfframpError(f"a network namespace of its own (needs root): {os.strerror(ctypes.get_errno())}")
-
-
-def _in_namespace(work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread with a network namespace of its own; what it starts is in it, too."""
-    results: list[T] = []
-    faults: list[BaseException] = []
-
-    def enter() -> None:
-        try:
-            _unshare()
-            results.append(work())
-        except BaseException as error:
-            faults.append(error)
-
-    thread = threading.Thread(target=enter, name="namespace")
-    thread.start()
-    thread.join()
-    if faults:
-        raise faults[0]
-    return results[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from offramp.transport.base import LinkStats
 from offramp.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
@@ -12,28 +12,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-@dataclass(slots=True)
-class PortStats:
-    """Frames of one port since it was opened.
-
-    Attributes:
-        dropped: frames that could not be sent.
-        malformed: messages or frames from outside that were no frames.
-        missed: frames that arrived faster than the switch took them.
-    """
-
-    received: int = 0
-    sent: int = 0
-    dropped: int = 0
-    malformed: int = 0
-    missed: int = 0
-
-
 class Port(Protocol):
     """One port; no method blocks, and faults of the outside world never raise: they are counted and logged."""
 
     name: str
-    stats: PortStats
+    stats: LinkStats
 
     def interest(self) -> list[tuple[int, int]]:
         """File descriptors and poll(2) events that the port waits for."""

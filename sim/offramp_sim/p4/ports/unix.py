@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
-from offramp.transport.framing import MAX_MESSAGE, pack, unpack
+from offramp.transport.base import LinkStats
+from offramp.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
 from offramp.transport.unix import SOCKET_BUFFER, check_path
 from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.base import PortStats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,21 +39,24 @@ class UnixPort:
 
     def __init__(self, path: str | Path) -> None:
         self.name = f"unix:{check_path(path)}"
-        self.stats = PortStats()
+        self.stats = LinkStats()
         self._path = Path(path)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._listener.setblocking(False)
-        try:
-            remove_stale(self._path)
-            self._listener.bind(str(path))
-        except OSError as error:
-            self._listener.close()
-            raise OfframpError(f"{self.name}: {error.strerror}") from None
-        self._listener.listen(1)
         self._host: socket.socket | None = None
         self._kept: deque[tuple[bytes, int]] = deque()
         self._kept_bytes = 0
         self._progress = 0.0
+        self._open()
+
+    def _open(self) -> None:
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.setblocking(False)
+        try:
+            remove_stale(self._path)
+            self._listener.bind(str(self._path))
+        except OSError as error:
+            self._listener.close()
+            raise OfframpError(f"{self.name}: {error.strerror}") from None
+        self._listener.listen(1)
 
     def interest(self) -> list[tuple[int, int]]:
         """The listener while no host is connected, else the host."""
@@ -88,7 +91,7 @@ class UnixPort:
         if not self._kept:
             self._progress = time.monotonic()
         for message in pack(batch):
-            self._kept.append((message, int.from_bytes(message[:4], "big")))
+            self._kept.append((message, frame_count(message)))
             self._kept_bytes += len(message)
         self.flush()
 
@@ -132,14 +135,17 @@ class UnixPort:
 
     def _accept(self) -> bool:
         try:
-            self._host, _ = self._listener.accept()
+            self._connected(self._listener.accept()[0])
         except OSError:
             return False
-        self._host.setblocking(False)
-        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            self._host.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
-        _LOG.info("%s: connected", self.name)
         return True
+
+    def _connected(self, host: socket.socket) -> None:
+        host.setblocking(False)
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            host.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
+        self._host = host
+        _LOG.info("%s: connected", self.name)
 
     def _message(self) -> bytes | None:
         if self._host is None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from offramp.switch.switchgnn.guard import slot_rows
+from offramp.switch.switchgnn.target import TNA
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, random_job, six_vertices
 
 
@@ -13,7 +14,9 @@ def test_each_vertex_of_each_block_has_the_slot_of_its_rank() -> None:
         *[(2, 0, 0, 1), (2, 3, 1, 1)],
         *[(3, 1, 0, 1), (3, 2, 1, 1)],
     ]
-    assert got == [(*row, 0) for row in expected]  # no group: ACKs are not served
+    assert got == expected
+    on_tofino = slot_rows(six_vertices(SIX_VERTEX_BLOCKS).plans, TNA)
+    assert on_tofino.params["group"].tolist() == [0] * 10  # ACKs are not served
 
 
 def test_slots_of_a_block_do_not_overlap() -> None:

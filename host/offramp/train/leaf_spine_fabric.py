@@ -1,0 +1,69 @@
+"""The leaf and spine switches of a run as their control plane sees them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from offramp.p4src import p4_text
+from offramp.switch.p4rt.session import Session
+from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switch.switchgnn.two_level import leaf_entries, spine_entries
+from offramp.train.fabric import PROGRAMS
+from offramp.train.results import SwitchTotals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from offramp.switch.switchgnn.leaf_spine import LeafSpine
+    from offramp.switch.switchgnn.plan import Plan
+
+
+class LeafSpineFabric:
+    """All switches of one run after another, as :class:`offramp.train.fabric.SwitchFabric` is one.
+
+    Args:
+        network: who is where.
+        leaves: P4Runtime address of each leaf.
+        spines: P4Runtime address of each spine.
+        links: the host-side end of every worker's link.
+    """
+
+    def __init__(self, network: LeafSpine, leaves: Sequence[str], spines: Sequence[str], links: Sequence[str]) -> None:
+        self.links: Sequence[str] = list(links)
+        self._network = network
+        self._addresses = [*leaves, *spines]
+        self._stack = ExitStack()
+        self._sessions: list[Session] = []
+
+    def __enter__(self) -> Self:
+        self._sessions = [self._stack.enter_context(Session(address)) for address in self._addresses]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def load(self, plans: Sequence[Plan], aggregators: int) -> None:  # noqa: ARG002 - the strawman's
+        """As :meth:`SwitchFabric.load`: the same program everywhere, and to each switch its place and entries."""
+        network = self._network
+        text = p4_text(PROGRAMS["switch", "v1model"], sizes_for(plans, leaves=network.leaves))
+        entries = [leaf_entries(plans, network, leaf) for leaf in range(network.leaves)]
+        entries += [spine_entries(plans, network)] * network.spines
+        for session, told in zip(self._sessions, entries, strict=True):
+            session.push(b"", text.encode())
+            SwitchGnnControl(session).load_place(told, plans)
+
+    def totals(self) -> SwitchTotals:
+        """What all switches counted since :meth:`load`; the peak is that of the fullest."""
+        controls = [SwitchGnnControl(session) for session in self._sessions]
+        counters = [control.counters() for control in controls]
+        peaks = [occupancy[1] for control in controls if (occupancy := control.occupancy())]
+        return SwitchTotals(
+            passes=sum(counts["passes"] for counts in counters),
+            recirculations=sum(counts["recirculations"] for counts in counters),
+            aggregators_peak=max(peaks) if len(peaks) == len(controls) else None,
+            overflows=0,
+        )

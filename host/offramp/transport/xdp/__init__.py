@@ -1,0 +1,1 @@
+"""AF_XDP: frames between a network interface and memory shared with the kernel (Linux's networking/af_xdp)."""

@@ -1,0 +1,32 @@
+#ifndef OFFRAMP_SWITCHGNN_REPLICATE_P4
+#define OFFRAMP_SWITCHGNN_REPLICATE_P4
+
+#include "types.p4"
+
+// Has the replication engine make a copy for each neighbour, towards the port of its owner; its replication id is the
+// hop. Vertices whose neighbours are behind the same ports share a group.
+control Replicate(inout headers_t hdr, inout metadata_t meta, out bool found) {
+    action copies(bit<16> group) {
+        meta.group = group;
+        meta.sums = 1;
+    }
+
+    table groups {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.src_id: exact @name("src_id");
+        }
+        actions = { copies; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SLOT_ENTRIES;
+    }
+
+    apply {
+        found = groups.apply().hit;
+        if (!found) {
+            meta.outcome = outcome_t.UNKNOWN;
+        }
+    }
+}
+
+#endif

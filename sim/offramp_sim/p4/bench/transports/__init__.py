@@ -1,0 +1,1 @@
+"""How fast the transports are: frames over one link, and SwitchGNN's exchange through the embedded switch."""

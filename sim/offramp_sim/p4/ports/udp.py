@@ -1,0 +1,79 @@
+"""A port that listens for UDP datagrams of the host at :class:`offramp.transport.udp.UdpSocket`'s other end."""
+
+from __future__ import annotations
+
+import logging
+import select
+from typing import TYPE_CHECKING
+
+from offramp.transport.base import LinkStats
+from offramp.transport.udp import UdpSocket
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.ports.sending import Backlog
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_LOG = logging.getLogger(__name__)
+
+
+class UdpPort:
+    """The port's host is the one that sent last.
+
+    Raises:
+        OfframpError: no such address here, or it is in use.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.stats = LinkStats()
+        self._socket = UdpSocket.listen(where, self.stats)
+        self.name = self._socket.name
+        self._kept = Backlog(self.stats)
+
+    def interest(self) -> list[tuple[int, int]]:
+        """The socket."""
+        return [(self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
+
+    def receive(self) -> PacketBatch:
+        """What has arrived, up to one share; valid until the next call."""
+        try:
+            return self._socket.receive()
+        except OSError as error:
+            self._lose(error)
+            return PacketBatch.empty()
+
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
+        """Send frames; without a host they are dropped."""
+        self._kept.add(self._socket, batch, rows)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what was kept."""
+        try:
+            self._kept.send(self._socket)
+        except OSError as error:
+            self._lose(error)
+
+    @property
+    def congested(self) -> bool:
+        """Never: a network drops."""
+        return False
+
+    @property
+    def up(self) -> bool:
+        """Always: a socket has no carrier."""
+        return True
+
+    def tick(self, now: float) -> None:  # noqa: ARG002
+        """Count what was missed."""
+        self._socket.refresh()
+
+    def close(self) -> None:
+        """Release the socket."""
+        self._socket.close()
+
+    def _lose(self, error: OSError) -> None:
+        _LOG.info("%s: %s; waiting for another host", self.name, error.strerror)
+        self._socket.forget()
+        self._kept.drop()

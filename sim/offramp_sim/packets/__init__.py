@@ -1,0 +1,27 @@
+"""Hosts, links and switches packet by packet, in integer picoseconds and machine code, for 128 workers and more.
+
+Packets carry no bytes: what they say is a few words. :mod:`offramp_sim.net` runs P4 programs on real frames instead.
+"""
+
+from __future__ import annotations
+
+from offramp_sim.packets.exchange import Protocol
+from offramp_sim.packets.flows import Flows, all_to_all, background, balanced, flows
+from offramp_sim.packets.simulate import Framing, PacketRun, simulate
+from offramp_sim.packets.topology import Links, Topology, leaf_spine, star
+
+__all__ = [
+    "Flows",
+    "Framing",
+    "Links",
+    "PacketRun",
+    "Protocol",
+    "Topology",
+    "all_to_all",
+    "background",
+    "balanced",
+    "flows",
+    "leaf_spine",
+    "simulate",
+    "star",
+]

@@ -1,0 +1,106 @@
+"""The calendar and the pool of packets."""
+
+from __future__ import annotations
+
+from offramp_sim.p4.native.subset import Words, native
+from offramp_sim.packets.layout import (
+    EVENT_KINDS,
+    HEAP,
+    HEAP_USED,
+    KIND,
+    PACKET_WORDS,
+    POOL,
+    POOL_FREE,
+    POOL_USED,
+    RANDOM,
+    SEQUENCE,
+)
+
+
+@native
+def schedule(ctx: Words, time: int, kind: int, item: int) -> None:
+    """Put an event into the calendar, a binary heap by time and then by the order of scheduling."""
+    entries = Words(ctx[HEAP])
+    order = ctx[SEQUENCE]
+    ctx[SEQUENCE] = order + 1
+    place = ctx[HEAP_USED]
+    ctx[HEAP_USED] = place + 1
+    while place > 0:
+        parent = entries + 3 * ((place - 1) >> 1)
+        if parent[0] <= time:
+            break
+        entry = entries + 3 * place
+        entry[0] = parent[0]
+        entry[1] = parent[1]
+        entry[2] = parent[2]
+        place = (place - 1) >> 1
+    entry = entries + 3 * place
+    entry[0] = time
+    entry[1] = order
+    entry[2] = item * EVENT_KINDS + kind
+
+
+@native
+def take_event(ctx: Words) -> None:
+    """Remove the first event; the caller has read it."""
+    entries = Words(ctx[HEAP])
+    count = ctx[HEAP_USED] - 1
+    ctx[HEAP_USED] = count
+    last = entries + 3 * count
+    time = last[0]
+    order = last[1]
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        lower = entries + 3 * child
+        if child + 1 < count:
+            right = entries + 3 * (child + 1)
+            if right[0] < lower[0] or (right[0] == lower[0] and right[1] < lower[1]):
+                child += 1
+                lower = right
+        if lower[0] > time or (lower[0] == time and lower[1] > order):
+            break
+        entry = entries + 3 * place
+        entry[0] = lower[0]
+        entry[1] = lower[1]
+        entry[2] = lower[2]
+        place = child
+    entry = entries + 3 * place
+    entry[0] = time
+    entry[1] = order
+    entry[2] = last[2]
+
+
+@native
+def new_packet(ctx: Words) -> int:
+    """The number of a packet that nobody uses; there is room, as the main loop has made sure."""
+    free = ctx[POOL_FREE]
+    if free >= 0:
+        ctx[POOL_FREE] = packet(ctx, free)[KIND]
+        return free
+    ctx[POOL_USED] += 1
+    return ctx[POOL_USED] - 1
+
+
+@native
+def release(ctx: Words, number: int) -> None:
+    """A packet is no more."""
+    packet(ctx, number)[KIND] = ctx[POOL_FREE]
+    ctx[POOL_FREE] = number
+
+
+@native
+def packet(ctx: Words, number: int) -> Words:
+    """The words of a packet."""
+    return Words(ctx[POOL]) + number * PACKET_WORDS
+
+
+@native
+def draw(ctx: Words) -> int:
+    """32 random bits: xorshift64* (Vigna 2016)."""
+    x = ctx[RANDOM]
+    x = x ^ (x >> 12)
+    x = x ^ (x << 25)
+    x = x ^ (x >> 27)
+    ctx[RANDOM] = x
+    return (x * 0x2545F4914F6CDD1D) >> 32

@@ -1,0 +1,108 @@
+"""A plan as the arrays of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.graph.csr import distinct
+from offramp.switch.switchgnn.plan import Plan
+from offramp_sim.packets import layout as at
+from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How an exchange is run.
+
+    Attributes:
+        acks: whether results are acknowledged.
+        control: whether hosts obey marks (which come back in acknowledgements).
+        timeout_ps: without progress, until a host asks for what is missing.
+        guard_ps: least time between two cuts of a host's rate.
+        raise_ps: time without a mark after which it is raised by 5 Gbit/s.
+        passes_pps: pipeline passes a second of each switch; None: free.
+        aggregators: strawman: how many there are, given on demand; None: blocks, each vertex has its own.
+    """
+
+    acks: bool = True
+    control: bool = True
+    timeout_ps: int = 200_000_000
+    guard_ps: int = 50_000_000
+    raise_ps: int = 55_000_000
+    passes_pps: float | None = None
+    aggregators: int | None = None
+
+
+def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -> int:
+    """Fill the engine's arrays; returns the most packets that one event may make."""
+    blocks, chunks, hosts, leaves = plan.blocks, plan.chunks, topology.hosts, topology.leaves
+    sizes = np.array([len(block.vertices) for block in blocks], np.int64)
+    base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    total = int(base[-1])
+    owner = _joined([block.owner for block in blocks])
+    need = _joined([block.need for block in blocks])
+    row = np.concatenate([[0], np.cumsum(need)]).astype(np.int64)
+    neighbour = _joined([block.neighbours + start for block, start in zip(blocks, base[:-1], strict=True)])
+    block_of = np.repeat(np.arange(len(blocks)), sizes)
+    upload, upload_row, remain = _uploads(plan, base, hosts)
+    # What each leaf sums: its own hosts' contributions, at the owner's leaf everybody's.
+    rows = np.repeat(np.arange(total), need)
+    local = np.bincount(topology.leaf_of[owner[neighbour]] * total + rows, minlength=leaves * total)
+    local = local.reshape(leaves, total)
+    local[topology.leaf_of[owner], np.arange(total)] = need
+    left = np.repeat(local.ravel(), chunks).astype(np.int32)
+    acks = distinct(rows * hosts + owner[neighbour])
+    ack_vertex, ack_host = np.divmod(acks, hosts)
+    ack_row = np.searchsorted(ack_vertex, np.arange(total + 1))
+
+    cells = total * chunks
+    for word, array in (
+        (at.OWNER, owner.astype(np.int32)),
+        (at.BLOCK_OF, block_of.astype(np.int32)),
+        (at.ROW, row),
+        (at.NEIGHBOUR, neighbour.astype(np.int32)),
+        (at.UPLOAD_ROW, upload_row),
+        (at.UPLOAD, upload),
+        (at.REMAIN, remain * chunks),
+        (at.ACK_ROW, ack_row.astype(np.int64)),
+        (at.ACK_HOST, ack_host.astype(np.int32)),
+        (at.LEFT, np.concatenate([left, left])),
+        (at.MARKED_SUM, np.zeros(leaves * cells, np.uint8)),
+        (at.SEEN, np.zeros(cells, np.uint8)),
+        (at.FINISHED, np.zeros(cells, np.uint8)),
+        (at.MISSING, np.repeat(need, chunks).astype(np.int32)),
+        (at.GOT, np.zeros(len(neighbour) * chunks, np.uint8)),
+        (at.MODE, np.zeros(cells if protocol.aggregators is not None else 1, np.uint8)),
+        (at.DONE_ROUND, np.full(hosts, -1, np.int64)),
+        (at.PASS_FREE, np.zeros(leaves, np.int64)),
+    ):
+        machine.give(word, array)
+    context = machine.context
+    context[at.BLOCKS], context[at.CHUNKS], context[at.VERTICES] = len(blocks), chunks, total
+    context[at.ACKS], context[at.CONTROL] = protocol.acks, protocol.control
+    context[at.TIMEOUT_PS] = protocol.timeout_ps
+    context[at.GUARD_PS], context[at.RAISE_PS] = protocol.guard_ps, protocol.raise_ps
+    context[at.PASS_PS] = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
+    context[at.FREE_AGGREGATORS] = -1 if protocol.aggregators is None else protocol.aggregators
+    fan_out = int(need.max(initial=0))
+    fetches = max((len(block.neighbours) for block in blocks), default=0) * chunks
+    return max(fan_out, hosts, fetches)
+
+
+def _joined(parts: list[npt.NDArray[np.int64]] | list[npt.NDArray[np.int32]]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+
+
+def _uploads(plan: Plan, base: npt.NDArray[np.int64], hosts: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Vertices by block, host and upload order; where each block's and host's begin; how many there are."""
+    parts, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for block, start in zip(plan.blocks, base[:-1].tolist(), strict=True):
+        owner = block.owner[block.order]
+        parts.append(block.order[np.argsort(owner, kind="stable")] + start)
+        counts.append(np.bincount(owner, minlength=hosts))
+    count = np.concatenate(counts)
+    return np.concatenate(parts), np.concatenate([[0], np.cumsum(count)]).astype(np.int64), count.astype(np.int64)

@@ -1,0 +1,99 @@
+"""Unicast flows: background traffic, and the streams of host-based exchanges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+
+HADOOP_BYTES = ((100, 0.0), (300, 0.20), (1_000, 0.45), (2_000, 0.55), (10_000, 0.65), (100_000, 0.80),
+                (300_000, 0.90), (1_000_000, 0.95), (10_000_000, 1.0))  # fmt: skip
+"""Flow sizes of a Hadoop cluster, read off the curve that Roy et al. (SIGCOMM 2015) print: bytes, share below."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Flows in order of their start.
+
+    Attributes:
+        source, sink: ``(f,)`` hosts.
+        size: ``(f,)`` bytes of payload.
+        start_ps: ``(f,)``.
+    """
+
+    source: npt.NDArray[np.int64]
+    sink: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    start_ps: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+def flows(rows: npt.ArrayLike) -> Flows:
+    """Of ``(f, 4)`` sources, sinks, bytes, starts in picoseconds.
+
+    Raises:
+        OfframpError: a flow to its own source, or of no bytes.
+    """
+    table = np.asarray(rows, np.int64).reshape(-1, 4)
+    if (table[:, 0] == table[:, 1]).any() or (table[:, 2] < 1).any() or (table < 0).any():
+        raise OfframpError("flows: expected two different hosts, at least 1 byte and a start of 0 or later")
+    table = table[np.argsort(table[:, 3], kind="stable")]
+    return Flows(*np.ascontiguousarray(table.T))
+
+
+def mean_hadoop_bytes() -> float:
+    """Mean of the distribution, sizes being uniform between its points."""
+    sizes, shares = np.array(HADOOP_BYTES).T
+    return float((np.diff(shares) * (sizes[1:] + sizes[:-1]) / 2).sum())
+
+
+def background(hosts: int, load: float, rate_bps: int, until_ps: int, seed: int) -> Flows:
+    """Hadoop flows between random pairs of hosts, Poisson arrivals, ``load`` of every host's link on average.
+
+    Raises:
+        OfframpError: a load outside 0 to 1, or fewer than 2 hosts.
+    """
+    if not 0 <= load < 1:
+        raise OfframpError(f"load {load}: expected 0 to below 1")
+    if hosts < 2:
+        raise OfframpError(f"hosts {hosts}: background traffic needs at least 2")
+    rng = np.random.default_rng(seed)
+    expected = load * hosts * rate_bps / 8 / mean_hadoop_bytes() * until_ps / 1e12
+    count = int(rng.poisson(expected))
+    start = np.sort(rng.integers(0, max(1, until_ps), count))
+    source = rng.integers(0, hosts, count)
+    sink = (source + rng.integers(1, hosts, count)) % hosts
+    sizes, shares = np.array(HADOOP_BYTES).T
+    size = np.interp(rng.random(count), shares, sizes).astype(np.int64)
+    return Flows(source, sink, size, start)
+
+
+def all_to_all(boundary: Boundary, features: int) -> Flows:
+    """A host-based exchange: a stream for each pair of workers, beginning with each worker's successor."""
+    workers = boundary.workers
+    pairs = boundary.owner[boundary.copies[:, 0]].astype(np.int64) * workers + boundary.copies[:, 1]
+    sizes = 4 * features * np.bincount(pairs, minlength=workers * workers)
+    pair = np.flatnonzero(sizes)
+    source, sink = np.divmod(pair, workers)
+    order = np.lexsort(((sink - source) % workers, source))
+    return Flows(source[order], sink[order], sizes[pair][order], np.zeros(len(pair), np.int64))
+
+
+def balanced(streams: Flows, rounds: int = 50) -> Flows:
+    """The same bytes between the same pairs, scaled so that every host sends and receives about as much: G3's aim.
+
+    Sinkhorn's iteration over rows and columns; hosts without a stream stay without.
+    """
+    hosts = int(max(streams.source.max(initial=-1), streams.sink.max(initial=-1))) + 1
+    size = streams.size.astype(np.float64)
+    for _ in range(rounds):
+        for ends in (streams.source, streams.sink):
+            load = np.bincount(ends, weights=size, minlength=hosts)
+            size *= (size.sum() / np.count_nonzero(load) / np.maximum(load, 1))[ends]
+    return Flows(streams.source, streams.sink, np.maximum(1, np.round(size)).astype(np.int64), streams.start_ps)

@@ -1,0 +1,103 @@
+"""The engine in machine code, and the arrays that it works on."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp_sim.packets import layout as at
+
+Array = npt.NDArray[Any]
+NEVER_PS: Final = 1 << 62
+_FIRST_ROOM: Final = 1 << 12
+
+
+@cache
+def _code() -> Any:
+    try:
+        from offramp_sim.p4.native.compiler import MachineCode
+        from offramp_sim.p4.native.llvm import AliasTags, ll
+        from offramp_sim.p4.native.lowering import Library
+    except ImportError:
+        raise OfframpError("the packet-level simulator needs the package llvmlite: pip install llvmlite") from None
+    from offramp_sim.packets.loop import begin, run
+
+    module = ll.Module("packets")
+    library = Library(module, AliasTags(module))
+    library.function(begin, exported=True)
+    library.function(run, exported=True)
+    return MachineCode(str(module))
+
+
+@cache
+def _functions() -> tuple[Any, Any]:
+    code, word = _code(), ctypes.c_int64
+    begin = code.function("rt.begin", None, ctypes.c_void_p)
+    return begin, code.function("rt.run", word, ctypes.c_void_p, word, word)
+
+
+class Machine:
+    """One simulation's memory.
+
+    Attributes:
+        context: words of the engine, see :mod:`offramp_sim.packets.layout`.
+    """
+
+    def __init__(self) -> None:
+        self.context: npt.NDArray[np.int64] = np.zeros(at.CONTEXT_WORDS, np.int64)
+        self._arrays: dict[int, Array] = {}
+        self.context[at.POOL_FREE] = -1
+        self.give(at.HEAP, np.zeros((_FIRST_ROOM, 3), np.int64))
+        self.give(at.POOL, np.zeros((_FIRST_ROOM, at.PACKET_WORDS), np.int64))
+        self._note_sizes()
+
+    def give(self, word: int, array: Array) -> Array:
+        """Let a word of the context point to an array, which is kept."""
+        array = np.ascontiguousarray(array)
+        self._arrays[word] = array
+        self.context[word] = array.ctypes.data
+        return array
+
+    def array(self, word: int) -> Array:
+        """The array that a word points to."""
+        return self._arrays[word]
+
+    def set_calendar(self, rows: Array) -> None:
+        """Replace all events by ``rows``, a heap."""
+        self.context[at.HEAP_USED] = len(rows)
+        self.give(at.HEAP, rows)
+        self._reserve()
+
+    def begin(self) -> None:
+        """All hosts start with the first block."""
+        self._reserve()
+        _functions()[0](self.context.ctypes.data)
+
+    def run(self, until_ps: int = NEVER_PS, *, wait_for_flows: bool) -> bool:
+        """Simulate; returns whether all has ended (otherwise the time has, or nothing is left to happen)."""
+        while True:
+            ended = _functions()[1](self.context.ctypes.data, until_ps, int(wait_for_flows))
+            if ended != at.NEEDS_ROOM:
+                return bool(ended == at.FINISHED_RUN)
+            self._reserve()
+
+    def _reserve(self) -> None:
+        """Twice the room where it is short, and at least what one event may need."""
+        margin = int(self.context[at.MARGIN])
+        for word, used in ((at.HEAP, at.HEAP_USED), (at.POOL, at.POOL_USED)):
+            held = self._arrays[word]
+            needed = int(self.context[used]) + 2 * margin
+            if needed > len(held):
+                larger = np.zeros((max(2 * len(held), needed), held.shape[1]), np.int64)
+                larger[: len(held)] = held
+                self.give(word, larger)
+        self._note_sizes()
+
+    def _note_sizes(self) -> None:
+        self.context[at.HEAP_SIZE] = len(self._arrays[at.HEAP])
+        self.context[at.POOL_SIZE] = len(self._arrays[at.POOL])

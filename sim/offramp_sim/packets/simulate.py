@@ -1,0 +1,178 @@
+"""Run hosts, links and switches packet by packet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.switch.switchgnn.plan import Plan
+from offramp.wire.ethernet import wire_bytes
+from offramp.wire.switchgnn import DATA_FRAME_BYTES, SHORT_FRAME_BYTES
+from offramp_sim.packets import layout as at
+from offramp_sim.packets.exchange import Protocol, load
+from offramp_sim.packets.flows import Flows
+from offramp_sim.packets.machine import NEVER_PS, Machine
+from offramp_sim.packets.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """Packets of plain flows.
+
+    Attributes:
+        payload: most bytes of a flow in a packet.
+        header: link bytes beyond them.
+        retry_ps: after which a packet that was dropped or lost is sent again.
+    """
+
+    payload: int = 1024
+    header: int = 82
+    retry_ps: int = 200_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PacketRun:
+    """What has happened; times in picoseconds, bytes of link time.
+
+    Attributes:
+        end_ps: when the last host learnt that the exchange is over, or the last flow arrived.
+        finish_ps: ``(f,)`` when each flow arrived, -1 where it did not.
+        up_bytes, down_bytes: from and to hosts, acknowledgements and control included.
+        core_bytes: between switches.
+        ack_bytes: on all links.
+        peak_port_bytes: most that waited at one port of a switch.
+        packets: put on any link.
+        dropped, lost, marked: by full buffers, on links, by long queues.
+        fetches, timeouts, cuts: of recovery and of rate control.
+        passes: of the switches' pipelines.
+        events: simulated.
+    """
+
+    end_ps: int
+    finish_ps: npt.NDArray[np.int64]
+    up_bytes: int
+    down_bytes: int
+    core_bytes: int
+    ack_bytes: int
+    peak_port_bytes: int
+    packets: int
+    dropped: int
+    lost: int
+    marked: int
+    fetches: int
+    timeouts: int
+    cuts: int
+    passes: int
+    events: int
+
+    @property
+    def seconds(self) -> float:
+        """End in seconds."""
+        return self.end_ps / 1e12
+
+
+def simulate(
+    topology: Topology,
+    plan: Plan | None = None,
+    flows: Flows | None = None,
+    protocol: Protocol | None = None,
+    framing: Framing | None = None,
+    seed: int = 0,
+    until_ps: int = NEVER_PS,
+) -> PacketRun:
+    """Run an exchange, flows, or both; with an exchange the run ends with it, flows are background.
+
+    Raises:
+        OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
+    """
+    protocol, framing = protocol or Protocol(), framing or Framing()
+    if plan is not None and plan.workers != topology.hosts:
+        raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
+    if protocol.aggregators is not None and topology.leaves > 1:
+        raise OfframpError("the strawman aggregates in a single switch: expected a star")
+    machine = Machine()
+    prepare_network(machine, topology, framing, seed)
+    margin = load(machine, plan, topology, protocol) if plan is not None else 1
+    machine.context[at.MARGIN] = margin + 16
+    count = _flows(machine, topology, flows)
+    if plan is not None:
+        machine.context[at.HOSTS_LEFT] = topology.hosts
+        machine.begin()
+        _schedule(machine, np.arange(topology.hosts), np.full(topology.hosts, protocol.timeout_ps), at.TIMER)
+    if not machine.run(until_ps, wait_for_flows=plan is None):
+        raise OfframpError(f"not finished at {int(machine.context[at.NOW])} ps of simulated time")
+    return _results(machine, topology, count, exchange=plan is not None)
+
+
+def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int) -> None:
+    """Ports, routes and idle hosts."""
+    context = machine.context
+    context[at.RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
+    context[at.HOSTS], context[at.LEAVES] = topology.hosts, topology.leaves
+    machine.give(at.PORT, topology.ports.copy())
+    machine.give(at.ROUTE, topology.route)
+    machine.give(at.FAN, topology.fan)
+    machine.give(at.LEAF_OF, topology.leaf_of)
+    hosts = np.zeros((topology.hosts, at.HOST_WORDS), np.int64)
+    hosts[:, [at.RING, at.AWAKE]] = -1
+    line_mbps = 8_000_000 // topology.ports[: topology.hosts, at.RATE]
+    hosts[:, at.RATE_MBPS] = hosts[:, at.LINE_MBPS] = line_mbps
+    hosts[:, at.LAST_CUT] = -NEVER_PS // 2
+    machine.give(at.HOST, hosts)
+    context[at.HEADER], context[at.PAYLOAD] = framing.header, framing.payload
+    context[at.RETRY_PS] = framing.retry_ps
+    context[at.DATA_BYTES], context[at.SHORT_BYTES] = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
+
+
+def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
+    count = 0 if flows is None else len(flows)
+    table = np.zeros((count + 1, at.FLOW_WORDS), np.int64)
+    table[:, at.NEXT] = table[:, at.FINISH] = -1
+    machine.context[at.FLOWS_LEFT] = count
+    if flows is not None and count:
+        if max(flows.source.max(), flows.sink.max()) >= topology.hosts:
+            raise OfframpError(f"flows: expected hosts from 0 to {topology.hosts - 1}")
+        table[:-1, at.SOURCE], table[:-1, at.SINK], table[:-1, at.START] = flows.source, flows.sink, flows.start_ps
+        table[:-1, at.TO_SEND] = table[:-1, at.TO_ARRIVE] = flows.size
+        _schedule(machine, np.arange(count), flows.start_ps, at.FLOW_START)
+    machine.give(at.FLOW, table)
+    return count
+
+
+def _schedule(machine: Machine, items: npt.NDArray[np.int64], times: npt.NDArray[np.int64], kind: int) -> None:
+    """Add many events at once: a sorted array is a heap."""
+    used, first = int(machine.context[at.HEAP_USED]), int(machine.context[at.SEQUENCE])
+    entries = np.stack([times, first + np.arange(len(items)), items * at.EVENT_KINDS + kind], axis=1)
+    merged = np.concatenate([machine.array(at.HEAP)[:used], entries])
+    merged = merged[np.lexsort((merged[:, 1], merged[:, 0]))]
+    machine.context[at.SEQUENCE] = first + len(items)
+    machine.set_calendar(merged)
+
+
+def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool) -> PacketRun:
+    context, ports, hosts = machine.context, machine.array(at.PORT), topology.hosts
+    finish = machine.array(at.FLOW)[:count, at.FINISH].copy()
+    end = int(context[at.END]) if exchange else int(finish.max(initial=0))
+    down = ports[hosts:, at.TARGET] < hosts
+    sent = ports[hosts:, at.SENT_BYTES]
+    return PacketRun(
+        end,
+        finish,
+        up_bytes=int(ports[:hosts, at.SENT_BYTES].sum()),
+        down_bytes=int(sent[down].sum()),
+        core_bytes=int(sent[~down].sum()),
+        ack_bytes=int(context[at.ACK_LINK_BYTES]),
+        peak_port_bytes=int(ports[hosts:, at.PEAK].max(initial=0)),
+        packets=int(ports[:, at.SENT].sum()),
+        dropped=int(ports[:, at.DROPPED].sum()),
+        lost=int(ports[:, at.LOST].sum()),
+        marked=int(ports[:, at.MARKS].sum()),
+        fetches=int(context[at.FETCHES]),
+        timeouts=int(context[at.TIMEOUTS]),
+        cuts=int(context[at.CUTS]),
+        passes=int(context[at.PASSES]),
+        events=int(context[at.EVENTS]),
+    )

@@ -1,0 +1,1 @@
+"""Figures and tables of the papers again, beside the published numbers."""

@@ -1,0 +1,104 @@
+"""The paper's simulated testbed at the size of a generated graph (section 6)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from offramp_sim.reproduce.datasets import Sample, sample
+from offramp_sim.slot.outcome import Outcome
+from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.schemes import Setting, simulate
+
+MEMORY_MB: Final = 100
+DELAY_S: Final = 2e-6
+HIDDEN: Final = 128
+EXCHANGES: Final = 4
+WORKERS: Final = 128
+
+_GENERATED: Final = (
+    "not on this machine (--data FOLDER reads them): a graph was generated that is smaller by the ratio in the "
+    "settings. It has the paper's skew of degrees (figure 7), capped at the real graph's largest over mean degree, and "
+    "for Reddit the paper's 16 copies at 128 workers; mean degrees fall with the square root of the ratio. Memory, "
+    "delays and traffic are smaller by the ratio, times and bytes are printed at full size. Workers own equal "
+    "stretches of the ring on which the graph lives, in place of METIS."
+)
+
+
+class Testbed:
+    """A data set shared by some workers, scaled.
+
+    Attributes:
+        sample: the graph.
+        boundary: split among the workers.
+    """
+
+    def __init__(self, sample: Sample, workers: int = WORKERS, seed: int = 0) -> None:
+        self.sample = sample
+        self.boundary = sample.boundary(workers)
+        self.seed = seed
+        self._settings: dict[tuple[int, float, int], Setting] = {}
+
+    @property
+    def ratio(self) -> float:
+        """Vertices over those of the real graph."""
+        return self.sample.ratio
+
+    def setting(self, features: int | None = None, memory_mb: float = MEMORY_MB, values: int = 1) -> Setting:
+        """One exchange of raw features, or of ``features``; asked for twice it is the same, with its plan."""
+        width = self.sample.data.features if features is None else features
+        key = width, memory_mb, values
+        if key not in self._settings:
+            memory = int(memory_mb * 1e6 * self.ratio)
+            fabric = Fabric(delay_s=DELAY_S * self.ratio)
+            self._settings[key] = Setting(self.boundary, width, memory, fabric, seed=self.seed, values=values)
+        return self._settings[key]
+
+    def exchange(
+        self, scheme: str, features: int | None = None, memory_mb: float = MEMORY_MB, values: int = 1
+    ) -> Outcome:
+        """One exchange of the generated graph."""
+        return simulate(self.setting(features, memory_mb, values), scheme)
+
+    def exchanges(self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1) -> list[Outcome]:
+        """Those of an epoch: one of raw features and three of hidden ones."""
+        later = self.exchange(scheme, HIDDEN, memory_mb, values)
+        return [self.exchange(scheme, None, memory_mb, values), *([later] * (EXCHANGES - 1))]
+
+    def epoch_s(self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1) -> float:
+        """The communication of an epoch at full size."""
+        return sum(outcome.seconds for outcome in self.exchanges(scheme, memory_mb, values)) / self.ratio
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "graph": str(self.sample.path or f"generated like {self.sample.data.name}"),
+            "vertices": len(self.sample.indptr) - 1,
+            "ratio": self.ratio,
+            "workers": self.boundary.workers,
+            "memory_mb": MEMORY_MB,
+            "link_gbps": 100,
+            "delay_us": DELAY_S * 1e6,
+            "seed": self.seed,
+            **more,
+        }
+
+
+@lru_cache(maxsize=32)
+def bed_of(name: str, workers: int = WORKERS, scale: float = 1.0, seed: int = 0, folder: Path | None = None) -> Testbed:
+    """Data set ``name`` shared by ``workers``."""
+    return Testbed(sample(name, scale, seed, folder), workers, seed)
+
+
+def origin(*samples: Sample) -> str:
+    """Where graphs come from, for the note of a report."""
+    by_name = {found.data.name: found for found in samples}
+    read = [f"{name} was read from {found.path} and cut by METIS." for name, found in by_name.items() if found.path]
+    generated = [name for name, found in by_name.items() if not found.path]
+    return " ".join([*read, *([f"The files of {', '.join(generated)} are {_GENERATED}"] if generated else [])])
+
+
+def less(ours: float, other: float) -> str:
+    """By how much less ``ours`` is: ``-74 %``."""
+    return f"{100 * (ours / other - 1):+.0f} %"

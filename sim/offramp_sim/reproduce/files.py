@@ -1,0 +1,99 @@
+"""Edges of the paper's data sets from the files that OGB, PyTorch Geometric and DGL download."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, load_npz
+
+from offramp.archive import open_archive
+from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray, rows_of, symmetric_csr
+
+Edges = tuple[int, IntArray, IntArray]
+"""Number of vertices, and both ends of the edges, in one direction or both."""
+
+
+def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | None:
+    """The file of data set ``name`` somewhere in ``folder``, and its graph as CSR; None where there is none.
+
+    Self-loops and directions are dropped.
+
+    Raises:
+        OfframpError: no such folder, or a file that does not hold what it should.
+    """
+    if not folder.is_dir():
+        raise OfframpError(f"--data {folder}: expected a folder")
+    for pattern, reader in _LAYOUTS[name]:
+        for path in sorted(folder.glob(f"**/{pattern}")):
+            try:
+                n, u, v = reader(path)
+            except OfframpError:
+                raise
+            except Exception as error:  # whatever a reader of foreign files raises
+                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                raise OfframpError(f"{path}: cannot be read: {reason}") from error
+            if len(u) and not 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < n:
+                raise OfframpError(f"{path}: edges: expected vertex ids from 0 to {n - 1}")
+            return path, *symmetric_csr(n, u, v)
+    return None
+
+
+def _ogb_csv(path: Path) -> Edges:
+    """``edge.csv.gz``: a line an edge; ``num-node-list.csv.gz`` beside it."""
+    with gzip.open(path.with_name("num-node-list.csv.gz"), "rt") as file:
+        n = int(file.read())
+    with gzip.open(path, "rt") as file:
+        ends = np.fromstring(file.read().replace(",", " "), np.int64, sep=" ").reshape(-1, 2)
+    return n, ends[:, 0], ends[:, 1]
+
+
+def _scipy_npz(path: Path) -> Edges:
+    """A matrix that ``scipy.sparse.save_npz`` has written."""
+    matrix: Any = coo_array(load_npz(path))
+    u, v = matrix.coords
+    return int(matrix.shape[0]), u.astype(np.int64), v.astype(np.int64)
+
+
+def _saint_npz(path: Path) -> Edges:
+    """GraphSAINT's form: the fields of a CSR matrix by their names."""
+    with open_archive(path) as archive:
+        indptr, indices = archive.integers("indptr").astype(np.int64), archive.integers("indices").astype(np.int64)
+    if len(indptr) == 0 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(indices):
+        raise OfframpError(f"{path}: indptr: expected a rising sequence from 0 to {len(indices)}")
+    return len(indptr) - 1, rows_of(indptr), indices
+
+
+def _pyg(path: Path) -> Edges:
+    """What PyTorch Geometric has processed; its own classes need that package, plain tensors do not."""
+    try:
+        import torch
+    except ImportError:
+        raise OfframpError(f"{path}: needs the package torch") from None
+    with suppress(ImportError):  # it lets torch load its classes
+        importlib.import_module("torch_geometric")
+    try:
+        held = torch.load(path, weights_only=True)
+    except Exception:
+        raise OfframpError(f"{path}: needs the package torch_geometric, or the data set's raw files") from None
+    held = held[0] if isinstance(held, tuple | list) else held
+    edges = held["edge_index"] if isinstance(held, dict) else held.edge_index
+    u, v = edges.numpy().astype(np.int64)
+    nodes = held.get("num_nodes") if isinstance(held, dict) else held.num_nodes
+    return int(nodes) if nodes is not None else int(max(u.max(), v.max())) + 1, u, v
+
+
+_LAYOUTS: dict[str, list[tuple[str, Callable[[Path], Edges]]]] = {
+    "products": [
+        ("ogbn_products/raw/edge.csv.gz", _ogb_csv),
+        ("ogbn_products/processed/geometric_data_processed.pt", _pyg),
+    ],
+    "yelp": [("[Yy]elp/raw/adj_full.npz", _saint_npz), ("[Yy]elp/processed/data.pt", _pyg)],
+    "reddit": [("reddit_graph.npz", _scipy_npz), ("[Rr]eddit/processed/data.pt", _pyg)],
+}

@@ -1,0 +1,120 @@
+"""SwitchGNN, what graphs look like: table 1 and figures 1, 7 and 9."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from offramp_sim.reproduce.bench import bed_of, origin
+from offramp_sim.reproduce.datasets import DATASETS, every
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+
+_WORKERS = (8, 16, 32, 64, 128)
+
+
+def table1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Data sets: the table's numbers and those of the graphs that stand for them."""
+    comparisons, data = [], {}
+    for name, published in DATASETS.items():
+        made = bed_of(name, scale=scale, seed=seed, folder=folder)
+        degrees = np.diff(made.sample.indptr)
+        mean, largest = 2 * published.edges / published.vertices, published.max_degree
+        data[name] = {"vertices": len(degrees), "edges": int(degrees.sum()) // 2, "max_degree": int(degrees.max())}
+        size = f"{published.vertices:,} vertices, {published.edges:,} edges"
+        comparisons += [
+            Comparison(f"{name}: size", size, f"{len(degrees):,} vertices, {data[name]['edges']:,} edges"),
+            Comparison(
+                f"{name}: largest over mean degree", f"{largest / mean:.0f}", f"{degrees.max() / degrees.mean():.0f}"
+            ),
+        ]
+    panel = Curves(
+        "edges a vertex",
+        "data set",
+        "edges over vertices",
+        {
+            "published": (list(DATASETS), [d.edges / d.vertices for d in DATASETS.values()]),
+            "generated": (list(DATASETS), [d["edges"] / d["vertices"] for d in data.values()]),
+        },
+        bars=True,
+    )
+    return Reproduction(comparisons, [panel], {"scale": scale, "seed": seed}, origin(*every(scale, seed, folder)), data)
+
+
+def figure1(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Boundary vertices and copies against the number of workers."""
+    panels: list[Curves] = []
+    data: dict[str, dict[str, list[float]]] = {}
+    for name in DATASETS:
+        found = [bed_of(name, workers, scale, seed, folder) for workers in _WORKERS]
+        boundary = [t.boundary.B / t.ratio for t in found]
+        traffic = [t.boundary.R / t.ratio for t in found]
+        data[name] = {"workers": [float(w) for w in _WORKERS], "boundary": boundary, "copies": traffic}
+        panels.append(
+            Curves(
+                name,
+                "workers",
+                "vertices",
+                {"boundary": (list(_WORKERS), boundary), "traffic": (list(_WORKERS), traffic)},
+            )
+        )
+    last = bed_of("reddit", 128, scale, seed, folder)
+    reddit = data["reddit"]
+    comparisons = [
+        Comparison(
+            "Reddit, 128 workers: copies of a boundary vertex", "16", f"{last.boundary.R / last.boundary.B:.1f}"
+        ),
+        Comparison(
+            "Reddit: boundary at 128 workers over that at 8",
+            "about 1",
+            f"{reddit['boundary'][-1] / reddit['boundary'][0]:.2f}",
+        ),
+        Comparison(
+            "Reddit: traffic at 128 workers over that at 8", None, f"{reddit['copies'][-1] / reddit['copies'][0]:.1f}"
+        ),
+    ]
+    note = f"The 16 copies are an input of the generator, the rest follows. {origin(*every(scale, seed, folder))}"
+    return Reproduction(comparisons, panels, last.settings(), note, data)
+
+
+def figure7(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Who has the remote neighbours: distribution over boundary vertices, Reddit, 32 workers."""
+    made = bed_of("reddit", 32, scale, seed, folder)
+    need = np.sort(made.boundary.need)[::-1]
+    share = np.cumsum(need) / need.sum()
+    top = float(share[max(0, len(need) // 5 - 1)])
+    xs = np.linspace(0, len(need) - 1, 101).astype(int)
+    line = ((xs / len(need)).tolist(), share[xs].tolist())
+    curve = Curves("Reddit, 32 workers", "share of vertices", "share of neighbours", {"generated": line})
+    comparisons = [Comparison("neighbours of the first fifth of the vertices", "80 %", f"{100 * top:.0f} %")]
+    note = (
+        "The paper's skew sets the generator's; the cap at the real graph's largest degree and duplicate edges that "
+        f"are dropped flatten it. {origin(made.sample)}"
+    )
+    return Reproduction(comparisons, [curve], made.settings(), note, {"share": line})
+
+
+def figure9(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Boundary vertices in the largest component of the cut graph."""
+    lines: dict[str, tuple[list[int], list[float]]] = {}
+    comparisons = []
+    for name in DATASETS:
+        shares = []
+        for workers in _WORKERS:
+            boundary = bed_of(name, workers, scale, seed, folder).boundary
+            ones = np.ones(len(boundary.neighbours), np.int8)
+            graph = csr_array((ones, boundary.neighbours, boundary.indptr), shape=(boundary.B, boundary.B))
+            labels = connected_components(graph, directed=False)[1]
+            shares.append(float(np.bincount(labels).max()) / boundary.B)
+        lines[name] = list(_WORKERS), shares
+        comparisons.append(
+            Comparison(
+                f"{name}: largest dependent component of the boundary", "about 99 %", f"{100 * shares[-1]:.1f} %"
+            )
+        )
+    panel = Curves("largest dependent component", "workers", "share of the boundary", lines)
+    return Reproduction(
+        comparisons, [panel], {"scale": scale, "seed": seed}, origin(*every(scale, seed, folder)), {"shares": lines}
+    )

@@ -1,0 +1,36 @@
+"""A slice of all vertices before the next, so that graphs of any width stay whole (specification section 3.2)."""
+
+from __future__ import annotations
+
+from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, make_plan
+from offramp_sim.slot.in_network import planned
+from offramp_sim.slot.outcome import Outcome
+from offramp_sim.slot.ports import Fabric
+
+
+def slice_widths(boundary: Boundary, chunks: int, memory_bytes: int, widest: int | None = None) -> list[int]:
+    """Packets of a vertex in each slice: as few slices as let all vertices fit at once, as equal as they can be.
+
+    Where not even one packet of each vertex fits, slices are one packet wide and are cut into blocks. ``widest``
+    limits the width.
+
+    Raises:
+        OfframpError: ``widest`` below 1.
+    """
+    if widest is not None and widest < 1:
+        raise OfframpError(f"widest {widest}: expected at least 1 packet of a vertex in a slice")
+    fits = memory_bytes // AGGREGATOR_BYTES // max(boundary.B, 1)
+    width = max(1, min(fits, chunks, chunks if widest is None else widest))
+    slices = -(-chunks // width)
+    return [chunks // slices + (i < chunks % slices) for i in range(slices)]
+
+
+def chunk_major(
+    boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric, seed: int = 0, widest: int | None = None
+) -> Outcome:
+    """Slice after slice, a barrier after each block of each; ``widest`` 1 is the specification's, None the widest."""
+    widths = slice_widths(boundary, chunks, memory_bytes, widest)
+    made = {width: make_plan(boundary, width, memory_bytes, "gamr", seed) for width in set(widths)}
+    return planned([made[width] for width in widths], fabric, "chunk-major" if widest == 1 else "wide-slices")

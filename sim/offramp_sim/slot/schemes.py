@@ -1,0 +1,82 @@
+"""Every scheme by name, on one graph and one switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp_sim.slot.chunk_major import chunk_major
+from offramp_sim.slot.host_based import bns_gcn, g3
+from offramp_sim.slot.hybrid import hybrid
+from offramp_sim.slot.in_network import planned
+from offramp_sim.slot.outcome import Outcome
+from offramp_sim.slot.pairwise import pairwise
+from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.strawman import strawman
+
+
+@dataclass(eq=False)
+class Setting:
+    """What all schemes share.
+
+    Attributes:
+        boundary: the partitioned graph.
+        features: width of a vertex on the wire.
+        memory_bytes: of the switch's aggregators.
+        fabric: the links.
+        acks: whether acknowledgements are charged.
+        values: quantised values that share a lane on their way through the switch (1, 2 or 4).
+        seed: moves what is random.
+    """
+
+    boundary: Boundary
+    features: int
+    memory_bytes: int = 100_000_000
+    fabric: Fabric = field(default_factory=Fabric)
+    acks: bool = False
+    seed: int = 0
+    values: int = 1
+
+    @property
+    def chunks(self) -> int:
+        """Packets of a vertex."""
+        return chunks_for(-(-self.features // self.values))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """SwitchGNN's plan, in GAMR order."""
+        return make_plan(self.boundary, self.chunks, self.memory_bytes, "gamr", self.seed)
+
+    @cached_property
+    def shuffled(self) -> Plan:
+        """The same blocks in random order."""
+        return self.plan.reordered("random", self.seed)
+
+
+SCHEMES: dict[str, Callable[[Setting], Outcome]] = {
+    "bns-gcn": lambda s: bns_gcn(s.boundary, s.features, s.fabric),
+    "g3": lambda s: g3(s.boundary, s.features, s.fabric),
+    "strawman": lambda s: strawman(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
+    "strawman-unlimited": lambda s: strawman(s.boundary, s.chunks, None, s.fabric, s.seed),
+    "switchgnn": lambda s: planned(s.plan, s.fabric, acks=s.acks),
+    "switchgnn-random": lambda s: planned(s.shuffled, s.fabric, "switchgnn-random", acks=s.acks),
+    "chunk-major": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed, widest=1),
+    "wide-slices": lambda s: chunk_major(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
+    "hybrid": lambda s: hybrid(s.boundary, s.features, s.plan, s.fabric),
+    "pairwise": lambda s: pairwise(s.boundary, s.chunks, s.memory_bytes, s.fabric),
+}
+
+
+def simulate(setting: Setting, scheme: str) -> Outcome:
+    """One exchange under ``scheme``.
+
+    Raises:
+        OfframpError: unknown scheme, or memory too small for a plan.
+    """
+    if scheme not in SCHEMES:
+        raise OfframpError(f"scheme {scheme!r}: expected one of {', '.join(SCHEMES)}")
+    return SCHEMES[scheme](setting)

@@ -1,0 +1,143 @@
+"""The strawman: random order, an aggregator for whom one is free, raw delivery otherwise (specification section 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray, distinct, rows_of
+from offramp.wire.ethernet import wire_bytes
+from offramp.wire.switchgnn import DATA_FRAME_BYTES
+from offramp_sim.slot.fifo import backlog, departures
+from offramp_sim.slot.outcome import Outcome, Series, imbalance
+from offramp_sim.slot.ports import Fabric
+
+PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Who got an aggregator.
+
+    Attributes:
+        aggregated: ``(B,)`` whether each vertex is summed in the switch.
+        done: ``(B,)`` place in the order of the upload that brings each vertex's last contribution.
+        first: ``(B,)`` place of the upload that brings its first.
+        raw: ``(p, 2)`` pairs (rank, worker): features delivered as they are, once to each worker that needs them.
+        peak_open: most aggregators (in vertices) in use after an upload.
+    """
+
+    aggregated: npt.NDArray[np.bool_]
+    done: IntArray
+    first: IntArray
+    raw: IntArray
+    peak_open: int
+
+
+def decide(boundary: Boundary, order: IntArray, limit: int | None) -> Decisions:
+    """Uploads arrive in ``order`` (ranks); each passes its neighbours by ascending id; ``limit`` vertices fit.
+
+    A vertex keeps what its first contribution found: an aggregator until its sum is complete, or none.
+    """
+    n = boundary.B
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    arrival = place[boundary.neighbours]
+    first, done = (f.reduceat(arrival, boundary.indptr[:-1]) if n else arrival for f in (np.minimum, np.maximum))
+    aggregated = _allocate(first, done, n if limit is None else limit)
+    opened, closed = (np.bincount(places[aggregated], minlength=n) for places in (first, done))
+    held = np.cumsum(opened - closed)
+    rows = rows_of(boundary.indptr)
+    host = ~aggregated[rows]
+    owners = boundary.owner[boundary.vertices].astype(np.int64)
+    pairs = distinct(boundary.neighbours[host] * boundary.workers + owners[rows[host]])
+    return Decisions(
+        aggregated, done, first, np.stack(np.divmod(pairs, boundary.workers), axis=1), int(held.max(initial=0))
+    )
+
+
+def _allocate(first: IntArray, done: IntArray, limit: int) -> npt.NDArray[np.bool_]:
+    """Walk first and last contributions in time; a vertex with a single one comes and goes in one pass."""
+    n = len(first)
+    vertices = np.arange(n)
+    times = np.concatenate([first, done])
+    which = np.concatenate([vertices, vertices])
+    closing = np.repeat([0, 1], n)
+    aggregated = [False] * n
+    free = limit
+    for event in np.lexsort((closing, which, times)).tolist():
+        v = event if event < n else event - n
+        if event < n:
+            if free:
+                aggregated[v] = True
+                free -= 1
+        elif aggregated[v]:
+            free += 1
+    return np.array(aggregated, np.bool_)
+
+
+def strawman(
+    boundary: Boundary, chunks: int, memory_bytes: int | None, fabric: Fabric, seed: int = 0, order: str = "random"
+) -> Outcome:
+    """An exchange without blocks; ``memory_bytes`` None: an aggregator for everyone. Passes are free.
+
+    ``order`` ``random`` is the paper's; ``gamr`` shows what the order alone is worth.
+    """
+    limit = None if memory_bytes is None else memory_bytes // (128 * chunks)
+    owner = boundary.owner[boundary.vertices].astype(np.int64)
+    ranks = _upload_order(boundary, order, seed)
+    position = _position(owner, ranks)
+    by_arrival = ranks[np.argsort(position[ranks], kind="stable")]
+    decided = decide(boundary, by_arrival, limit)
+    # Packets come chunk by chunk behind each other; what holds for a vertex's first holds for all.
+    slot = position[by_arrival] * chunks + fabric.delay_slots
+    agg = decided.aggregated
+    ready = np.concatenate([slot[decided.done[agg]], (position * chunks + fabric.delay_slots)[decided.raw[:, 0]]])
+    port = np.concatenate([owner[agg], decided.raw[:, 1]])
+    later = np.arange(chunks)
+    ready, port = (ready[:, np.newaxis] + later).ravel(), np.repeat(port, chunks)
+    left = departures(ready, port)
+    slots = int(left.max(initial=-1)) + 1 + fabric.delay_slots
+    opened = np.bincount(_chunked(slot[decided.first[agg]], later), minlength=slots)
+    closed = np.bincount(_chunked(slot[decided.done[agg]], later), minlength=slots)
+    fan_out = np.bincount(boundary.neighbours, weights=np.repeat(agg, boundary.need), minlength=boundary.B)
+    added = np.bincount(
+        _chunked(position * chunks + fabric.delay_slots, later), weights=np.repeat(fan_out, chunks), minlength=slots
+    )
+    series = Series(backlog(ready, left), np.cumsum(opened - closed), added.astype(np.int64), np.bincount(left))
+    vectors = int(agg.sum()) + len(decided.raw)
+    return Outcome(
+        "strawman" if limit is not None else "strawman-unlimited",
+        slots * fabric.slot_s,
+        fabric.slot_s,
+        PACKET_WIRE_BYTES,
+        boundary.B * chunks * PACKET_WIRE_BYTES,
+        vectors * chunks * PACKET_WIRE_BYTES,
+        recirculated_bytes=(2 * boundary.C - boundary.B) * chunks * PACKET_WIRE_BYTES,
+        down_vectors=vectors,
+        imbalance=imbalance(np.bincount(owner, minlength=boundary.workers)),
+        aggregators=None if limit is None else limit * chunks,
+        series=series,
+    )
+
+
+def _upload_order(boundary: Boundary, order: str, seed: int) -> IntArray:
+    from offramp.graph.order import order_ranks
+
+    return order_ranks(boundary.indptr, boundary.neighbours, order, seed)
+
+
+def _position(owner: IntArray, ranks: IntArray) -> IntArray:
+    """``(B,)`` place of each vertex among those of its worker."""
+    by_worker = np.argsort(owner[ranks], kind="stable")
+    workers = owner[ranks][by_worker]
+    position = np.empty(len(ranks), np.int64)
+    position[ranks[by_worker]] = np.arange(len(ranks)) - np.searchsorted(workers, workers)
+    return position
+
+
+def _chunked(slots: IntArray, later: IntArray) -> IntArray:
+    return (slots[:, np.newaxis] + later).ravel()

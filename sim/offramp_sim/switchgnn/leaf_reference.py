@@ -1,0 +1,247 @@
+"""Leaves and spines of SwitchGNN in plain Python (specification section 9): the oracle for the P4 program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from offramp.switch.switchgnn.leaf_spine import MAX_LEAVES, ROOT, LeafSpine
+from offramp.switch.switchgnn.plan import BlockPlan, Plan
+from offramp.switch.switchgnn.telemetry import Outcome
+from offramp.wire.ethernet import ETHERNET, IPV4, ipv4_checksum
+from offramp.wire.switchgnn import (
+    DATA_FRAME_BYTES,
+    LEAF_IP,
+    LEVEL_LEAF,
+    NO_ID,
+    SHORT_FRAME_BYTES,
+    Kind,
+    is_newer,
+    next_round,
+)
+from offramp_sim.switchgnn.frames import Header, kind_of, reply
+from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
+
+
+class ReferenceLeaf(ReferenceSwitch):
+    """A leaf: sums of what its rack contributes, and whole sums of its own vertices."""
+
+    def __init__(self, plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: bool = False) -> None:
+        super().__init__(plans, network.racks, acks=acks)
+        self._network = network
+        self._leaf = leaf
+        self._members = network.members(leaf)
+        self._joined: dict[int, tuple[int, set[int]]] = {}
+        self._complete = 0  # the round that all hosts wait for
+        self._leaves_wait_for = [0] * network.leaves
+
+    # --- ways ----------------------------------------------------------------------------------------------
+
+    def _way(self, vertex: int, owner: int) -> int:
+        network = self._network
+        if network.racks[owner] == self._leaf:
+            return network.host_port(owner)
+        return network.uplink(self._leaf, int(network.spine_of(vertex)))
+
+    def _is_home(self, block: BlockPlan, rank: int) -> bool:
+        return self._network.racks[int(block.owner[rank])] == self._leaf
+
+    def _from_here(self, block: BlockPlan, rank: int) -> int:
+        """How many neighbours of a vertex are in this rack."""
+        return sum(self._is_home(block, int(source)) for source in block.row(rank))
+
+    def _reply(self, frame: bytes, header: Header, rest: bytes) -> bytes:
+        return addressed(reply(frame, header, rest), self._leaf)
+
+    # --- packets -------------------------------------------------------------------------------------------
+
+    def _serve(self, frame: bytes, header: Header) -> Output:
+        if header["src_id"] == NO_ID and is_newer(header["round"], self.round):
+            self.round = header["round"]  # another switch would not send it before its round
+        if kind_of(header) == Kind.DATA and header["level"] == LEVEL_LEAF:
+            return self._join(frame, header)
+        return super()._serve(frame, header)
+
+    def _known(self, block: BlockPlan, rank: int) -> bool:
+        return self._is_home(block, rank) or self._from_here(block, rank) > 0
+
+    def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:
+        found = super()._find(header)
+        unknown = not isinstance(found, Outcome) and not self._known(found[0], found[2])
+        return Outcome.UNKNOWN if unknown else found
+
+    def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
+        out: Output = []
+        for v in neighbours:
+            home = self._is_home(block, v)
+            need = int(block.need[v]) if home else self._from_here(block, v)
+            out += self._add(frame, header, block, chunks, v, need, 1, 0 if home else LEVEL_LEAF)
+        return out
+
+    def _join(self, frame: bytes, header: Header) -> Output:
+        """A partial sum from another leaf."""
+        if header["round"] != self.round:
+            return self._drop(Outcome.STALE)
+        rank = self._ranks.get((header["block_id"], header["dst_id"]))
+        if rank is None:
+            return self._drop(Outcome.UNKNOWN)
+        block, chunks = self._blocks[header["block_id"]]
+        need = int(block.need[rank])
+        if not self._is_home(block, rank) or self._from_here(block, rank) == need:
+            return self._drop(Outcome.UNKNOWN)
+        leaf = IPV4.decode(frame[ETHERNET.size :])["src_addr"] - LEAF_IP
+        if header["chunk_id"] >= chunks or not 0 < header["count"] <= need or not 0 <= leaf < MAX_LEAVES:
+            return self._drop(Outcome.MALFORMED)
+        index = rank * chunks + header["chunk_id"]
+        round_, came = self._joined.get(index, (0, set()))
+        came = came if round_ == self.round else set()
+        self._joined[index] = self.round, came | {leaf}
+        if leaf in came:
+            return self._drop(Outcome.DUPLICATE)
+        return self._add(frame, header, block, chunks, rank, need, header["count"], 0)
+
+    def _add(
+        self, frame: bytes, header: Header, block: BlockPlan, chunks: int, v: int, need: int, weight: int, level: int
+    ) -> Output:
+        lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
+        done = self._contribute(v * chunks + header["chunk_id"], need, lanes, header["ecn"], weight)
+        if done is None:
+            return []
+        total, ecn = done
+        vertex = int(block.vertices[v])
+        fields = {"src_id": NO_ID, "dst_id": vertex, "count": need, "ecn": ecn, "level": level}
+        rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
+        return [(self._way(vertex, int(block.owner[v])), self._reply(frame, {**header, **fields}, rest))]
+
+    def _forward(self, frame: bytes, header: Header, outcome: Outcome) -> Output:
+        self.outcomes[outcome] += 1
+        vertex = header["dst_id"]
+        return [(self._way(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
+
+    def _ack(self, frame: bytes, header: Header) -> Output:
+        rank = self._ranks.get((header["block_id"], header["src_id"]))
+        if rank is None or not self._acks:
+            return self._drop(Outcome.UNKNOWN)
+        block, _ = self._blocks[header["block_id"]]
+        owners = [int(block.owner[v]) for v in block.row(rank)]
+        home = self._is_home(block, rank)
+        ports = {self._way(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}
+        if not ports:
+            return self._drop(Outcome.UNKNOWN)
+        self.outcomes[Outcome.ACKNOWLEDGED] += 1
+        return [(port, self._reply(frame, header, frame[SHORT_FRAME_BYTES:])) for port in sorted(ports)]
+
+    # --- barrier -------------------------------------------------------------------------------------------
+
+    def _done(self, frame: bytes, header: Header) -> Output:
+        source, network = header["src_id"], self._network
+        if source == NO_ID and self._leaf != ROOT:
+            if header["round"] != self.round:
+                return self._drop(Outcome.STALE)
+            self.outcomes[Outcome.GO] += 1
+            return [(network.host_port(w), self._go_as_it_is(frame, header)) for w in self._members]
+        child = source - network.workers
+        if source not in self._members and not (self._leaf == ROOT and 0 <= child < network.leaves):
+            return self._drop(Outcome.UNKNOWN)
+        behind = (self.round - header["round"]) & 0xFFFF
+        if behind >= 0x8000:
+            return self._drop(Outcome.STALE)
+        from_host = child < 0
+        if behind:
+            self.outcomes[Outcome.GO_REPEATED] += 1
+            port = network.host_port(source) if from_host else self._to_leaf(child)
+            return [(port, self._go_with(frame, header, from_host))]
+        return self._host_done(frame, header) if from_host else self._leaf_done(frame, header, child)
+
+    def _host_done(self, frame: bytes, header: Header) -> Output:
+        network, after, host = self._network, next_round(self.round), header["src_id"]
+        first = self._waits_for[host] != after
+        self._waits_for[host] = after
+        self.outcomes[Outcome.DONE if first else Outcome.DONE_REPEATED] += 1
+        if any(self._waits_for[w] != after for w in self._members):
+            return []
+        up = {**header, "src_id": network.leaf_id(self._leaf), "level": LEVEL_LEAF}
+        if self._leaf != ROOT:
+            port = network.uplink(self._leaf, self._leaf % network.spines)
+            return [(port, self._reply(frame, up, frame[SHORT_FRAME_BYTES:]))]
+        self.recirculations += 1
+        return self._leaf_done(frame, up, ROOT)
+
+    def _leaf_done(self, frame: bytes, header: Header, child: int) -> Output:
+        network, after = self._network, next_round(self.round)
+        first = self._leaves_wait_for[child] != after
+        self._leaves_wait_for[child] = after
+        self.outcomes[Outcome.DONE if first else Outcome.DONE_REPEATED] += 1
+        if not first or any(waits_for != after for waits_for in self._leaves_wait_for):
+            return []
+        self.round = after
+        self.recirculations += 1
+        self.outcomes[Outcome.GO] += 1
+        ports = [network.host_port(w) for w in self._members] + [network.uplink(ROOT, 0)]
+        return [(port, self._go_with(frame, header, False)) for port in ports]
+
+    def _to_leaf(self, leaf: int) -> int:
+        return self._network.uplink(ROOT, leaf % self._network.spines)
+
+    def _go_with(self, frame: bytes, header: Header, to_host: bool) -> bytes:
+        fields = {
+            **header,
+            "src_id": NO_ID,
+            "dst_id": NO_ID,
+            "block_id": (header["block_id"] + 1) & 0xFFFF,
+            "count": len(self._members) if to_host else self._network.leaves,
+            "round": self.round,
+            "level": 0,
+        }
+        return self._reply(frame, fields, frame[SHORT_FRAME_BYTES:])
+
+    def _go_as_it_is(self, frame: bytes, header: Header) -> bytes:
+        return self._reply(frame, header, frame[SHORT_FRAME_BYTES:])
+
+
+def addressed(frame: bytes, leaf: int) -> bytes:
+    """The frame with a leaf's own address as its source."""
+    ip = IPV4.decode(frame[ETHERNET.size :])
+    ip.update(src_addr=LEAF_IP | leaf, header_checksum=0)
+    ip["header_checksum"] = ipv4_checksum(IPV4.encode(ip))
+    return frame[: ETHERNET.size] + IPV4.encode(ip) + frame[ETHERNET.size + IPV4.size :]
+
+
+class ReferenceSpine(ReferenceSwitch):
+    """A spine: passes on what is between leaves, as it is."""
+
+    def __init__(self, plans: Sequence[Plan], network: LeafSpine, *, acks: bool = False) -> None:
+        super().__init__(plans, network.racks, acks=acks)
+        self._network = network
+
+    def _serve(self, frame: bytes, header: Header) -> Output:
+        kind = kind_of(header)
+        if kind == Kind.DONE:
+            return self._relay(frame, self._done_ports(header["src_id"]))
+        if kind not in self._served:
+            return self._drop(Outcome.FOREIGN)
+        if kind == Kind.ACK:
+            return self._relay(frame, self._ack_ports(header), Outcome.ACKNOWLEDGED)
+        owner = self._owners.get(header["dst_id"])
+        return self._relay(frame, [] if owner is None else [self._network.downlink(self._network.racks[owner])])
+
+    def _done_ports(self, source: int) -> list[int]:
+        network = self._network
+        if source == NO_ID:
+            return [network.downlink(leaf) for leaf in range(network.leaves) if leaf != ROOT]
+        return [network.downlink(ROOT)] if 0 <= source - network.workers < network.leaves else []
+
+    def _ack_ports(self, header: Header) -> list[int]:
+        rank = self._ranks.get((header["block_id"], header["src_id"]))
+        if rank is None or not self._acks:
+            return []
+        racks, (block, _) = self._network.racks, self._blocks[header["block_id"]]
+        leaves = {racks[int(block.owner[v])] for v in block.row(rank)} - {racks[int(block.owner[rank])]}
+        return [self._network.downlink(leaf) for leaf in sorted(leaves)]
+
+    def _relay(self, frame: bytes, ports: list[int], outcome: Outcome = Outcome.RELAYED) -> Output:
+        if not ports:
+            return self._drop(Outcome.UNKNOWN)
+        self.outcomes[outcome] += 1
+        return [(port, frame) for port in ports]

@@ -1,0 +1,87 @@
+"""``offramp reproduce``: small graphs, real runs; what the numbers mean is checked by the tests of the simulators."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+from offramp.errors import OfframpError
+from offramp_sim.reproduce.catalogue import ITEMS, find
+from offramp_sim.reproduce.datasets import COPIES, DATASETS, Dataset, sample, without_locality
+from offramp_sim.reproduce.switchgnn_servers import GPU_BYTES_PER_S, GPU_EFFICIENCY, GPU_FLOPS, compute_s
+
+
+def test_list_names_every_item_with_its_time():
+    lines = CliRunner().invoke(app, ["reproduce", "list"]).output.splitlines()
+    assert [line.split()[0] for line in lines] == list(ITEMS)
+    assert set(ITEMS) == {
+        *(f"switchgnn/fig{n}" for n in (1, 2, 7, 9, 11, 12, 15, 16, 17, 18, 19)),
+        "switchgnn/table1",
+        "switchgnn/improvements",
+    }
+
+
+def test_figures_write_numbers_and_plots(tmp_path):
+    wanted = ["switchgnn/fig7", "switchgnn/fig2", "switchgnn/fig16"]
+    path = tmp_path / "found.json"
+    command = ["reproduce", *wanted, "--scale", "0.12", "--plots", str(tmp_path / "plots"), "--json", str(path)]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, OfframpError)  # half the size of figure 16 is too small
+    assert "expected 512 to" in str(result.exception)
+    command[command.index("0.12")] = "0.26"
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.exception
+    found = {item["name"]: item for item in json.loads(path.read_text())}
+    assert list(found) == wanted
+    for name, item in found.items():
+        assert item["published"].keys() == item["ours"].keys()
+        assert "not on this machine" in item["note"]
+        assert (tmp_path / "plots" / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
+    figure2 = found["switchgnn/fig2"]
+    assert figure2["published"]["(d) traffic, unlimited against full graph"] == "-94 %"
+    bytes_of = {name: outcome["down_vectors"] for name, outcome in figure2["data"].items()}
+    assert bytes_of["strawman-unlimited"] < bytes_of["switchgnn"] < bytes_of["strawman"] < bytes_of["bns-gcn"]
+    shares = figure2["data"]["strawman"]
+    assert shares["peak_open"] == shares["aggregators"]
+
+
+def test_the_generated_reddit_has_sixteen_copies_and_a_skew():
+    made = sample("reddit", 0.25)
+    boundary = made.boundary(128)
+    assert pytest.approx(COPIES, rel=0.05) == boundary.R / boundary.B
+    need = np.sort(made.boundary(32).need)[::-1]
+    assert need[: len(need) // 5].sum() > 0.5 * need.sum()
+    assert len(made.indptr) - 1 == round(made.ratio * DATASETS["reddit"].vertices)
+
+
+def test_improvements_beat_the_published_numbers_and_each_step_helps():
+    found = ITEMS["switchgnn/improvements"].reproduce(0.5, 0)
+    times = {label: numbers["epoch_ms"] for label, numbers in found.data.items()}
+    steps = [time for label, time in times.items() if label == "bns-gcn" or label.startswith("+")]
+    assert steps == sorted(steps, reverse=True)
+    wide, host = (found.data[label] for label in ("+ slices as wide as fit", "bns-gcn"))
+    assert wide["epoch_ms"] < 0.15 * host["epoch_ms"]
+    assert wide["wire_gb"] < 0.19 * host["wire_gb"]
+
+
+def test_computation_of_the_servers_has_a_closed_form():
+    data = Dataset("one", 1000, 5000, 128, 128, 10, 1000)
+    gathered, multiplied = 10_000 * 512 / GPU_BYTES_PER_S, 2 * 1000 * 128 * 128 / GPU_FLOPS
+    assert compute_s(data, 2, 4) == pytest.approx(3 * 2 * (gathered + multiplied) / GPU_EFFICIENCY / 4)
+
+
+def test_a_graph_without_locality_has_the_same_copies():
+    boundary = without_locality(0.25).boundary(128)
+    assert pytest.approx(COPIES, rel=0.05) == boundary.R / boundary.B
+
+
+def test_errors_name_what_there_is():
+    with pytest.raises(OfframpError, match="reproduce switchgnn/fig99: expected all, list or one of switchgnn/table1"):
+        find("switchgnn/fig99")
+    with pytest.raises(OfframpError, match="data set 'cora': expected one of products, yelp, reddit"):
+        sample("cora")
+    assert len(find("switchgnn")) == len(find("all")) == len(ITEMS)

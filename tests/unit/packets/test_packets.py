@@ -1,0 +1,210 @@
+"""The packet-level simulator against closed forms, the slot model, and the exchange's own invariants.
+
+Blind to frames' contents: packets here are a few words, and sums are counts (the P4 tests add real integers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import symmetric_csr
+from offramp.graph.generate import generate
+from offramp.graph.partition import partition
+from offramp.switch.switchgnn.plan import make_plan
+from offramp_sim.packets import Links, Protocol, all_to_all, background, balanced, flows, leaf_spine, simulate, star
+from offramp_sim.packets.flows import mean_hadoop_bytes
+from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
+from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric, exchange_trace
+from offramp_sim.slot.strawman import decide
+
+BYTE_PS = 80
+SLOT_PS = PACKET_WIRE_BYTES * BYTE_PS
+SHORT_PS = 84 * BYTE_PS
+QUIET = Protocol(acks=False)
+
+
+def random_boundary(seed, workers=None):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 40))
+    workers = workers or int(rng.integers(2, 7))
+    indptr, indices = symmetric_csr(n, *rng.integers(0, n, (2, 3 * n)))
+    return Boundary(SimpleNamespace(indptr=indptr, indices=indices), rng.integers(0, workers, n), workers)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 50), st.sampled_from(["gamr", "random"]))
+def test_without_loss_every_block_takes_what_the_slot_model_says(seed, chunks, delay, order):
+    """Store and forward adds the time of one packet, DONE and GO add their own."""
+    boundary = random_boundary(seed)
+    plan = make_plan(boundary, chunks, max(2, boundary.B // 2) * chunks * 128, order, seed)
+    slots = exchange_trace(plan, Fabric(delay_s=delay * SLOT_PS / 1e12)).slots
+    run = simulate(star(boundary.workers, Links(delay_ps=delay * SLOT_PS)), plan, protocol=QUIET)
+    assert run.end_ps == slots * SLOT_PS + len(plan.blocks) * (SLOT_PS + 2 * SHORT_PS)
+    control = len(plan.blocks) * boundary.workers * 84
+    assert run.up_bytes == run.down_bytes == plan.packets * PACKET_WIRE_BYTES + control
+    assert run.passes == plan.passes
+    assert (run.dropped, run.lost, run.fetches, run.timeouts) == (0, 0, 0, 0)
+
+
+def test_a_flow_and_an_incast_have_closed_forms():
+    links = Links(rate_bps=100_000_000_000, delay_ps=2_000_000)
+    packet = HOST_PACKET_BYTES * BYTE_PS
+    one = simulate(star(2, links), flows=flows([(0, 1, 10 * 1024, 500)]))
+    assert one.finish_ps.tolist() == [500 + 11 * packet + 2 * links.delay_ps]
+    incast = simulate(star(9, links), flows=flows([(source, 8, 5 * 1024, 0) for source in range(8)]))
+    assert incast.end_ps == 41 * packet + 2 * links.delay_ps
+    # Eight lines bring 40 packets in five times; four of them have left when the last of these is there.
+    assert incast.peak_port_bytes == (40 - 4) * HOST_PACKET_BYTES
+    across = simulate(leaf_spine(2, 1, 1, links), flows=flows([(0, 1, 1024, 0)]))
+    assert across.end_ps == 4 * packet + 4 * links.delay_ps
+
+
+def test_two_flows_of_a_host_share_its_line():
+    run = simulate(star(3, Links(delay_ps=0)), flows=flows([(0, 1, 10 * 1024, 0), (0, 2, 5 * 1024, 0)]))
+    packet = HOST_PACKET_BYTES * BYTE_PS
+    assert sorted(run.finish_ps.tolist()) == [11 * packet, 16 * packet]
+
+
+def test_dropped_packets_of_flows_are_sent_again():
+    links = Links(buffer_bytes=5 * HOST_PACKET_BYTES, loss=0.05)
+    table = flows([(source, 8, 40 * 1024, 0) for source in range(8)])
+    run = simulate(star(9, links), flows=table, seed=3)
+    assert run.dropped > 0
+    assert run.lost > 0
+    assert (run.finish_ps > 0).all()
+    again = simulate(star(9, links), flows=table, seed=3)
+    assert (again.finish_ps == run.finish_ps).all()
+    assert simulate(star(9, links), flows=table, seed=4).end_ps != run.end_ps
+
+
+def test_an_all_to_all_takes_what_the_slot_model_says_up_to_the_order_of_packets():
+    boundary = random_boundary(5, workers=5)
+    features = 3000
+    run = simulate(star(5, Links(delay_ps=0)), flows=all_to_all(boundary, features))
+    slots = bns_gcn(boundary, features, Fabric(delay_s=0.0))
+    assert run.up_bytes == slots.up_bytes
+    assert run.seconds == pytest.approx(slots.seconds, rel=0.1)
+
+
+@pytest.mark.parametrize("loss", [0.002, 0.02, 0.1])
+@pytest.mark.parametrize("racks", [False, True])
+def test_every_exchange_ends_in_spite_of_loss(loss, racks):
+    boundary = random_boundary(11, workers=4)
+    plan = make_plan(boundary, 2, boundary.B // 2 * 2 * 128)
+    links = Links(loss=loss)
+    topology = leaf_spine(2, 2, 2, links) if racks else star(4, links)
+    lossless = simulate(leaf_spine(2, 2, 2, Links()) if racks else star(4, Links()), plan)
+    lost = 0
+    for seed in range(10):
+        run = simulate(topology, plan, seed=seed)
+        lost += run.lost
+        assert run.end_ps >= 0.99 * lossless.end_ps  # a lost acknowledgement is one packet less in the way
+        assert (run.fetches > 0) <= (run.timeouts > 0) <= (run.lost > 0)
+    assert lost > 0
+
+
+def six_vertices():
+    edges = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (2, 4), (3, 5)]
+    indptr, indices = symmetric_csr(6, *np.transpose(edges))
+    return indptr, indices
+
+
+def test_two_levels_send_one_partial_sum_for_each_leaf_that_contributes():
+    """Six PARTIALs of the worked example (section 14.8); worker 3 of leaf 1 owns nothing."""
+    indptr, indices = six_vertices()
+    boundary = Boundary(SimpleNamespace(indptr=indptr, indices=indices), [0, 0, 1, 1, 2, 2], 4)
+    (block,) = (plan := make_plan(boundary, 1, 10**4)).blocks
+    run = simulate(leaf_spine(2, 2, 2, Links()), plan, protocol=QUIET)
+    control = 2 * 2 * 84  # DONE of leaf 1's hosts, GO to them, twice a hop
+    assert run.core_bytes == 2 * 6 * PACKET_WIRE_BYTES + 2 * control
+    assert run.passes == plan.passes + 6
+    assert len(block.vertices) == 6
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(st.integers(0, 10**6), st.integers(0, 8))
+def test_strawman_delivers_what_its_decisions_say(seed, limit):
+    """One worker a vertex and all uploads at different times: the order of arrival is known."""
+    boundary = random_boundary(seed, workers=2)
+    boundary.owner[boundary.vertices] = np.arange(boundary.B) % 2
+    if not boundary.B:
+        return
+    indptr, indices = boundary.indptr, boundary.neighbours
+    alone = Boundary(SimpleNamespace(indptr=indptr, indices=indices), np.arange(boundary.B))
+    plan = make_plan(alone, 1, alone.B * 128, "id")
+    run = simulate(star(alone.B, Links()), plan, protocol=replace(QUIET, aggregators=limit))
+    decided = decide(alone, np.arange(alone.B), limit)
+    vectors = int(decided.aggregated.sum()) + len(decided.raw)
+    assert run.down_bytes == vectors * PACKET_WIRE_BYTES + alone.B * 84
+
+
+def test_passes_at_a_finite_rate_delay_the_results():
+    boundary = random_boundary(2)
+    plan = make_plan(boundary, 1, boundary.B * 128)
+    free = simulate(star(boundary.workers, Links()), plan, protocol=QUIET)
+    slow = simulate(star(boundary.workers, Links()), plan, protocol=replace(QUIET, passes_pps=1e7))
+    assert slow.end_ps - free.end_ps == pytest.approx(plan.passes * 1e5, rel=0.5)
+    assert slow.end_ps > plan.passes * 1e5
+
+
+def test_marks_slow_uploads_down_and_keep_queues_short():
+    graph = generate("sbm:n=400,k=8,gamma=2.4,degree=24,homophily=0.2", "1/0/0", 1)
+    boundary = Boundary(graph, partition(graph, 8, "hash"), 8)
+    plan = make_plan(boundary, 8, boundary.B * 8 * 128)
+    links = Links(mark_bytes=20_000)
+    load = background(8, 0.6, links.rate_bps, 2 * 10**9, seed=1)
+    obeyed, ignored = (
+        simulate(star(8, links), plan, load, Protocol(control=control), until_ps=10**12) for control in (True, False)
+    )
+    assert ignored.marked > 0
+    assert ignored.cuts == 0 < obeyed.cuts
+
+
+def test_balanced_streams_load_all_hosts_alike():
+    streams = all_to_all(random_boundary(7, workers=6), 256)
+    made = balanced(streams)
+    assert made.size.sum() == pytest.approx(streams.size.sum(), rel=1e-3)
+    for ends in (made.source, made.sink):
+        load = np.bincount(ends, weights=made.size)
+        assert load.max() == pytest.approx(load.min(), rel=0.02)
+    assert (made.source == streams.source).all()
+
+
+def test_background_has_the_load_that_it_is_asked_for():
+    made = background(16, 0.4, 10**11, 10**12, seed=2)
+    assert made.size.mean() == pytest.approx(mean_hadoop_bytes(), rel=0.1)
+    assert made.size.sum() * 8 / 16 == pytest.approx(0.4e11, rel=0.1)
+    assert (made.source != made.sink).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Links(rate_bps=7 * 10**9), "rate_bps 7000000000: expected a divisor of 8 Tbit/s"),
+        (lambda: Links(loss=1.0), r"loss 1\.0: expected 0 to below 1"),
+        (lambda: star(0, Links()), "hosts 0: expected at least 1"),
+        (lambda: leaf_spine(2, 0, 2, Links()), "leaf-spine 2x0, 2 hosts a leaf: expected at least 1 of each"),
+        (lambda: flows([(1, 1, 5, 0)]), "flows: expected two different hosts"),
+        (lambda: background(4, 1.5, 1, 1, 0), r"load 1\.5: expected 0 to below 1"),
+        (lambda: simulate(star(2, Links()), flows=flows([(0, 5, 1, 0)])), "flows: expected hosts from 0 to 1"),
+        (
+            lambda: simulate(star(3, Links()), make_plan(random_boundary(1, workers=2), 1, 10**4)),
+            "plan for 2 workers: the topology has 3 hosts",
+        ),
+        (
+            lambda: simulate(star(2, Links()), flows=flows([(0, 1, 10**6, 0)]), until_ps=10**6),
+            "not finished at [0-9]+ ps of simulated time",
+        ),
+    ],
+)
+def test_errors_say_what_was_expected(call, message):
+    with pytest.raises(OfframpError, match=message):
+        call()

@@ -1,0 +1,41 @@
+"""Rate control, called by itself in machine code: the worked sequence of section 14.7."""
+
+from __future__ import annotations
+
+import ctypes
+
+from offramp_sim.p4.native.compiler import MachineCode
+from offramp_sim.p4.native.llvm import AliasTags, ll
+from offramp_sim.p4.native.lowering import Library
+from offramp_sim.packets import Links, Protocol, layout, star
+from offramp_sim.packets.hosts import cut_rate, recover_rate
+from offramp_sim.packets.machine import Machine
+from offramp_sim.packets.simulate import Framing, prepare_network
+
+
+def test_marks_halve_the_rate_and_quiet_raises_it():
+    module = ll.Module("rate")
+    library = Library(module, AliasTags(module))
+    for function in (cut_rate, recover_rate):
+        library.function(function, exported=True)
+    code = MachineCode(str(module))
+    cut = code.function("rt.cut_rate", None, ctypes.c_void_p, ctypes.c_int64)
+    recover = code.function("rt.recover_rate", None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    machine = Machine()
+    prepare_network(machine, star(1, Links()), Framing(), 0)
+    machine.context[[layout.GUARD_PS, layout.RAISE_PS]] = Protocol().guard_ps, Protocol().raise_ps
+    host = machine.array(layout.HOST)
+    rates = []
+    for kind, now_us in zip("iiMiMMi", (55, 110, 115, 170, 171, 221, 276), strict=True):
+        machine.context[layout.NOW] = now_us * 10**6
+        if kind == "M":
+            cut(machine.context.ctypes.data, 0)
+        else:
+            recover(machine.context.ctypes.data, host.ctypes.data, now_us * 10**6)
+        rates.append(int(host[0, layout.RATE_MBPS]) / 1000)
+    assert rates == [100, 100, 50, 55, 27.5, 13.75, 18.75]
+    machine.context[layout.NOW] = 277 * 10**6
+    cut(machine.context.ctypes.data, 0)
+    guarded = int(host[0, layout.RATE_MBPS])
+    cut(machine.context.ctypes.data, 0)
+    assert host[0, layout.RATE_MBPS] == guarded

@@ -4,8 +4,11 @@
 #include "types.p4"
 
 // Ends a round when every host has said DONE. Repeats change nothing: a host counts once a round, and one that
-// missed GO is told again. The DONE that completes the round passes once more to advance it, because the round
-// was read in this pass already.
+// missed GO is told again. The DONE that completes the round passes once more to begin the next one, because the
+// round was read in this pass already.
+//
+// A host can be ahead of the switch only if the switch lost its registers. A switch that has no round takes the DONE's:
+// every host has finished those before it, and hosts that are further repeat DONE until the switch has caught up.
 //
 // Among several switches a leaf counts its hosts, then says DONE to the root leaf, which counts leaves; GO comes back
 // to the leaves and goes on to their hosts. A host's repeat repeats the leaf's DONE as well.
@@ -78,7 +81,7 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
                 meta.group = group;
                 meta.outcome = outcome_t.GO;
             }
-        } else if (meta.advance == 1) {
+        } else if (meta.begins != 0) {
             meta.group = group;
             meta.outcome = outcome_t.GO;
         } else if (behind == 0) {
@@ -106,9 +109,13 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
                 meta.reply = ~root;
                 meta.again = root;
             } else if (arrived == members && first == 1) {
-                meta.advance = 1;
+                meta.begins = meta.next;
                 meta.again = 1;
             }
+        } else if (meta.now == 0 && meta.two_level == 0) {
+            meta.outcome = outcome_t.RESUMED;
+            meta.begins = hdr.switchgnn.round;
+            meta.again = 1;
         } else if (behind < 0x8000) {
             meta.reply = 1;
             meta.outcome = outcome_t.GO_REPEATED;

@@ -3,20 +3,20 @@
 
 #include "types.p4"
 
-// The mark of a sum: set if any of its contributions met congestion.
+// The mark of a sum: set if any of its contributions of this round met congestion.
 control Congestion(in headers_t hdr, inout metadata_t meta) {
-    register<bit<1>>(AGGREGATORS) marked;
+    register<bit<16>>(AGGREGATORS) marked;  // the last round with a mark
 
     apply {
         meta.ecn = hdr.switchgnn.ecn;
-        if (meta.operation == operation_t.SET) {
-            marked.write(meta.index, meta.ecn);
-        } else if (meta.operation == operation_t.ADD && meta.ecn == 1) {
-            marked.write(meta.index, 1);
-        } else if (meta.operation == operation_t.HARVEST) {
-            bit<1> before;
-            marked.read(before, meta.index);
-            meta.ecn = meta.ecn | before;
+        if (meta.ecn == 1) {
+            marked.write(meta.index, hdr.switchgnn.round);
+        } else {
+            bit<16> last_round;
+            marked.read(last_round, meta.index);
+            if (last_round == hdr.switchgnn.round) {
+                meta.ecn = 1;
+            }
         }
     }
 }

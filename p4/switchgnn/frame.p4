@@ -9,7 +9,7 @@
 #include "sizes.p4"
 
 // Number of outcomes.
-#define OUTCOMES 21
+#define OUTCOMES 22
 
 // The session that sends a copy of the packet, as it was received, to the recirculation port.
 #define NEXT_PASS_SESSION 1
@@ -43,7 +43,8 @@ enum bit<8> outcome_t {
     FETCHED       = 17,  // FETCH: the aggregator was released, the packet went to the vertex's owner
     RESENT        = 18,  // RESEND: passed by the aggregators to the vertex that asked
     ACKNOWLEDGED  = 19,  // ACK: multicast to the owners of the vertex's neighbours
-    RELAYED       = 20   // passed on by a spine
+    RELAYED       = 20,  // passed on by a spine
+    RESUMED       = 21   // DONE to a switch that lost its registers: its round goes on
 }
 
 #endif

@@ -7,5 +7,6 @@ const bit<3> RESEND = 0b001;
 const bit<3> FETCH  = 0b010;
 const bit<3> ACK    = 0b100;
 const bit<3> DONE   = 0b110;
+const bit<3> FETCH_AGAIN = 0b011;  // a FETCH that is repeated
 
 #endif

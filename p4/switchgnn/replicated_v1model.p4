@@ -37,6 +37,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     apply {
         meta.outcome = outcome_t.FOREIGN;
         bit<3> kind = hdr.switchgnn.is_ack ++ hdr.switchgnn.is_fetch ++ hdr.switchgnn.resend;
+        if (kind == FETCH_AGAIN) {
+            kind = FETCH;
+        }
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {

@@ -18,15 +18,15 @@ control Round(inout headers_t hdr, inout metadata_t meta) {
         }
         bit<16> claim = hdr.switchgnn.round;
         bool claims = false;
-        if (meta.advance == 1) {
-            claim = meta.next;
+        if (meta.begins != 0) {
+            claim = meta.begins;
             claims = true;
         } else if (meta.two_level == 1 && meta.transit == 0 && hdr.switchgnn.src_id == NO_ID) {
             claims = true;
         }
         current.read(meta.now, 0);
         bit<16> ahead = claim - meta.now;
-        if (claims && ahead != 0 && ahead < 0x8000) {
+        if (claims && ahead != 0 && (ahead < 0x8000 || meta.now == 0)) {
             current.write(0, claim);
             meta.now = claim;
         }

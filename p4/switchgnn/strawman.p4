@@ -43,7 +43,7 @@ control InFlight(inout metadata_t meta, out bool none) {
     apply {
         bit<32> count;
         uploads.read(count, 0);
-        if (meta.advance == 0) {
+        if (meta.begins == 0) {
             if (meta.hop == 0) {
                 count = count + 1;
             }

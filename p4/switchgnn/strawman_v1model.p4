@@ -23,7 +23,7 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    counter(16, CounterType.packets) outcomes;
+    counter(OUTCOMES, CounterType.packets) outcomes;
     Round() round;
     Barrier() barrier;
     InFlight() in_flight;
@@ -39,7 +39,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
-            if (meta.advance == 1) {
+            if (meta.begins != 0) {
                 in_flight.apply(meta, go_on);
             }
             if (!go_on) {

@@ -16,6 +16,7 @@
 #include "tna/guard.p4"
 #include "tna/fanout.p4"
 #include "tna/aggregate.p4"
+#include "tna/pull.p4"
 #include "tna/forward.p4"
 #include "tna/again.p4"
 
@@ -25,12 +26,13 @@ control SwitchGnnIngress(inout headers_t hdr,
                          in ingress_intrinsic_metadata_from_parser_t from_parser,
                          inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                          inout ingress_intrinsic_metadata_for_tm_t to_tm) {
-    Counter<bit<32>, bit<8>>(16, CounterType_t.PACKETS) outcomes;
+    Counter<bit<32>, bit<8>>(OUTCOMES, CounterType_t.PACKETS) outcomes;
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) recirculations;
     Round() round;
     Barrier() barrier;
     Guard(AGGREGATORS) guard;
     Fanout() fanout;
+    Pull() pull;
     Aggregate() aggregate;
     Forward() forward;
 
@@ -58,13 +60,17 @@ control SwitchGnnIngress(inout headers_t hdr,
             round.apply(hdr, meta);
             if (hdr.switchgnn.is_ack == 1 && hdr.switchgnn.is_fetch == 1 && hdr.switchgnn.resend == 0) {
                 barrier.apply(hdr, meta, to_deparser, to_tm);
-            } else if (hdr.payload.isValid()) {
-                guard.apply(hdr, meta);
-                fanout.apply(hdr, meta);
-                aggregate.apply(hdr, meta);
-                forward.apply(hdr, meta, to_deparser, to_tm);
             } else {
-                drop(outcome_t.FOREIGN);
+                guard.apply(hdr, meta);
+                if (hdr.payload.isValid()) {
+                    fanout.apply(hdr, meta);
+                } else {
+                    pull.apply(hdr, meta, to_deparser, to_tm);
+                }
+                aggregate.apply(hdr, meta);
+                if (hdr.payload.isValid()) {
+                    forward.apply(hdr, meta, to_deparser, to_tm);
+                }
             }
         }
         if (meta.again == 1) {

@@ -17,7 +17,7 @@ struct metadata_t {
     @field_list(PASS_FIELDS)
     bit<16>     hop;        // which of the vertex's neighbours this pass serves
     @field_list(PASS_FIELDS)
-    bit<1>      advance;    // this pass ends the round
+    bit<16>     begins;     // the round that this pass begins, or 0
 #ifdef STRAWMAN
     @field_list(PASS_FIELDS)
     bit<256>    delivered;  // ports that have this feature already, one bit each

@@ -54,7 +54,7 @@ Lanes = npt.NDArray[np.int32]
 class Kind(IntEnum):
     """Type of a packet by its flags (section 3.4); the value is ``is_ack is_fetch resend`` as three bits.
 
-    DATA, RESULT and RAW share one value: direction and ids tell them apart.
+    DATA, RESULT and RAW share one value: direction and ids tell them apart. A repeated FETCH has ``resend`` set too.
     """
 
     DATA = 0b000
@@ -62,6 +62,15 @@ class Kind(IntEnum):
     FETCH = 0b010
     ACK = 0b100
     DONE = 0b110  # GO when it comes from the switch
+
+
+_FETCH_AGAIN = 0b011
+
+
+def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
+    """The type that flags mean: a value of :class:`Kind`, or of no member where they have no meaning."""
+    flags = is_ack << 2 | is_fetch << 1 | resend
+    return Kind.FETCH if flags == _FETCH_AGAIN else flags
 
 
 def worker_mac(worker: int) -> int:
@@ -132,7 +141,7 @@ class Parsed:
     @cached_property
     def kind(self) -> npt.NDArray[np.int64]:
         """``(n,)`` values of :class:`Kind`, or of no member for a combination of flags without a meaning."""
-        return _kind(self.frames)
+        return kinds_of(self.frames[:, PREFIX_BYTES:])
 
     @property
     def lanes(self) -> Lanes:
@@ -158,7 +167,7 @@ def parse_frames(batch: PacketBatch) -> Parsed:
         & (IPV4.unpack(ipv4, "frag_offset") == 0)
         & (IPV4.unpack(ipv4, "protocol") == IP_PROTOCOL)
     )
-    kind = _kind(data)
+    kind = kinds_of(data[:, PREFIX_BYTES:])
     needed = np.where((kind == Kind.DATA) | (kind == Kind.RESEND), DATA_FRAME_BYTES, SHORT_FRAME_BYTES)
     whole = ours & (lengths >= needed)
     count = int(ours.sum())
@@ -169,13 +178,14 @@ def _kinds_of_bytes() -> npt.NDArray[np.int64]:
     """The value of :class:`Kind` for each value of the byte with the flags."""
     headers = np.zeros((256, SWITCHGNN.size), np.uint8)
     headers[:, _FLAGS] = np.arange(256)
-    flags = [SWITCHGNN.unpack(headers, name).astype(np.int64) for name in ("is_ack", "is_fetch", "resend")]
-    return flags[0] << 2 | flags[1] << 1 | flags[2]
+    flags = (SWITCHGNN.unpack(headers, name).tolist() for name in ("is_ack", "is_fetch", "resend"))
+    return np.array([kind_of_flags(*each) for each in zip(*flags, strict=True)], np.int64)
 
 
 _FLAGS = SWITCHGNN.by_name["is_ack"].first
 _KINDS = _kinds_of_bytes()
 
 
-def _kind(frames: Bytes) -> npt.NDArray[np.int64]:
-    return _KINDS[frames[:, PREFIX_BYTES + _FLAGS]]
+def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
+    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
+    return _KINDS[headers[:, _FLAGS]]

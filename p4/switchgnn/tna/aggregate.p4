@@ -2,6 +2,7 @@
 #define OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
 
 #include "../each_lane.p4"
+#include "congestion.p4"
 #include "lane.p4"
 #include "types.p4"
 
@@ -14,8 +15,10 @@ struct state_t {
 }
 
 // Count-based aggregation. An entry whose tag is not the packet's round counts as empty, so nothing is ever cleaned.
-// The register says what it found, and the lanes match on that: nothing stands between them.
+// The register says what it found, and the lanes match on that: nothing stands between them. FETCH leaves nothing
+// missing: in this round no later contribution can be the last one, and what the lanes still add is never sent.
 control Aggregate(inout headers_t hdr, inout metadata_t meta) {
+    Congestion() congestion;
     Register<state_t, bit<16>>(AGGREGATORS) state;
 
     RegisterAction<state_t, bit<16>, bit<8>>(state) contribute = {
@@ -30,11 +33,24 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta) {
         }
     };
 
+    RegisterAction<state_t, bit<16>, bit<8>>(state) release = {
+        void apply(inout state_t entry) {
+            entry.tag = hdr.switchgnn.round;
+            entry.left = 0;
+        }
+    };
+
     EACH_LANE(LANE)
 
     apply {
-        if (meta.aggregates == 1 && (meta.repeated == NO || (meta.pass.isValid() && meta.behind == 0))) {
+        if (meta.releases == 1) {
+            release.execute(AT(meta.slot));
+        } else if (meta.aggregates == 1 && (meta.repeated == NO || (meta.pass.isValid() && meta.behind == 0))) {
             meta.code = contribute.execute(AT(meta.index));
+            congestion.apply(hdr, meta);
+        }
+        if (meta.code == LAST && meta.marked == YES) {
+            hdr.switchgnn.ecn = 1;
         }
         EACH_LANE(APPLY_LANE)
     }

@@ -3,7 +3,7 @@
 
 #include "types.p4"
 
-// Ends a round when every host has said DONE, as in the v1model program.
+// Ends a round when every host has said DONE, and takes a round up again, as in the v1model program.
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
@@ -26,6 +26,12 @@ control Barrier(inout headers_t hdr,
             } else {
                 arrived = arrived + 1;
             }
+        }
+    };
+
+    RegisterAction<bit<16>, bit<1>, bit<8>>(ndone) none = {
+        void apply(inout bit<16> arrived) {
+            arrived = 0;
         }
     };
 
@@ -71,8 +77,8 @@ control Barrier(inout headers_t hdr,
         to_tm.ucast_egress_port = meta.port;
     }
 
-    action recirculate(bit<16> round) {
-        meta.outcome = outcome_t.DONE;
+    action recirculate(outcome_t outcome, bit<16> round) {
+        meta.outcome = outcome;
         meta.pass.setValid();
         meta.pass.number = round;
         meta.again = 1;
@@ -81,12 +87,16 @@ control Barrier(inout headers_t hdr,
 
     // The round was compared in this pass already: the next one advances it.
     action advance() {
-        recirculate(meta.next);
+        recirculate(outcome_t.DONE, meta.next);
     }
 
     // Rounds skip 0 when they wrap.
     action advance_to_one() {
-        recirculate(1);
+        recirculate(outcome_t.DONE, 1);
+    }
+
+    action resume() {
+        recirculate(outcome_t.RESUMED, hdr.switchgnn.round);
     }
 
     table verdict {
@@ -97,27 +107,32 @@ control Barrier(inout headers_t hdr,
             meta.waits: ternary @name("waits");
             meta.all: ternary @name("all");
             meta.next: ternary @name("next");
+            meta.now: ternary @name("now");
         }
-        actions = { drop; advance; advance_to_one; go_to_all; go_again; }
+        actions = { drop; advance; advance_to_one; resume; go_to_all; go_again; }
         const default_action = go_again();
         const entries = {
-            (0, _, _, _, _, _): drop(outcome_t.UNKNOWN);
-            (_, true, _, _, _, _): go_to_all();
-            (_, _, 0, YES, _, _): drop(outcome_t.DONE_REPEATED);
-            (_, _, 0, NO, NO, _): drop(outcome_t.DONE);
-            (_, _, 0, NO, YES, 0): advance_to_one();
-            (_, _, 0, NO, YES, _): advance();
-            (_, _, 0x8000 &&& 0x8000, _, _, _): drop(outcome_t.STALE);
+            (0, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, true, _, _, _, _, _): go_to_all();
+            (_, _, 0, YES, _, _, _): drop(outcome_t.DONE_REPEATED);
+            (_, _, 0, NO, NO, _, _): drop(outcome_t.DONE);
+            (_, _, 0, NO, YES, 0, _): advance_to_one();
+            (_, _, 0, NO, YES, _, _): advance();
+            (_, _, _, _, _, _, 0): resume();
+            (_, _, 0x8000 &&& 0x8000, _, _, _, _): drop(outcome_t.STALE);
         }
-        size = 8;
+        size = 16;
     }
 
     apply {
         hosts.apply();
+        meta.now = meta.behind + hdr.switchgnn.round;
         if (meta.members != 0 && meta.behind == 0 && !meta.pass.isValid()) {
             meta.waits = wait.execute(meta.host);
         }
-        if (meta.waits == NO) {
+        if (meta.pass.isValid()) {
+            none.execute(0);
+        } else if (meta.waits == NO) {
             meta.all = arrive.execute(0);
         }
         verdict.apply();

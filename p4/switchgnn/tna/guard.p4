@@ -3,7 +3,7 @@
 
 #include "types.p4"
 
-// Lets each upload of a round in once, as in the v1model program.
+// Knows the vertices of a block, and lets each upload of a round in once, as in the v1model program.
 control Guard(in headers_t hdr, inout metadata_t meta)(bit<32> vertices) {
     Register<bit<16>, bit<16>>(vertices) seen;
 
@@ -16,11 +16,12 @@ control Guard(in headers_t hdr, inout metadata_t meta)(bit<32> vertices) {
         }
     };
 
-    action slot(bit<16> base, bit<8> chunks) {
+    action slot(bit<16> base, bit<8> chunks, bit<16> group) {
         meta.known = 1;
         meta.slot.page = base[15:8];
         meta.slot.line = base[7:0] + hdr.switchgnn.chunk_id;
         meta.room = chunks |-| hdr.switchgnn.chunk_id;
+        meta.neighbours = group;
     }
 
     table slots {
@@ -35,7 +36,7 @@ control Guard(in headers_t hdr, inout metadata_t meta)(bit<32> vertices) {
 
     apply {
         slots.apply();
-        if (meta.behind == 0 && meta.room != 0 && !meta.pass.isValid()) {
+        if (hdr.payload.isValid() && meta.behind == 0 && meta.room != 0 && !meta.pass.isValid()) {
             meta.repeated = visit.execute(AT(meta.slot));
         }
         if (meta.repeated == NO) {

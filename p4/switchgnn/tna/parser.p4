@@ -15,12 +15,17 @@ parser SwitchGnnParser(packet_in packet,
         meta.behind = 0;
         meta.known = 0;
         meta.room = 0;
+        meta.neighbours = 0;
+        meta.owned = 0;
+        meta.releases = 0;
+        meta.marked = 0;
         meta.repeated = 0;
         meta.aggregates = 0;
         meta.delivers = 0;
         meta.last = 0;
         meta.code = 0;
         meta.members = 0;
+        meta.now = 0;
         meta.waits = 0;
         meta.all = 0;
         meta.again = 0;

@@ -36,6 +36,7 @@ struct metadata_t {
     // Of DATA.
     bit<1>    known;       // the vertex is in this block
     bit<8>    room;        // 0: a chunk that its vertex does not have
+    bit<16>   neighbours;  // group of the owners of its neighbours; 0: it acknowledges to nobody
     index_t   slot;        // of the uploading vertex's chunk
     bit<8>    repeated;    // NO or YES: this upload was accepted before
     bit<1>    aggregates;  // the neighbour needs others too
@@ -45,14 +46,19 @@ struct metadata_t {
     bit<16>   need;        // contributions that complete it
     bit<32>   dst_id;      // the vertex that it belongs to
     bit<8>    code;        // what its register says about this contribution
+    bit<8>    marked;      // YES: a contribution to it met congestion
+    // Of FETCH and RESEND.
+    bit<1>    owned;       // the vertex that is wanted, or that wants it, is somebody's
+    bit<1>    releases;    // the aggregator is given up
     // Of DONE.
     bit<16>   host;
     bit<16>   members;     // hosts of the job; 0: a host that was not announced
     bit<16>   group;
+    bit<16>   now;         // the switch's round
     bit<16>   next;        // what the host waits for
     bit<8>    waits;       // NO or YES: it does already
     bit<8>    all;         // NO or YES: every host does
-    // Of both.
+    // Of all.
     bit<9>    port;
     MirrorId_t session;
     bit<16>   next_hop;

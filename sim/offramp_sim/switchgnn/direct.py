@@ -10,7 +10,6 @@ from offramp.switch.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
     POOL,
-    ROUND,
     entries_for,
 )
 from offramp.switch.switchgnn.plan import Plan
@@ -57,11 +56,6 @@ def _write(switch: AnySwitch, parts: Sequence[Rows], groups: Mapping[int, Sequen
         switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
     recirculation = target_of(switch.tables).recirculation_port
     switch.pre.clones[NEXT_PASS_SESSION] = CloneSession((Replica(recirculation, 0),))
-
-
-def resume(switch: AnySwitch, round_: int) -> None:
-    """As ``SwitchGnnControl.resume``."""
-    switch.registers[target_of(switch.tables).full(ROUND)].write(0, round_)
 
 
 def counters(switch: AnySwitch) -> dict[str, int]:

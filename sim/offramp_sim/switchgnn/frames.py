@@ -20,6 +20,7 @@ from offramp.wire.switchgnn import (
     SWITCH_MAC,
     SWITCHGNN,
     Kind,
+    kind_of_flags,
 )
 
 Header = dict[str, int]
@@ -45,8 +46,8 @@ def classify(frame: bytes) -> Header | Outcome:
 
 
 def kind_of(header: Header) -> int:
-    """The flags as a value of :class:`~offramp.wire.switchgnn.Kind`, or one that has no meaning."""
-    return header["is_ack"] << 2 | header["is_fetch"] << 1 | header["resend"]
+    """A value of :class:`~offramp.wire.switchgnn.Kind`, or of no member for flags without a meaning."""
+    return kind_of_flags(header["is_ack"], header["is_fetch"], header["resend"])
 
 
 def reply(frame: bytes, header: Header, rest: bytes) -> bytes:

@@ -220,6 +220,9 @@ class ReferenceSwitch:
         if host >= len(self._ports):
             return self._drop(Outcome.UNKNOWN)
         behind = (self.round - header["round"]) & 0xFFFF
+        if behind and not self.round:  # a host is ahead of a switch that lost its registers
+            self.outcomes[Outcome.RESUMED] += 1
+            return self._begin(header["round"], frame, header)
         if behind >= 0x8000:
             return self._drop(Outcome.STALE)
         if behind:
@@ -233,8 +236,11 @@ class ReferenceSwitch:
         self.outcomes[Outcome.DONE] += 1
         if self._arrived < len(self._ports):
             return []
+        return self._begin(after, frame, header)
+
+    def _begin(self, round_: int, frame: bytes, header: Header) -> Output:
         self._arrived = 0
-        self.round = after
+        self.round = round_
         self.recirculations += 1
         self.outcomes[Outcome.GO] += 1
         return [(port, self._go(frame, header)) for port in self._ports]

@@ -83,3 +83,34 @@ def test_a_round_that_has_not_come_and_a_host_that_is_not_announced_change_nothi
     counts = target.counters()
     assert (counts["stale"], counts["unknown"], counts["done"]) == (3, 3, 0)
     assert gos(target, *(done(h, 5) for h in range(3))) == [(1, 6), (2, 6), (3, 6)]
+
+
+@pytest.mark.parametrize("round_", [1, 0x7FFF, 0x8000, 0xFFFF])
+def test_any_round_can_be_taken_up(make_target, round_: int) -> None:
+    target = make_target(six_vertices())
+    assert gos(target, done(1, round_)) == [(port, round_) for port in (1, 2, 3)]
+
+
+def test_a_switch_that_lost_its_round_takes_that_of_a_done(make_target) -> None:
+    """Hosts 0 and 1 wait in round 7, host 2 in round 6; the registers are those of a fresh switch."""
+    target = make_target(six_vertices())
+    assert gos(target, done(2, 6)) == [(1, 6), (2, 6), (3, 6)]  # which nobody waits for
+    assert gos(target, done(2, 6), done(0, 7), done(0, 6)) == []
+    assert gos(target, done(1, 6)) == [(1, 7), (2, 7), (3, 7)]
+    assert gos(target, done(0, 7), done(1, 7), done(2, 7)) == [(1, 8), (2, 8), (3, 8)]
+    counts = target.counters()
+    assert (counts["resumed"], counts["stale"], counts["go"]) == (1, 1, 3)
+
+
+def test_what_was_counted_before_a_round_was_taken_up_is_forgotten(make_target) -> None:
+    target = make_target(six_vertices())
+    assert gos(target, done(0, 0), done(1, 0)) == []
+    assert gos(target, done(0, 3)) == [(1, 3), (2, 3), (3, 3)]
+    assert gos(target, done(0, 3), done(1, 3)) == []
+    assert gos(target, done(2, 3)) == [(1, 4), (2, 4), (3, 4)]
+
+
+def test_a_stranger_gives_no_round(make_target) -> None:
+    target = make_target(six_vertices())
+    assert gos(target, done(3, 6), done(NO_ID, 6)) == []
+    assert gos(target, *(done(h, 0) for h in range(3))) == [(1, 1), (2, 1), (3, 1)]

@@ -20,10 +20,12 @@ from offramp.switch.bfrt.session import BfrtSession
 from offramp.switch.switchgnn import barrier, telemetry
 from offramp.switch.switchgnn.bfrt_control import SwitchGnnBfrt
 from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
+from offramp.switch.switchgnn.recovery import Recovery
 from offramp.switch.switchgnn.target import TNA
 from offramp_sim.p4 import make_switch
 from offramp_sim.p4.frontend import load
 from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
+from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 
@@ -48,10 +50,11 @@ def session(device: FakeBfrt) -> Iterator[BfrtSession]:
 def test_a_job_that_was_written_through_bfrt_runs(device: FakeBfrt, session: BfrtSession) -> None:
     """What the device was told goes into the embedded switch, and nothing else."""
     job = random_job(7, vertices=14, edges=30, workers=4, limit=6, features=(40,))
-    SwitchGnnBfrt(session).load(job.plans, job.ports)
+    SwitchGnnBfrt(session).load(job.plans, job.ports, acks=True)
     switch = make_switch(load(p4_source("switchgnn/tna.p4"), defines={"AGGREGATORS": "1024"}), "python")
     fill(switch, device)
-    lockstep = Lockstep(job.plans, job.ports, switch.process)
+    up, down = UnrulyChannel(1, 0.1, 0.1, 0.1), UnrulyChannel(2, 0.1, 0.1, 0.1)
+    lockstep = Lockstep(job.plans, job.ports, switch.process, up=up, down=down, recovery=Recovery(20, 40, acks=True))
     lockstep.start()
     x = np.random.default_rng(1).integers(-1000, 1000, (len(job.boundary.owner), 40)).astype(np.int32)
     sums = lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])

@@ -114,8 +114,14 @@ def check_switchgnn(
 def test_recovery(p4_target, make_reference, seed: int) -> None:
     """Loss, stalls, pulls and acknowledgements, too."""
     soak = Soak(seed)
-    target, oracle = (make(soak.job, acks=soak.acks) for make in (p4_target, make_reference))
-    soak.run(SideBySide(target, oracle, one_by_one=False).process)
+
+    def fresh():
+        nonlocal target, oracle
+        target, oracle = (make(soak.job, acks=soak.acks) for make in (p4_target, make_reference))
+        return SideBySide(target, oracle, one_by_one=False).process
+
+    target = oracle = None
+    soak.run(fresh)
     assert target.counters() == oracle.counters()
     assert target.occupancy() == oracle.occupancy()
 

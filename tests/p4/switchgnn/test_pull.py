@@ -26,46 +26,53 @@ def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
     return list(target.process(PacketBatch.of((1, f) for f in frames)))
 
 
+def late(counts: dict[str, int]) -> int:
+    """Contributions that found their aggregator released; on Tofino they count as further ones, and there are none."""
+    return counts["released"] or counts["added"]
+
+
 @pytest.fixture
-def target(make_repairing):
+def target(make_target):
     """The six-vertex job in round 1; workers 0, 1, 2 on ports 1, 2, 3 own vertices 0 1, 2 3, 4 5."""
-    target = make_repairing(six_vertices(), acks=True)
+    target = make_target(six_vertices(), acks=True)
     target.set_round(1)
     return target
 
 
 def test_fetch_releases_the_aggregator_and_reaches_the_owner_of_what_is_wanted(target) -> None:
     send(target, frame(3, src_id=0))  # for 2, 3 and 4
-    assert target.occupancy() == (3, 3)
+    assert target.occupies(3, 3)
     ((port, out),) = send(target, fetch(3, 5))
     assert (port, out[34:].hex()) == (3, "00000003000000050000000040000001")
+    ((port, out),) = send(target, frame(src_id=3, dst_id=5, is_fetch=1, resend=1))  # repeated
+    assert (port, out[34:].hex()) == (3, "00000003000000050000000050000001")
     assert ipv4_checksum(out[14:34]) == 0
-    assert target.occupancy() == (2, 3)
+    assert target.occupies(2, 3)
     # 3 needs 0 and 5: 5 finds its aggregator dead, and completes nothing.
     assert [SWITCHGNN.decode(f[34:])["dst_id"] for _, f in send(target, frame(2, src_id=5))] == []
     assert len(send(target, fetch(3, 5), fetch(3, 0))) == 2
     counts = target.counters()
-    assert (counts["fetched"], counts["released"], counts["completed"]) == (3, 1, 0)
-    assert target.occupancy() == (3, 3)  # of 1, 2 and 4
+    assert (counts["fetched"], late(counts), counts["completed"]) == (4, 1, 0)
+    assert target.occupies(3, 3)  # of 1, 2 and 4
 
 
 def test_fetch_before_any_contribution_and_after_the_sum(target) -> None:
     send(target, fetch(3, 0))
     assert send(target, frame(3, src_id=0), frame(2, src_id=5)) == []
-    assert target.counters()["released"] == 2
+    assert late(target.counters()) == 2
     target.set_round(2)
     ((port, _),) = send(target, frame(3, src_id=0, round=2), frame(2, src_id=5, round=2))
     assert port == 2
-    before = target.occupancy()
+    before = target.open()
     send(target, frame(src_id=3, dst_id=5, is_fetch=1, round=2))
-    assert target.occupancy() == before
+    assert target.open() == before
 
 
 def test_resend_passes_by_the_aggregators(target) -> None:
     sent = frame(3, src_id=0, dst_id=3, count=1, resend=1)
     ((port, out),) = send(target, sent)
     assert (port, out[34:]) == (2, sent[34:])
-    assert target.occupancy() == (0, 0)
+    assert target.occupies(0, 0)
     assert target.counters()["resent"] == 1
 
 
@@ -93,9 +100,9 @@ def test_a_sum_carries_the_marks_of_its_contributions(target, marked: tuple[int,
     assert SWITCHGNN.decode(out[34:])["ecn"] == max(marked)
 
 
-def test_the_only_contribution_carries_its_own_mark(make_repairing) -> None:
+def test_the_only_contribution_carries_its_own_mark(make_target) -> None:
     job = six_vertices([[(0, 3)]])
-    target = make_repairing(job)
+    target = make_target(job)
     target.set_round(1)
     ((_, out),) = send(target, frame(1, src_id=0, ecn=1))
     assert SWITCHGNN.decode(out[34:])["ecn"] == 1

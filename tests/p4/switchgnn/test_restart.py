@@ -18,17 +18,16 @@ pytestmark = pytest.mark.p4
 @pytest.mark.parametrize("reupload", [False, True])
 @pytest.mark.parametrize("at", [3, 7, 12, 25, 60])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_round_goes_on_and_all_sums_are_exact(make_repairing, seed: int, at: int, reupload: bool) -> None:
+def test_the_round_goes_on_and_all_sums_are_exact(make_target, seed: int, at: int, reupload: bool) -> None:
     job = random_job(seed, vertices=12, edges=30, workers=3, limit=5, features=(40,))
-    target = make_repairing(job, acks=True)
+    target = make_target(job, acks=True)
     batches = 0
 
     def process(batch: PacketBatch) -> PacketBatch:
         nonlocal target, batches
         batches += 1
         if batches == at:
-            target = make_repairing(job, acks=True)
-            target.resume(max(endpoint.round for endpoint in lockstep.endpoints))
+            target = make_target(job, acks=True)
         return target.process(batch)
 
     channels = [UnrulyChannel(seed + i, 0.1, 0.3, 0.1) for i in range(2)]
@@ -50,19 +49,15 @@ def test_the_round_goes_on_and_all_sums_are_exact(make_repairing, seed: int, at:
         for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
             assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
     assert batches > at
-    assert target.occupancy()[0] == 0
+    assert target.open() == 0
 
 
-def test_without_the_plan_the_run_ends_with_a_message(make_repairing) -> None:
+def test_without_the_plan_the_run_ends_with_a_message(p4_target) -> None:
     job = random_job(1, vertices=12, edges=30, workers=3, limit=5)
-    running = [make_repairing(job)]
-
-    def process(batch: PacketBatch) -> PacketBatch:
-        return running[-1].process(batch)
-
-    lockstep = Lockstep(job.plans, job.ports, process, recovery=Recovery(2, 4), patience=50)
+    target = p4_target(job)
+    lockstep = Lockstep(job.plans, job.ports, target.process, recovery=Recovery(2, 4), patience=50)
     lockstep.start()
-    running.append(make_repairing(job))  # its round is 0 again
+    target.switch.reset()
     x = np.zeros((12, 8), np.int32)
     with pytest.raises(OfframpError, match=r"worker \d: nothing moves in block \d+, round 1: "):
         lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])

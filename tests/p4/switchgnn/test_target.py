@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from offramp.errors import OfframpError
 from offramp.p4src import p4_source
-from offramp.switch.switchgnn.control import rows_for, sizes_for
+from offramp.switch.switchgnn.control import entries_for, sizes_for
 from offramp.switch.switchgnn.target import TNA, V1MODEL, target_of
 from offramp_sim.p4 import make_switch
 from offramp_sim.p4.frontend import load
@@ -56,9 +56,9 @@ def test_a_program_for_another_pipe_recirculates_there() -> None:
     target = TNA.on_pipe(1)
     assert sizes_for(job.plans, target=target)["RECIRCULATION_PORT"] == 196
     with pytest.raises(OfframpError, match=r"port 1: expected a port of pipe 1, 128 to 255"):
-        rows_for(job.plans, job.ports, target)
+        entries_for((), job.plans, job.ports, target)
     with pytest.raises(OfframpError, match=r"port 500: v1model recirculates there"):
-        rows_for(job.plans, [1, 2, 500])
+        entries_for((), job.plans, [1, 2, 500], V1MODEL)
     with pytest.raises(OfframpError, match=r"pipe 4: expected 0 to 3"):
         TNA.on_pipe(4)
     with pytest.raises(OfframpError, match=r"pipe 1: v1model has no pipes"):
@@ -68,4 +68,4 @@ def test_a_program_for_another_pipe_recirculates_there() -> None:
 def test_more_aggregators_than_an_index_can_name() -> None:
     job = random_job(3, vertices=300, edges=2000, workers=3, limit=300, features=(32 * 129,))
     with pytest.raises(OfframpError, match=r"aggregators: the plan needs \d+, the switch program has 65536"):
-        rows_for(job.plans, job.ports, TNA)
+        entries_for((), job.plans, job.ports, TNA)

@@ -37,6 +37,7 @@ def ack_entries(
     vertices = np.concatenate([empty, *(block.vertices for block in blocks)])
     block_ids = np.concatenate([empty, *(np.full(len(block.vertices), block.block_id) for block in blocks)])
     group = np.full(len(vertices), GROUP, np.int64)
+    everyone = group_replicas(ports)
     replicas: dict[int, list[tuple[int, int]]] = {}
     if len(ports) <= MASK_BITS:
         masks = np.concatenate([empty, *map(_owner_masks, blocks)])
@@ -46,7 +47,7 @@ def ack_entries(
         groups[common] = GROUP + 1 + np.arange(len(common))
         group = groups[at]
         for number, mask in zip(groups[common].tolist(), sets[common].tolist(), strict=True):
-            replicas[number] = group_replicas([port for worker, port in enumerate(ports) if mask >> worker & 1])
+            replicas[number] = [replica for worker, replica in enumerate(everyone) if mask >> worker & 1]
     keys = {"block_id": block_ids, "src_id": vertices}
     return Rows(target.full(TABLE), OWNERS, keys, {"group": group}), replicas
 

@@ -13,6 +13,9 @@ TABLE = "SwitchGnnIngress.barrier.hosts"
 HOST = "SwitchGnnIngress.barrier.host"
 DONE = "SwitchGnnIngress.barrier.done"
 
+Groups = dict[int, list[tuple[int, int]]]
+"""``(port, instance)`` replicas of multicast groups; a worker's instance is the same in all of them."""
+
 GROUP = 1
 """Multicast group of all workers."""
 

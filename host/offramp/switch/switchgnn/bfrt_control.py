@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from offramp.switch.bfrt.session import BfrtSession
 from offramp.switch.switchgnn import barrier, guard, telemetry
+from offramp.switch.switchgnn.barrier import Groups
 from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import require_room
@@ -27,14 +28,14 @@ class SwitchGnnBfrt:
         self._session = session
         self.target = TNA.on_pipe(pipe)
 
-    def load(self, plans: Sequence[Plan], ports: Sequence[int]) -> None:
+    def load(self, plans: Sequence[Plan], ports: Sequence[int], *, acks: bool = False) -> None:
         """As ``SwitchGnnControl.load``, with device port numbers.
 
         Raises:
             OfframpError: plans or ports that do not fit together or the program, or a device that refuses.
         """
         session, target = self._session, self.target
-        rows, groups = entries_for(session.info, plans, ports, target)
+        rows, groups = entries_for(session.info, plans, ports, target, acks=acks)
         needed: dict[str, int] = {}
         for part in rows:
             needed[part.table] = needed.get(part.table, 0) + len(part)
@@ -55,10 +56,9 @@ class SwitchGnnBfrt:
         (recirculations,) = read(target.full(target.recirculations), 1)
         return telemetry.totals(dict(enumerate(outcomes)), uploads, recirculations)
 
-    def _groups(self, groups: dict[int, list[tuple[int, int]]]) -> None:
-        """GO's group: a node for each worker."""
+    def _groups(self, groups: Groups) -> None:
+        """A node for each worker, which is in every group that the worker is in."""
         replicas = groups[barrier.GROUP]
-        nodes = [instance for _, instance in replicas]
         self._session.insert(
             self._session.entry(
                 "$pre.node",
@@ -68,12 +68,19 @@ class SwitchGnnBfrt:
             )
             for port, node in replicas
         )
-        group = {
-            "$MULTICAST_NODE_ID": nodes,
-            "$MULTICAST_NODE_L1_XID_VALID": [0] * len(nodes),
-            "$MULTICAST_NODE_L1_XID": [0] * len(nodes),
-        }
-        self._session.insert([self._session.entry("$pre.mgid", {"$MGID": barrier.GROUP}, None, group)])
+        self._session.insert(
+            self._session.entry(
+                "$pre.mgid",
+                {"$MGID": group},
+                None,
+                {
+                    "$MULTICAST_NODE_ID": [node for _, node in members],
+                    "$MULTICAST_NODE_L1_XID_VALID": [0] * len(members),
+                    "$MULTICAST_NODE_L1_XID": [0] * len(members),
+                },
+            )
+            for group, members in groups.items()
+        )
 
     def _mirror(self) -> None:
         """The session of the copy that goes round when a sum leaves."""

@@ -17,8 +17,6 @@ from offramp.switch.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntrie
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that goes round when a sum leaves."""
 
-ROUND = "SwitchGnnIngress.round.current"
-
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
 
@@ -65,7 +63,7 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
 
 def entries_for(
     tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
-) -> tuple[list[Rows], dict[int, list[tuple[int, int]]]]:
+) -> tuple[list[Rows], barrier.Groups]:
     """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
 
     Raises:
@@ -78,10 +76,13 @@ def entries_for(
         rows.append(copy_rows)
         groups |= copy_groups
     if acks:
-        if target.full(acknowledge.TABLE) not in tables:
-            raise OfframpError("acks: the switch program does not serve them")
         ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
-        rows.append(ack_rows)
+        if target.slots_acknowledge:
+            rows = [part.with_params(ack_rows.params) if part.action == guard.SLOT else part for part in rows]
+        elif ack_rows.table in tables:
+            rows.append(ack_rows)
+        else:
+            raise OfframpError("acks: the switch program does not serve them")
         groups |= ack_groups
     return rows, groups
 
@@ -182,25 +183,6 @@ class SwitchGnnControl:
         for group, replicas in groups.items():
             session.multicast_group(group, replicas)
         session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
-
-    def resume(self, round_: int) -> None:
-        """Go on in the middle of a job after a restart: ``load`` the same plans into the fresh pipeline first.
-
-        Sums that were in the making are gone; the workers collect them from each other after their time-out.
-
-        Args:
-            round_: the newest round of any worker.
-
-        Raises:
-            OfframpError: the switch cannot write registers (bmv2).
-        """
-        register = self.target.full(ROUND)
-        try:
-            self._session.write_register(register, 0, round_)
-        except RpcError as error:
-            if error.code is Code.UNIMPLEMENTED:
-                raise OfframpError(f"register {register}: the switch cannot write it, so no round resumes") from None
-            raise
 
     def counters(self) -> dict[str, int]:
         """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""

@@ -72,6 +72,9 @@ class Endpoint:
         self._ahead: list[PacketBatch] = []
         self._early: list[Parsed] = []  # packets of this round that came before its block began here
         self._control = PacketBatch.empty()
+        self._done = PacketBatch.empty()  # DONE of the last round that was finished here
+        self._done_before = PacketBatch.empty()  # and of the one before it
+        self._strayed: int | None = None  # a GO's round that can be none of this job's
         self._replies: list[PacketBatch] = []
         self._uploads = PacketBatch.empty()
         self._first_pass = False  # uploads are leaving for the first time
@@ -180,9 +183,12 @@ class Endpoint:
             self._uploads = self._transmission.silent_uploads()
 
     def repeat_done(self) -> None:
-        """Say DONE again while GO does not come; a repeat changes nothing at the switch."""
-        if self.waiting and not len(self._control):
-            self._queue_done()
+        """Say DONE again, of this round while GO does not come, and of the one before.
+
+        Repeats change nothing, unless the switch has lost its registers: then the rounds go on from there.
+        """
+        if not len(self._control):
+            self._control = PacketBatch.concatenate([self._done_before, self._done]) if self.waiting else self._done
 
     def state(self) -> str:
         """What this worker waits for, for an error message."""
@@ -193,6 +199,11 @@ class Endpoint:
                 f"block {self._block_id}, round {self.round}: {len(missing)} of "
                 f"{len(self._reception.sums)} results are missing (of vertices {some})"
             )
+        if self._strayed is not None:
+            return (
+                f"round {self.round}: the switch is in round {self._strayed}, so this worker was restarted, "
+                "or the switch's program was not pushed anew for this job"
+            )
         if self.round == 0:
             return "round 0: no GO, so not every worker has joined"
         return f"block {self._block_id}, round {self.round}: no GO, so not every worker has finished the round"
@@ -202,10 +213,16 @@ class Endpoint:
     def _take_go(self, packets: Parsed) -> None:
         rounds = packets.field("round")[packets.field("src_id") == NO_ID]
         self.stats.foreign += len(packets) - len(rounds)
-        news = np.unique(rounds[is_newer(rounds, self.round)]) if self.waiting else rounds[:0]
-        if len(news):
-            self._enter(int(news[0]))
-        self.stats.duplicates += len(rounds) - min(len(news), 1)
+        # No round ends without this worker's DONE: a GO that skips one is another job's, or this worker was restarted.
+        expected = next_round(self.round)
+        strays = rounds[is_newer(rounds, expected)]
+        self.stats.rejected += len(strays)
+        if self.waiting and len(strays):
+            self._strayed = int(strays[-1])
+        news = self.waiting and bool((rounds == expected).any())
+        self.stats.duplicates += len(rounds) - len(strays) - news
+        if news:
+            self._enter(expected)
 
     def _take_round(self, packets: Parsed) -> None:
         rounds = packets.field("round")
@@ -250,6 +267,7 @@ class Endpoint:
         self._reply(build_frames(self.index, {**fields, **fixed}, n))
 
     def _enter(self, round_: int) -> None:
+        self._strayed = None
         self.round = round_
         self.waiting = False
         self.progress += 1
@@ -299,9 +317,6 @@ class Endpoint:
     def _finish_round(self) -> None:
         self.waiting = True
         self._early = []
-        self._queue_done()
-
-    def _queue_done(self) -> None:
         fields = {
             "src_id": self.index,
             "block_id": self._block_id,
@@ -309,4 +324,5 @@ class Endpoint:
             "is_fetch": 1,
             "round": self.round,
         }
-        self._control = build_frames(self.index, fields, 1)
+        self._done_before, self._done = self._done, build_frames(self.index, fields, 1)
+        self._control = self._done

@@ -1,4 +1,4 @@
-"""Entries of ``slots``: where the duplicate guard remembers a vertex's last upload (section 5.2)."""
+"""Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), and who gets its ACK."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UPLOADS = "SwitchGnnIngress.guard.uploads"
 
 
 def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
-    """One entry for each vertex of each block: its first chunk's slot and its number of chunks."""
+    """One entry for each vertex of each block: its first chunk's slot, its number of chunks, no group for its ACK."""
     parts = [
         (
             np.full(len(block.vertices), block.block_id),
@@ -31,4 +31,5 @@ def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
     columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int64)]] * 4
     block_id, src_id, base, chunks = (np.concatenate(column).astype(np.int64) for column in columns)
     keys = {"block_id": block_id, "src_id": src_id}
-    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks})
+    group = {"group": np.zeros(len(block_id), np.int64)} if target.slots_acknowledge else {}
+    return Rows(target.full(TABLE), SLOT, keys, {"base": base, "chunks": chunks, **group})

@@ -35,6 +35,7 @@ class Reception:
         self._marked = np.zeros(cells, np.bool_)
         self._missing = np.repeat(block.need, chunks)
         self._cached = np.zeros(len(block.sources) * chunks, np.bool_)  # the receive bitmaps, shared by all vertices
+        self._asked = np.zeros((len(block.targets), chunks), np.bool_)
         self._open = cells
         self._news: list[IntArray] = []
 
@@ -54,7 +55,10 @@ class Reception:
         return self.block.vertices[incomplete]
 
     def missing_features(self) -> dict[str, npt.ArrayLike]:
-        """What to fetch, as header fields: ``(n,)`` vertices that lack, vertices that they lack, chunks."""
+        """What to fetch, as header fields: ``(n,)`` vertices that lack, vertices that they lack, chunks.
+
+        What was asked for before is marked as repeated.
+        """
         block, shape = self.block, (-1, self._chunks)
         source, target = rows_of(block.indptr), block.targets
         lacking = ~self._finished.reshape(shape)
@@ -66,10 +70,13 @@ class Reception:
         unreleased = lacking[ways.vertex] & ~asked & ~self._released.reshape(shape)
         wanted[np.unique(ways.of, return_index=True)[1]] |= unreleased
         entry, chunk = np.nonzero(wanted)
+        repeated = self._asked[entry, chunk]
+        self._asked |= wanted
         return {
             "src_id": block.vertices[target[entry]],
             "dst_id": block.sources[source[entry]],
             "chunk_id": chunk,
+            "resend": repeated,
         }
 
     def finished_since(self) -> dict[str, npt.ArrayLike]:

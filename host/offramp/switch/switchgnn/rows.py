@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
@@ -29,6 +29,10 @@ class Rows:
     action: str
     keys: dict[str, IntArray]
     params: dict[str, IntArray]
+
+    def with_params(self, params: dict[str, IntArray]) -> Rows:
+        """The same entries with other values of some parameters."""
+        return replace(self, params=self.params | params)
 
     def __len__(self) -> int:
         return len(next(iter(self.keys.values())))

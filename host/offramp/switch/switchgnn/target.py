@@ -31,6 +31,7 @@ class Target:
         page: aggregators of a page; the chunks of a vertex lie in one page. None: they may lie anywhere.
         aggregators: most that the program can address; None for any number.
         occupancy: whether the program counts its open aggregators.
+        slots_acknowledge: whether an entry of ``slots`` names the group of the vertex's ACK, in place of a table for it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Target:
     page: int | None = None
     aggregators: int | None = None
     occupancy: bool = True
+    slots_acknowledge: bool = False
     egress: frozenset[str] = frozenset()
 
     def full(self, name: str) -> str:
@@ -115,6 +117,7 @@ TNA = Target(
     page=256,
     aggregators=1 << 16,
     occupancy=False,
+    slots_acknowledge=True,
 )
 TARGETS = {target.name: target for target in (V1MODEL, REPLICATED, TNA)}
 

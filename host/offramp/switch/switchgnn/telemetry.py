@@ -41,6 +41,7 @@ class Outcome(IntEnum):
     RESENT = 18
     ACKNOWLEDGED = 19
     RELAYED = 20
+    RESUMED = 21
 
 
 _CONTRIBUTIONS = (Outcome.OPENED, Outcome.ADDED, Outcome.COMPLETED, Outcome.DELIVERED)

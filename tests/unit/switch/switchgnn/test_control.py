@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from offramp.errors import OfframpError
-from offramp.switch.switchgnn.control import check_plans, rows_for, sizes_for
-from offramp.switch.switchgnn.target import V1MODEL
+from offramp.switch.switchgnn import acknowledge, barrier, guard
+from offramp.switch.switchgnn.control import check_plans, entries_for, rows_for, sizes_for
+from offramp.switch.switchgnn.target import TNA, V1MODEL, Target
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
 
 
@@ -25,7 +26,26 @@ def test_what_does_not_fit_together_is_refused(ports: list[int], copies: int, me
 
 def test_all_entries_of_a_job() -> None:
     job = six_vertices(SIX_VERTEX_BLOCKS)
-    assert [len(rows) for rows in rows_for(job.plans, job.ports)] == [3, 10, 8, 6, 6]
+    rows = rows_for(job.plans, job.ports)
+    assert [len(part) for part in rows] == [3, 10, 8, 6, 6]
+    there = {part.table for part in rows}
+    found, groups = entries_for(there, job.plans, job.ports, V1MODEL)
+    assert [len(part) for part in found] == [3, 10, 8, 6, 6]
+    assert groups == {barrier.GROUP: [(1, 1), (2, 2), (3, 3)]}
+    with pytest.raises(OfframpError, match="acks: the switch program does not serve them"):
+        entries_for(there, job.plans, job.ports, V1MODEL, acks=True)
+
+
+@pytest.mark.parametrize(("target", "name"), [(V1MODEL, acknowledge.TABLE), (TNA, guard.TABLE)])
+def test_acks_go_to_the_owners_of_neighbours(target: Target, name: str) -> None:
+    job = six_vertices()
+    table = target.full(name)
+    rows, groups = entries_for({table}, job.plans, job.ports, target, acks=True)
+    (part,) = (part for part in rows if part.table == table)
+    members = [{worker - 1 for _, worker in groups[group]} for group in part.params["group"].tolist()]
+    owners = [0, 0, 1, 1, 2, 2]
+    neighbours = [{2, 3, 4}, {2, 5}, {0, 1, 4}, {0, 5}, {0, 2}, {1, 3}]
+    assert members == [{owners[v] for v in vs} for vs in neighbours]
 
 
 def test_sizes_give_just_the_room() -> None:

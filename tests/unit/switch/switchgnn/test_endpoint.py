@@ -186,21 +186,35 @@ def test_sums_of_several_blocks_exceed_32_bits() -> None:
     assert endpoint.sums.tolist() == [[2 * top], [2 * top]]
 
 
-def test_done_is_repeated_only_while_go_is_missing() -> None:
+def test_done_is_repeated_with_that_of_the_round_before() -> None:
+    """The latter is news to a switch that has lost its registers only."""
     endpoint = joined()
     sent(endpoint)
     endpoint.repeat_done()
-    assert sent(endpoint) == []
+    assert sent(endpoint) == [("DONE", 1, 0)]
     endpoint.incoming(result(3, 5, 2))
     endpoint.incoming(result(2, -5, 3))
-    endpoint.repeat_done()
     assert sent(endpoint) == [("DONE", 1, 1)]
-    endpoint.repeat_done()
-    assert sent(endpoint) == [("DONE", 1, 1)]
+    for _ in range(2):
+        endpoint.repeat_done()
+        assert sent(endpoint) == [("DONE", 1, 0), ("DONE", 1, 1)]
     assert endpoint.state() == "block 0, round 1: no GO, so not every worker has finished the round"
     endpoint.incoming(go(2))
     endpoint.repeat_done()
-    assert sent(endpoint) == []
+    assert sent(endpoint) == [("DONE", 1, 1)]
+
+
+def test_a_go_that_skips_a_round_is_not_followed() -> None:
+    """A worker that was restarted in mid-job would put the features of one block into the sums of another."""
+    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint.start()
+    endpoint.incoming(go(7))
+    assert (endpoint.round, endpoint.waiting, endpoint.stats.rejected) == (0, True, 1)
+    assert endpoint.state().startswith("round 0: the switch is in round 7, so this worker was restarted")
+    endpoint.incoming(go(1))
+    assert (endpoint.round, endpoint.waiting) == (1, False)
+    endpoint.incoming(go(7))
+    assert endpoint.round == 1
 
 
 def test_bytes_are_counted_in_both_directions() -> None:

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 from offramp.switch.switchgnn.guard import slot_rows
+from offramp.switch.switchgnn.target import TNA
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, random_job, six_vertices
 
 
 def test_each_vertex_of_each_block_has_the_slot_of_its_rank() -> None:
     rows = slot_rows(six_vertices(SIX_VERTEX_BLOCKS).plans)
     got = [(*key.values(), *param.values()) for key, param in rows.entries()]
-    assert got == [
+    expected = [
         *[(0, 0, 0, 1), (0, 2, 1, 1), (0, 4, 2, 1)],
         *[(1, 1, 0, 1), (1, 3, 1, 1), (1, 5, 2, 1)],
         *[(2, 0, 0, 1), (2, 3, 1, 1)],
         *[(3, 1, 0, 1), (3, 2, 1, 1)],
     ]
+    assert got == expected
+    on_tofino = slot_rows(six_vertices(SIX_VERTEX_BLOCKS).plans, TNA)
+    assert on_tofino.params["group"].tolist() == [0] * 10  # ACKs are not served
 
 
 def test_slots_of_a_block_do_not_overlap() -> None:

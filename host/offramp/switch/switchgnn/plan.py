@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.graph.balance import balanced_blocks
 from offramp.graph.blocks import plan_blocks
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, transposed
 from offramp.graph.order import order_ranks
 from offramp.progress import report
-from offramp.wire.switchgnn import LANES, PAYLOAD
+from offramp.wire.switchgnn import LANES, NO_ID, PAYLOAD
 
 AGGREGATOR_BYTES = PAYLOAD.size
 """An aggregator holds the payload of one packet."""
@@ -176,6 +177,26 @@ class Plan:
         return replace(self, blocks=blocks)
 
 
+def require_ids(limit: int) -> None:
+    """Refuse ids, all below ``limit``, that the header cannot hold.
+
+    Raises:
+        OfframpError: the largest is the header's reserved value, or beyond.
+    """
+    if limit > NO_ID:
+        raise OfframpError("vertices: expected ids below 2**32 - 1, the header's reserved value")
+
+
+def require_blocks(count: int, first_block_id: int) -> None:
+    """Refuse more blocks than Block_id can tell apart.
+
+    Raises:
+        OfframpError: ``count`` from ``first_block_id`` on exceed 16 bits.
+    """
+    if not 0 <= first_block_id <= MAX_BLOCKS - count:
+        raise OfframpError(f"blocks: {count} from id {first_block_id} exceed 16-bit Block_ids; more memory makes fewer")
+
+
 def make_plan(
     boundary: Boundary,
     chunks: int,
@@ -183,8 +204,12 @@ def make_plan(
     order: str = "gamr",
     seed: int = 0,
     first_block_id: int = 0,
+    *,
+    balanced: bool = False,
 ) -> Plan:
     """Cut ``boundary`` into blocks that fit ``memory_bytes`` and order the uploads of each.
+
+    ``balanced`` also shares each block's uploads out among the workers (:mod:`offramp.graph.balance`).
 
     Raises:
         OfframpError: memory for fewer than two vertices of ``chunks`` aggregators, more blocks than there are
@@ -200,18 +225,14 @@ def make_plan(
             f"--memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs "
             f"{chunks} at each end, expected at least {least} B"
         )
-    if boundary.B and int(boundary.vertices[-1]) >= 0xFFFFFFFF:
-        raise OfframpError("vertices: expected ids below 2**32 - 1, the header's reserved value")
+    require_ids(int(boundary.vertices[-1]) + 1 if boundary.B else 0)
     if boundary.need.max(initial=0) > MAX_NEED:
         limit = min(limit, MAX_NEED + 1)  # a block of that many vertices cannot overflow the counter
-    blocks = plan_blocks(boundary.cut_edges, limit, seed)
-    if not 0 <= first_block_id <= MAX_BLOCKS - len(blocks):
-        raise OfframpError(
-            f"blocks: {len(blocks)} from id {first_block_id} exceed 16-bit Block_ids; more memory makes fewer"
-        )
+    cut = balanced_blocks(boundary, limit, seed) if balanced else plan_blocks(boundary.cut_edges, limit, seed)
+    require_blocks(len(cut), first_block_id)
     plans: list[BlockPlan] = []
-    for block_id, block in enumerate(blocks, first_block_id):
-        report("ordering the uploads", len(plans), len(blocks))
+    for block_id, block in enumerate(cut, first_block_id):
+        report("ordering the uploads", len(plans), len(cut))
         indptr, neighbours = block.csr()
         ranks = order_ranks(indptr, neighbours, order, seed + block_id)
         owner = boundary.owner[block.vertices]

@@ -11,12 +11,10 @@ import pytest
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.volume import host_volume
 from offramp.switch.switchgnn.worker import Worker
-from offramp.train.codec import FixedPointCodec
 from offramp.train.group import Group
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_propagator
-from offramp.train.propagators.switch import SwitchPropagator
+from offramp.train.propagators import LocalPropagator, open_propagator, through_switch
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.transport.memory import pair
@@ -73,8 +71,7 @@ def train_switch(in_group, graph, settings):
         job = jobs[group.rank]
         worker = Worker(group.rank, plans, links[group.rank][0], timeout_s=20)
         worker.start()
-        codec = FixedPointCodec(group, job.fan_in)
-        propagator = SwitchPropagator(worker, codec, job.exchanges.plan_of_width)
+        propagator = through_switch(job, group, worker)
         return Trainer(job, group, propagator).run(), propagator.traffic
 
     try:

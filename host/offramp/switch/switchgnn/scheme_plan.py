@@ -84,6 +84,12 @@ class SchemePlan:
         return found
 
     @property
+    def payload_bytes(self) -> int:
+        """Lanes that hold values, both directions, without the zeros that fill packets."""
+        vectors = self.plan.uploads + self.plan.results
+        return 4 * self.lanes * vectors + 2 * int(self.by_hosts.payload_bytes.sum())
+
+    @property
     def wire_up(self) -> int:
         """Bytes of link time from the workers; DONE and ACK are not counted."""
         return self.packets_up * PACKET_WIRE_BYTES + self.by_hosts.wire_bytes

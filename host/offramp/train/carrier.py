@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -91,6 +90,12 @@ class Carrier:
     def traffic(self) -> Traffic:
         """What the worker's link has carried so far, both ways."""
         up, down = self._exchanger.stats.up, self._exchanger.stats.down
-        lost = self._exchanger.link.lost
-        switch = (up.payload_bytes, down.payload_bytes, up.wire_bytes, down.wire_bytes, up.packets, down.packets, lost)
-        return Traffic(*(a + b for a, b in zip(switch, astuple(self.hosts), strict=True)))
+        return self.hosts + Traffic(
+            up.payload_bytes,
+            down.payload_bytes,
+            up.wire_bytes,
+            down.wire_bytes,
+            up.packets,
+            down.packets,
+            self._exchanger.link.lost,
+        )

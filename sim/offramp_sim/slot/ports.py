@@ -163,7 +163,7 @@ def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
     Row ``i`` belongs to the pair that ``block.sources[1][i]`` and its row name: the former's upload reaches
     the latter's aggregator.
     """
-    indptr, sources = block.sources
+    sources = block.sources[1]
     packets = arrived.ravel()
     fan_out = np.repeat(block.fan_out, arrived.shape[1])
     fifo = np.argsort(packets, kind="stable")

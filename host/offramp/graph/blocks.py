@@ -78,7 +78,7 @@ def plan_blocks(
     if len(edges) and (edges.min() < 0 or (edges[:, 0] == edges[:, 1]).any()):
         raise OfframpError("cut_edges: expected pairs of different vertex ids of at least 0")
     cut: Partitioner = partitioner or partial(metis_parts, seed=seed)
-    split = splitter or (lambda indptr, indices, vertices: fitting_parts(indptr, indices, limit, cut))
+    split = splitter or (lambda indptr, indices, _: fitting_parts(indptr, indices, limit, cut))
     if not _ascending(edges) or (edges[:, 0] > edges[:, 1]).any():
         edges = np.unique(np.sort(edges, axis=1), axis=0)
     blocks: list[Block] = []

@@ -80,8 +80,9 @@ def _peers(made: SchemePlan, worker: int) -> Peers:
 
 def own_boundary(made: SchemePlan, worker: int) -> IntArray:
     """``(b,)`` boundary vertices that ``worker`` owns, ascending."""
-    vertices = made.boundary.vertices
-    return vertices[made.boundary.owner[vertices] == worker]
+    vertices: IntArray = made.boundary.vertices
+    own: IntArray = vertices[made.boundary.owner[vertices] == worker]
+    return own
 
 
 def plan_carry(made: SchemePlan, worker: int) -> Carry:

@@ -68,7 +68,7 @@ def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:
     schemes: dict[int, SchemePlan] = {}
     first_block = 0
     for one in made:
-        key = tuple(id(block) for block in one.plan.blocks) + (one.plan.chunks,)
+        key = (one.plan.chunks, *(id(block) for block in one.plan.blocks))
         if key not in index_of:
             index_of[key] = len(plans)
             plans.append(renumbered(one.plan, first_block))

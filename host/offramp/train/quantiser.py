@@ -7,18 +7,13 @@ fits: lanes are added without a carry into the neighbour field.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.switch.switchgnn.scheme import LANE_BITS
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-Floats = npt.NDArray[np.floating] if TYPE_CHECKING else object
-
-LANE_BITS = 32
+Floats = npt.NDArray[np.floating]
 
 
 def least_and_largest(values: Floats) -> npt.NDArray[np.float32]:
@@ -78,7 +73,7 @@ def levels_of(ranges: Floats, scale: Floats) -> npt.NDArray[np.float64]:
 
 
 def encode(
-    values: Floats, least: Floats, scale: Floats, levels: Floats, rng: np.random.Generator
+    values: Floats, least: Floats | float, scale: Floats | float, levels: Floats | int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Codes of ``(m, F)`` values, 0 to ``levels``: (x - least)/scale, rounded up with the probability of the fraction.
 
@@ -98,7 +93,8 @@ def pack(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.int32]:
     padded[:, : codes.shape[1]] = codes
     shifts = (bits * np.arange(each)).astype(np.uint32)
     fields = padded.reshape(len(codes), lanes, each) << shifts
-    return np.bitwise_or.reduce(fields, axis=2).view(np.int32)
+    packed: npt.NDArray[np.uint32] = np.bitwise_or.reduce(fields, axis=2)
+    return packed.view(np.int32)
 
 
 def unpack(sums: npt.NDArray[np.int64], bits: int, features: int) -> npt.NDArray[np.int64]:
@@ -107,4 +103,4 @@ def unpack(sums: npt.NDArray[np.int64], bits: int, features: int) -> npt.NDArray
     shifts = (bits * np.arange(each)).astype(np.uint64)
     lanes = (sums & 0xFFFFFFFF).astype(np.uint64)[:, :, np.newaxis]
     fields = lanes >> shifts & np.uint64((1 << bits) - 1)
-    return fields.reshape(len(sums), -1)[:, :features].astype(np.int64)
+    return fields.reshape(len(sums), sums.shape[1] * each)[:, :features].astype(np.int64)

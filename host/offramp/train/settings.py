@@ -33,8 +33,8 @@ class TrainSettings:
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
 
-    ``scheme`` names the improvements on the paper's exchange (:mod:`offramp.switch.switchgnn.scheme`); ``auto`` lets the
-    planner choose by predicted time, under the rates in the file ``rates``.
+    ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switch.switchgnn.scheme`); ``auto``
+    lets the planner choose by predicted time, under the rates in the file ``rates``.
 
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
     probabilities for each packet on a worker's link to the switch, in both directions.

@@ -53,7 +53,7 @@ class ThreadGroup(Group):
 
     def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
-        received = [parts[self.rank] for parts in self._all(rows.split(list(send)))]
+        received = [parts[self.rank] for parts in self._all(torch.split(rows, list(send)))]
         assert [len(part) for part in received] == list(receive)
         return torch.cat(received)
 

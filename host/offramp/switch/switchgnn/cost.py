@@ -25,6 +25,7 @@ class Rates:
         passes_pps: packets a second through the pipeline, recirculated ones included.
         host_pps: packets a second that a worker sends and takes, together.
         round_s: what a round takes beyond its packets and four propagations.
+        overlap: whether links, pipeline and hosts work at the same time; a software switch shares its cores with them.
     """
 
     link_bps: float = 100e9
@@ -32,6 +33,7 @@ class Rates:
     passes_pps: float = 1.2e9
     host_pps: float = 30e6
     round_s: float = 0.0
+    overlap: bool = True
 
     def __post_init__(self) -> None:
         for name in ("link_bps", "passes_pps", "host_pps"):
@@ -46,7 +48,7 @@ def load_rates(path: Path) -> Rates:
     """Rates from a JSON object; what it does not name keeps its default.
 
     Raises:
-        OfframpError: the file cannot be read, is no JSON object of numbers, or names something else.
+        OfframpError: the file cannot be read, is no JSON object of such values, or names something else.
     """
     try:
         content = json.loads(path.read_text("utf-8"))
@@ -57,9 +59,11 @@ def load_rates(path: Path) -> Rates:
     known = {field.name for field in fields(Rates)}
     if not isinstance(content, dict) or not content.keys() <= known:
         raise OfframpError(f"--rates {path}: expected an object with some of {', '.join(sorted(known))}")
-    wrong = [name for name, value in content.items() if isinstance(value, bool) or not isinstance(value, int | float)]
-    if wrong:
-        raise OfframpError(f"--rates {path}: {wrong[0]}: expected a number")
+    for name, value in content.items():
+        if isinstance(value, bool) != (name == "overlap") or not isinstance(value, int | float):
+            raise OfframpError(
+                f"--rates {path}: {name}: expected {'true or false' if name == 'overlap' else 'a number'}"
+            )
     try:
         return Rates(**content)
     except OfframpError as error:
@@ -102,14 +106,18 @@ def predict(made: SchemePlan, rates: Rates) -> Prediction:
     switch_s = 0.0
     for block in plan.blocks:
         sends, gets = loads(block, workers)
-        links = block_slots(block, workers, plan.chunks) * slot_s
+        links = block_slots(block, plan.chunks) * slot_s
         pipeline = len(block.neighbours) * plan.chunks / rates.passes_pps
         host = int((sends + gets).max()) * plan.chunks / rates.host_pps
-        switch_s += max(links, pipeline, host)
+        switch_s += (max if rates.overlap else _sum)(links, pipeline, host)
     switch_s *= made.slices
     barrier_s = made.rounds * (4 * rates.delay_s + rates.round_s)
     hosts_s = _hosts_seconds(made, rates)
     return Prediction(switch_s + barrier_s + hosts_s, switch_s, barrier_s, hosts_s)
+
+
+def _sum(*seconds: float) -> float:
+    return sum(seconds)
 
 
 def loads(block: BlockPlan, workers: int) -> tuple[IntArray, IntArray]:
@@ -118,7 +126,7 @@ def loads(block: BlockPlan, workers: int) -> tuple[IntArray, IntArray]:
     return up, np.bincount(block.owner[block.need > 0], minlength=workers)
 
 
-def block_slots(block: BlockPlan, workers: int, chunks: int) -> int:
+def block_slots(block: BlockPlan, chunks: int) -> int:
     """Packet times from the first upload until the last result has left, with free links and pipeline.
 
     Each worker sends a packet a slot. A result is ready with the last contribution and may leave in that slot; with

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-
 from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.switch.switchgnn.cost import Prediction, Rates, predict
@@ -60,9 +59,7 @@ class Planner:
             self._bases[key] = base_plan(self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed)
         require_fan_in(self.boundary, scheme)
         base = self._bases[key]
-        made = plan_scheme(
-            self.boundary, scheme, features, self._memory_bytes, self._order, self._seed, base=base
-        )
+        made = plan_scheme(self.boundary, scheme, features, self._memory_bytes, self._order, self._seed, base=base)
         return Option(made, predict(made, self.rates))
 
     def options(

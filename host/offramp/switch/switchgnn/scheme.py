@@ -93,13 +93,16 @@ def candidates(scheme: Scheme, *, all_bits: bool = False) -> list[Scheme]:
     Partial sums are never cut into blocks of a graph, so ``balanced`` goes with vertices only. Other widths of values
     change what is computed: they are candidates only with ``all_bits``.
     """
-    flags = [
-        (True,) if flag else (False, True) for flag in (scheme.pairwise, scheme.chunk_major, scheme.hybrid, scheme.balanced)
-    ]
+
+    def free(flag: bool) -> tuple[bool, ...]:
+        return (True,) if flag else (False, True)
+
     bits = BITS if all_bits and scheme.bits == LANE_BITS else (scheme.bits,)
     made = [
         Scheme(pairwise, chunk_major, width, hybrid, balanced)
-        for width, pairwise, chunk_major, hybrid, balanced in product(bits, *flags)
+        for pairwise, chunk_major, width, hybrid, balanced in product(
+            free(scheme.pairwise), free(scheme.chunk_major), bits, free(scheme.hybrid), free(scheme.balanced)
+        )
         if not (pairwise and balanced)
     ]
     return sorted(made, key=lambda s: (-s.bits, s.pairwise + s.chunk_major + s.hybrid + s.balanced))

@@ -73,6 +73,13 @@ class SchemePlan:
         """Passes beyond an upload's first."""
         return self.passes - self.packets_up
 
+    @property
+    def imbalance(self) -> float:
+        """Uploads of each block's busiest worker over the mean, 1 at best (section 8.4)."""
+        uploads = [np.bincount(block.owner[block.order]) for block in self.plan.blocks]
+        total = self.plan.uploads
+        return sum(int(load.max()) for load in uploads) * self.boundary.workers / total if total else 1.0
+
     @cached_property
     def by_hosts(self) -> Streams:
         """What hosts send each other: vectors, and the ranges and scales of quantised partial sums."""

@@ -30,7 +30,9 @@ class Transmission:
         self._lanes = lanes.reshape(-1, LANES)
         self._round = round_
         self._stats = stats
-        self._acked = np.zeros((len(block.readers.locals), self._chunks), np.bool_)  # the send bitmaps, a bit a neighbour
+        self._acked = np.zeros(
+            (len(block.readers.locals), self._chunks), np.bool_
+        )  # the send bitmaps, a bit a neighbour
 
     def uploads(self) -> PacketBatch:
         """Every vertex chunk in upload order."""

@@ -44,7 +44,9 @@ class SwitchPropagator(Propagator):
         self.traffic = carrier.traffic()
         return self._codec.decode(sums, exponent)
 
-    def _exchange_carried(self, y: torch.Tensor, carrier: Carrier, codec: CarriedCodec) -> tuple[npt.NDArray[np.int64], int]:
+    def _exchange_carried(
+        self, y: torch.Tensor, carrier: Carrier, codec: CarriedCodec
+    ) -> tuple[npt.NDArray[np.int64], int]:
         """Under the carried scale; what saturates is reported, and the exchange repeated under an agreed one."""
         bound = codec.bound(self.site)
         if bound is not None:

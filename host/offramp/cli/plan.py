@@ -47,6 +47,9 @@ def plan(
     measure: Annotated[
         bool, typer.Option("--measure", help="Also run each compared scheme through the embedded switch.")
     ] = False,
+    calibrate: Annotated[
+        Path | None, typer.Option(help="With --measure: write the rates that explain the measured times, for --rates.")
+    ] = None,
     save: Annotated[str | None, typer.Option(help="Write the paper's plan to this .npz file.")] = None,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
 ) -> None:
@@ -57,7 +60,9 @@ def plan(
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
-    from offramp.switch.switchgnn.cost import Rates, load_rates
+    from offramp.graph.racks import cross_rack as copies_between
+    from offramp.switch.switchgnn.calibrate import calibrated
+    from offramp.switch.switchgnn.cost import Rates, load_rates, save_rates
     from offramp.switch.switchgnn.leaf_spine import cross_rack, even_racks
     from offramp.switch.switchgnn.plan import chunks_for
     from offramp.switch.switchgnn.plan_file import save_plan
@@ -67,6 +72,8 @@ def plan(
     console = Console(highlight=False)
     memory_bytes = parse_size(memory, "--memory")
     wanted, free = parse_scheme(scheme)
+    if calibrate is not None and not measure:
+        raise OfframpError(f"--calibrate {calibrate}: goes with --measure only")
     given_rates = load_rates(rates) if rates is not None else Rates()
     network = even_racks(workers, racks) if racks != 1 else None
     with stages(console) as stage:
@@ -75,7 +82,7 @@ def plan(
         features = data.width if width is None else width
         chunks_for(features)
         stage("partitioning the graph")
-        owner = give_owners(data, workers, partition, seed)
+        owner = give_owners(data, workers, partition, seed, racks)
         stage("finding the boundary")
         boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")
@@ -89,6 +96,7 @@ def plan(
             "memory_bytes": memory_bytes,
             "width": features,
             "partition": partition,
+            "racks": racks,
             "order": order,
             "seed": seed,
         },
@@ -97,7 +105,13 @@ def plan(
     }
     if network is not None:
         between = asdict(cross_rack(made, boundary, network.racks))
-        numbers["cross_rack"] = {"racks": list(network.racks), "vectors": between}
+        flat = give_owners(data, workers, "metis", seed)
+        numbers["cross_rack"] = {
+            "racks": list(network.racks),
+            "vectors": between,
+            "copies": copies_between(data, owner, workers, racks),
+            "copies_metis": copies_between(data, flat, workers, racks),
+        }
     numbers["settings"] |= {"scheme": scheme, "rates": asdict(given_rates)}
     _show(console, data, numbers)
     took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
@@ -118,6 +132,9 @@ def plan(
         numbers["chosen"] = str(chosen.made.scheme)
         console.print()
         plan_schemes.show(console, numbers["schemes"], numbers["chosen"])
+        if calibrate is not None:
+            timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
+            save_rates(calibrated(timed), calibrate)
     if save is not None:
         save_plan(made, Path(save))
     if json_path is not None:

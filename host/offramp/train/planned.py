@@ -15,6 +15,7 @@ import offramp
 from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.partition import partition
+from offramp.graph.racks import cross_rack
 from offramp.switch.switchgnn.scheme import LANE_BITS
 from offramp.train.carry import plan_carry
 from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
@@ -81,6 +82,9 @@ class PlannedRun:
             "boundary_vertices": boundary.B,
             "cut_edges": boundary.C,
             "remote_copies": boundary.R,
+            "cross_rack_copies": cross_rack(graph, boundary.owner, boundary.workers, self.settings.racks)
+            if boundary.workers > 1
+            else 0,
             "schemes": self.exchanges.names if self.exchanges else {},
             "blocks": [len(plan.blocks) for plan in self.exchanges.plans] if self.exchanges else [],
             "offramp": offramp.__version__,
@@ -103,9 +107,9 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
             f"--workers {settings.workers}: the graph has {graph.vertices} vertices, expected at most one "
             "worker for each"
         )
-    boundary = Boundary(
-        graph, partition(graph, settings.processes, settings.partition, settings.seed), settings.processes
-    )
+    racks = settings.racks if settings.processes > 1 else 1
+    owner = partition(graph, settings.processes, settings.partition, settings.seed, racks)
+    boundary = Boundary(graph, owner, settings.processes)
     widths = exchange_widths(layer_widths(graph, settings))
     exchanges = plan_exchanges(boundary, settings, widths) if settings.through_switch else None
     return PlannedRun(graph, settings, boundary, exchanges)

@@ -23,7 +23,7 @@ class TrainSettings:
     """Settings of a run.
 
     ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
-    ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
+    ``partition`` and ``racks`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
@@ -56,6 +56,7 @@ class TrainSettings:
     dropout: float = 0.0
     codec: str = "fp32"
     partition: str = "auto"
+    racks: int = 1
     memory: int = 4_000_000
     order: str = "gamr"
     split: str | None = None
@@ -87,9 +88,11 @@ class TrainSettings:
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs", "window"):
+        for name in ("workers", "racks", "hidden", "epochs", "window"):
             if getattr(self, name) < 1:
                 raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
+        if self.workers % self.racks:
+            raise OfframpError(f"--racks {self.racks}: expected a divisor of the {self.workers} workers")
         if self.layers not in LAYERS:
             raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
         if not self.lr > 0:

@@ -13,16 +13,16 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.metis import metis_parts
 
-GROWTH = 0.05
+GROWTH = 0.1
 """Most by which balancing may raise the uploads of all blocks together."""
 
-PIECES = 16
+PIECES = 4
 """Pieces that make up a block: the more there are, the better they balance, and the more edges they cut."""
 
 MAX_PIECES = 4096
 """Beyond this many, pieces are larger: to choose among them takes time quadratic in their number."""
 
-STRENGTHS = (0.25, 1.0, 4.0)
+STRENGTHS = (0.1, 0.25, 0.5, 1.0)
 """What a packet more for the busiest worker counts, in edges that a block then cuts; the best one is kept."""
 
 

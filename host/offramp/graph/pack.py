@@ -13,9 +13,10 @@ def pack(sets: list[IntArray], limit: int, loads: IntArray | None = None) -> lis
     """Bins of ascending indices into ``sets`` whose unions have at most ``limit`` elements.
 
     Sets are taken by size, largest first, and each goes into the first bin that can take it
-    (specification section 8.1); with ``(sets, workers)`` ``loads``, where it adds least to the largest load.
+    (specification section 8.1); with ``(sets, workers)`` ``loads``, into one of as many bins where it adds
+    least to the largest load.
     """
-    bins: list[list[int]] = []
+    bins: list[list[int]] = [] if loads is None else [[] for _ in pack(sets, limit)]
     sizes = np.zeros(len(sets), np.int64)
     carried = np.zeros((len(sets), 0 if loads is None else loads.shape[1]), np.int64)
     bins_of: defaultdict[int, list[int]] = defaultdict(list)
@@ -28,8 +29,8 @@ def pack(sets: list[IntArray], limit: int, loads: IntArray | None = None) -> lis
         if len(fits):
             chosen = int(fits[0])
             if loads is not None:
-                before = carried[fits]
-                chosen = int(fits[((before + loads[index]).max(axis=1) - before.max(axis=1)).argmin()])
+                before, after = carried[fits].max(axis=1), (carried[fits] + loads[index]).max(axis=1)
+                chosen = int(fits[np.lexsort((after, after - before))[0]])
             sizes[chosen] = unions[chosen]
         else:
             chosen = len(bins)
@@ -41,4 +42,4 @@ def pack(sets: list[IntArray], limit: int, loads: IntArray | None = None) -> lis
         for element in elements:
             if chosen not in bins_of[element]:
                 bins_of[element].append(chosen)
-    return [sorted(members) for members in bins]
+    return [sorted(members) for members in bins if members]

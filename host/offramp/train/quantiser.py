@@ -33,7 +33,8 @@ def least_and_largest(values: Floats) -> npt.NDArray[np.float32]:
 
 def _upward(x: Floats) -> npt.NDArray[np.float32]:
     """The least bfloat16 that is not below ``x``."""
-    single = np.asarray(x, np.float32)
+    with np.errstate(over="ignore"):
+        single = np.asarray(x, np.float32)
     single = np.where(single.astype(np.float64) < x, np.nextafter(single, np.float32(np.inf)), single)
     bits = single.view(np.uint32)
     kept = bits & np.uint32(0xFFFF0000)

@@ -91,8 +91,6 @@ class TrainSettings:
         for name in ("workers", "racks", "hidden", "epochs", "window"):
             if getattr(self, name) < 1:
                 raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
-        if self.workers % self.racks:
-            raise OfframpError(f"--racks {self.racks}: expected a divisor of the {self.workers} workers")
         if self.layers not in LAYERS:
             raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
         if not self.lr > 0:
@@ -135,6 +133,8 @@ class TrainSettings:
         return even_racks(self.workers, self.racks, self.spines) if self.racks > 1 else None
 
     def _check_scheme(self) -> None:
+        if self.workers % self.racks:
+            raise OfframpError(f"--racks {self.racks}: expected a divisor of the {self.workers} workers")
         scheme, free = parse_scheme(self.scheme)
         plain = scheme == Scheme() and not free
         for flag, given in (("--scheme " + self.scheme, not plain), ("--rates", self.rates is not None)):

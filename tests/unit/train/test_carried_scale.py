@@ -20,6 +20,7 @@ from offramp.train.group import Group
 from offramp.train.propagators.switch import SwitchPropagator
 from offramp.transport import LinkStats
 from offramp.train.traffic import Traffic
+from offramp.transport.base import LinkStats
 
 FAN_IN = 7
 

@@ -36,5 +36,8 @@ def calibrated(timed: Sequence[tuple[SchemePlan, float]]) -> Rates:
 
 def _work(made: SchemePlan) -> tuple[int, int, int]:
     """Packets of each block's busiest worker, summed; passes; rounds."""
-    both = (sum(loads(block, made.boundary.workers)).max() for block in made.plan.blocks)
-    return made.slices * made.plan.chunks * int(sum(both)), made.passes, made.rounds
+    busiest = 0
+    for block in made.plan.blocks:
+        sends, gets = loads(block, made.boundary.workers)
+        busiest += int((sends + gets).max())
+    return made.slices * made.plan.chunks * busiest, made.passes, made.rounds

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.cost import Rates, block_slots, load_rates, predict, save_rates
 from offramp.switch.switchgnn.planner import Planner, fastest
-from offramp.switch.switchgnn.scheme import Scheme, candidates, parse_scheme
+from offramp.switch.switchgnn.scheme import SYNTAX, Scheme, candidates, parse_scheme
 from offramp.switch.switchgnn.scheme_plan import plan_scheme
 from offramp.switch.switchgnn.volume import host_volume
 from offramp_sim.slot.ports import Fabric, exchange_trace
@@ -54,7 +54,10 @@ def test_names(text: str, scheme: Scheme, free: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("best", "--scheme best: expected paper, auto, or some of pairwise, chunk-major, q16, q8, hybrid, balanced joined by +"),
+        (
+            "best",
+            f"--scheme best: expected {SYNTAX}",
+        ),
         ("q8+q16", "--scheme q8+q16: bits is given twice"),
         ("paper+q8", "--scheme paper+q8: paper goes without other parts"),
         ("auto+auto", "--scheme auto+auto: auto is given twice"),

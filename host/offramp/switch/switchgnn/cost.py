@@ -17,7 +17,7 @@ from offramp.switch.switchgnn.volume import PACKET_WIRE_BYTES
 
 @dataclass(frozen=True)
 class Rates:
-    """What limits an exchange. The defaults are the paper's network and a Tofino.
+    """What limits an exchange. The defaults are the paper's network, a Tofino, and hosts that keep up with their links.
 
     Attributes:
         link_bps: of each worker's link, in each direction.
@@ -31,7 +31,7 @@ class Rates:
     link_bps: float = 100e9
     delay_s: float = 2e-6
     passes_pps: float = 1.2e9
-    host_pps: float = 30e6
+    host_pps: float = 150e6
     round_s: float = 0.0
     overlap: bool = True
 

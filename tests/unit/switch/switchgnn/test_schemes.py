@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -16,6 +17,9 @@ from offramp.switch.switchgnn.planner import Planner, fastest
 from offramp.switch.switchgnn.scheme import SYNTAX, Scheme, candidates, parse_scheme
 from offramp.switch.switchgnn.scheme_plan import plan_scheme
 from offramp.switch.switchgnn.volume import host_volume
+from offramp_sim.packets.exchange import Protocol
+from offramp_sim.packets.simulate import simulate
+from offramp_sim.packets.topology import Links, star
 from offramp_sim.slot.ports import Fabric, exchange_trace
 from offramp_sim.switchgnn.jobs import random_job
 from scheme_plans import plan_or_none
@@ -112,6 +116,22 @@ def test_predicted_time_is_that_of_the_slot_model(seed, vertices, workers, limit
     rates = Rates(passes_pps=1e30, host_pps=1e30, delay_s=fabric.delay_slots * fabric.slot_s)
     simulated = made.slices * exchange_trace(made.plan, fabric).seconds
     assert predict(made, rates).seconds == pytest.approx(simulated, rel=1e-9, abs=1e-15)
+
+
+def test_the_packet_level_simulator_agrees_in_order() -> None:
+    boundary = boundary_of(11, 200, 6)
+    plans = [
+        plan_scheme(boundary, scheme, 64, memory)
+        for scheme in (Scheme(), Scheme(balanced=True))
+        for memory in (10_000, 20_000, 100_000)
+    ]
+    predicted = [predict(made, Rates()).seconds for made in plans]
+    protocol = Protocol(acks=False)
+    simulated = [simulate(star(6, Links()), made.plan, protocol=protocol).end_ps / 1e12 for made in plans]
+    for shorter, longer in permutations(range(len(plans)), 2):
+        if predicted[shorter] < 0.98 * predicted[longer]:
+            assert simulated[shorter] < simulated[longer]
+    np.testing.assert_allclose(simulated, predicted, rtol=0.1)
 
 
 def test_what_limits_an_exchange() -> None:

@@ -234,7 +234,9 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         between = numbers["cross_rack"]["vectors"]
         console.print(
             f"Between racks: {number(between['partial'])} partial sums, as many as uploads sent once to each leaf that "
-            f"needs them ({number(between['multicast'])}); {number(between['host'])} copies under p2p."
+            f"needs them ({number(between['multicast'])}); {number(between['host'])} copies under p2p. "
+            f"Vertices that another rack needs, once for each: {number(numbers['cross_rack']['copies'])}, with METIS "
+            f"straight into workers {number(numbers['cross_rack']['copies_metis'])}."
         )
 
 

@@ -56,7 +56,6 @@ def train(
     partition: Annotated[
         str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
     ] = "auto",
-    racks: Annotated[int, typer.Option(help="Racks of equally many workers, which are cut apart first.")] = 1,
     memory: Annotated[str, typer.Option(help="Aggregator memory of the switch: 4MB, 512KiB, …")] = "4MB",
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
     codec: Annotated[
@@ -130,7 +129,6 @@ def train(
         dropout=dropout,
         codec=codec,
         partition=partition,
-        racks=racks,
         memory=parse_size(memory, "--memory"),
         order=order,
         split=split,

@@ -57,6 +57,8 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates)
     scheme, free = parse_scheme(settings.scheme)
     schemes = candidates(scheme) if free else [scheme]
+    if settings.racks > 1:
+        schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]
     return _joined([fastest(planner.options(schemes, width)).made for width in distinct])
 
 

@@ -56,7 +56,6 @@ class TrainSettings:
     dropout: float = 0.0
     codec: str = "fp32"
     partition: str = "auto"
-    racks: int = 1
     memory: int = 4_000_000
     order: str = "gamr"
     split: str | None = None
@@ -88,7 +87,7 @@ class TrainSettings:
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "racks", "hidden", "epochs", "window"):
+        for name in ("workers", "hidden", "epochs", "window"):
             if getattr(self, name) < 1:
                 raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
         if self.layers not in LAYERS:
@@ -133,8 +132,6 @@ class TrainSettings:
         return even_racks(self.workers, self.racks, self.spines) if self.racks > 1 else None
 
     def _check_scheme(self) -> None:
-        if self.workers % self.racks:
-            raise OfframpError(f"--racks {self.racks}: expected a divisor of the {self.workers} workers")
         scheme, free = parse_scheme(self.scheme)
         plain = scheme == Scheme() and not free
         for flag, given in (("--scheme " + self.scheme, not plain), ("--rates", self.rates is not None)):
@@ -144,6 +141,8 @@ class TrainSettings:
             raise OfframpError(f"--scheme {self.scheme}: goes without --plan, which is of the paper's scheme")
         if self.rates is not None and not free:
             raise OfframpError("--rates: goes with --scheme auto only")
+        if self.racks > 1 and (scheme.pairwise or scheme.hybrid):
+            raise OfframpError(f"--scheme {self.scheme}: pairwise and hybrid go with one switch only, not with --racks")
         if scheme.bits < LANE_BITS and self.scale == "carried":
             raise OfframpError(f"--scheme {self.scheme}: goes with --scale agreed only")
 

@@ -14,7 +14,7 @@ from offramp.graph.racks import cross_rack, rack_of
 
 
 def brute_force(graph, owner, workers: int, racks: int) -> int:
-    rack = [int(worker) // (workers // racks) for worker in owner]
+    rack = [int(worker) * racks // workers for worker in owner]
     pairs = set()
     for v in range(graph.vertices):
         for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist():
@@ -53,6 +53,7 @@ def test_connectivity_keeps_communities_in_a_rack() -> None:
 def test_racks_hold_consecutive_workers() -> None:
     assert rack_of(6, 3).tolist() == [0, 0, 1, 1, 2, 2]
     graph = generate("sbm:n=60,k=2,degree=6", "1/0/0", seed=0)
-    for racks in (0, 4):
-        with pytest.raises(OfframpError, match=f"racks {racks}: expected a divisor of the 6 workers"):
+    assert np.array_equal(np.unique(partition(graph, 6, "metis", 0, 4)), np.arange(6))
+    for racks in (0, 7):
+        with pytest.raises(OfframpError, match=f"racks {racks}: expected 1 to 6, the number of workers"):
             partition(graph, 6, "metis", 0, racks)

@@ -18,9 +18,8 @@ from offramp.train.carry import plan_carry
 from offramp.train.codec import CarriedCodec, Site
 from offramp.train.group import Group
 from offramp.train.propagators.switch import SwitchPropagator
-from offramp.transport import LinkStats
 from offramp.train.traffic import Traffic
-from offramp.transport.base import LinkStats
+from offramp.transport import LinkStats
 
 FAN_IN = 7
 

@@ -32,33 +32,63 @@ def plan(
     racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
     seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
-    save: Annotated[str | None, typer.Option(help="Write the plan to this .npz file.")] = None,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, q16, q8 by +."
+        ),
+    ] = "paper",
+    compare: Annotated[
+        bool | None, typer.Option(help="Compare all schemes; by default up to 200,000 cut edges.")
+    ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="JSON: link_bps, delay_s, passes_pps, host_pps, round_s; for predictions.")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Also run each compared scheme through the embedded switch.")
+    ] = False,
+    calibrate: Annotated[
+        Path | None, typer.Option(help="With --measure: write the rates that explain the measured times, for --rates.")
+    ] = None,
+    save: Annotated[str | None, typer.Option(help="Write the paper's plan to this .npz file.")] = None,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
 ) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
     from rich.console import Console
 
+    from offramp.cli import plan_schemes
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
+    from offramp.graph.racks import cross_rack as copies_between
+    from offramp.switch.switchgnn.calibrate import calibrated
+    from offramp.switch.switchgnn.cost import Rates, load_rates, save_rates
     from offramp.switch.switchgnn.leaf_spine import cross_rack, even_racks
-    from offramp.switch.switchgnn.plan import chunks_for, make_plan
+    from offramp.switch.switchgnn.plan import chunks_for
     from offramp.switch.switchgnn.plan_file import save_plan
+    from offramp.switch.switchgnn.planner import Planner, fastest
+    from offramp.switch.switchgnn.scheme import Scheme, candidates, parse_scheme
 
     console = Console(highlight=False)
     memory_bytes = parse_size(memory, "--memory")
+    wanted, free = parse_scheme(scheme)
+    if calibrate is not None and not measure:
+        raise OfframpError(f"--calibrate {calibrate}: goes with --measure only")
+    given_rates = load_rates(rates) if rates is not None else Rates()
     network = even_racks(workers, racks) if racks != 1 else None
     with stages(console) as stage:
         stage("loading the graph")
         data = load(graph, seed)
         features = data.width if width is None else width
-        chunks = chunks_for(features)
+        chunks_for(features)
         stage("partitioning the graph")
-        owner = give_owners(data, workers, partition, seed)
+        owner = give_owners(data, workers, partition, seed, racks)
         stage("finding the boundary")
         boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")
-        made = make_plan(boundary, chunks, memory_bytes, order, seed)
+        planner = Planner(boundary, memory_bytes, order, seed, given_rates)
+        paper = planner.option(Scheme(), features)
+    made = paper.made.plan
     numbers = {
         "settings": {
             "graph": graph,
@@ -66,6 +96,7 @@ def plan(
             "memory_bytes": memory_bytes,
             "width": features,
             "partition": partition,
+            "racks": racks,
             "order": order,
             "seed": seed,
         },
@@ -74,10 +105,36 @@ def plan(
     }
     if network is not None:
         between = asdict(cross_rack(made, boundary, network.racks))
-        numbers["cross_rack"] = {"racks": list(network.racks), "vectors": between}
+        flat = give_owners(data, workers, "metis", seed)
+        numbers["cross_rack"] = {
+            "racks": list(network.racks),
+            "vectors": between,
+            "copies": copies_between(data, owner, workers, racks),
+            "copies_metis": copies_between(data, flat, workers, racks),
+        }
+    numbers["settings"] |= {"scheme": scheme, "rates": asdict(given_rates)}
     _show(console, data, numbers)
     took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
     console.print(f"Time: {took}")
+    if compare or (compare is None and (free or boundary.C <= plan_schemes.MAX_CUT_EDGES)):
+        options = plan_schemes.compare(console, planner, candidates(Scheme(), all_bits=True), features)
+    else:
+        options = [planner.option(wanted, features)]
+    allowed = set(candidates(wanted)) if free else {wanted}
+    fitting = [option for option in options if option.made.scheme in allowed]
+    if not fitting:
+        fitting = [planner.option(wanted, features)]
+        options += fitting
+    chosen = fastest(fitting)
+    if boundary.C:
+        measured = plan_schemes.measure(console, options, seed) if measure else []
+        numbers["schemes"] = plan_schemes.as_numbers(options, measured)
+        numbers["chosen"] = str(chosen.made.scheme)
+        console.print()
+        plan_schemes.show(console, numbers["schemes"], numbers["chosen"])
+        if calibrate is not None:
+            timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
+            save_rates(calibrated(timed), calibrate)
     if save is not None:
         save_plan(made, Path(save))
     if json_path is not None:
@@ -177,7 +234,9 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         between = numbers["cross_rack"]["vectors"]
         console.print(
             f"Between racks: {number(between['partial'])} partial sums, as many as uploads sent once to each leaf that "
-            f"needs them ({number(between['multicast'])}); {number(between['host'])} copies under p2p."
+            f"needs them ({number(between['multicast'])}); {number(between['host'])} copies under p2p. "
+            f"Vertices that another rack needs, once for each: {number(numbers['cross_rack']['copies'])}, with METIS "
+            f"straight into workers {number(numbers['cross_rack']['copies_metis'])}."
         )
 
 

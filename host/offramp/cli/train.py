@@ -92,6 +92,13 @@ def train(
     plan: Annotated[
         Path | None, typer.Option(help="Plan by offramp plan --save, for layers of one width; default: made here.")
     ] = None,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, q16, q8 by +."
+        ),
+    ] = "paper",
+    rates: Annotated[Path | None, typer.Option(help="Rates for --scheme auto, JSON as of offramp plan.")] = None,
     scale: Annotated[
         str, typer.Option(help="Fixed-point scale of each exchange: agreed | carried (from the epoch before).")
     ] = "agreed",
@@ -130,6 +137,8 @@ def train(
         window=window,
         gap_s=gap,
         plan=str(plan) if plan else None,
+        scheme=scheme,
+        rates=str(rates) if rates else None,
         scale=scale,
         retry_s=retry,
         loss=loss,

@@ -20,6 +20,9 @@ from offramp.progress import report
 Partitioner = Callable[[IntArray, IntArray, int], npt.ArrayLike]
 """``(indptr, indices, k)`` of a connected graph to the part in ``[0, k)`` of each of its vertices."""
 
+Splitter = Callable[[IntArray, IntArray, IntArray], IntArray]
+"""``(indptr, indices, vertices)`` of a connected graph to the part of each of its vertices, none too large."""
+
 MAX_LEVEL = 64
 """Deeper than this, the remaining edges are placed greedily."""
 
@@ -52,12 +55,19 @@ class Block:
 
 
 def plan_blocks(
-    cut_edges: npt.ArrayLike, limit: int, seed: int = 0, partitioner: Partitioner | None = None
+    cut_edges: npt.ArrayLike,
+    limit: int,
+    seed: int = 0,
+    partitioner: Partitioner | None = None,
+    *,
+    splitter: Splitter | None = None,
+    owner: npt.NDArray[np.int32] | None = None,
 ) -> list[Block]:
     """Blocks of at most ``limit`` vertices that hold each of ``cut_edges`` ``(C, 2)`` exactly once.
 
     A component that fits is a block; a larger one is cut into parts, and the edges between parts make up the
-    graph of the next level. Small blocks are then packed together. ``partitioner`` defaults to METIS.
+    graph of the next level. Small blocks are then packed together, with ``owner`` so that those go together that
+    different workers upload. ``partitioner`` defaults to METIS, ``splitter`` to as few of its parts as fit.
 
     Raises:
         OfframpError: ``limit`` below 2 (an edge needs an aggregator at both ends), or malformed edges.
@@ -68,6 +78,7 @@ def plan_blocks(
     if len(edges) and (edges.min() < 0 or (edges[:, 0] == edges[:, 1]).any()):
         raise OfframpError("cut_edges: expected pairs of different vertex ids of at least 0")
     cut: Partitioner = partitioner or partial(metis_parts, seed=seed)
+    split = splitter or (lambda indptr, indices, _: fitting_parts(indptr, indices, limit, cut))
     if not _ascending(edges) or (edges[:, 0] > edges[:, 1]).any():
         edges = np.unique(np.sort(edges, axis=1), axis=0)
     blocks: list[Block] = []
@@ -77,14 +88,20 @@ def plan_blocks(
         if limit == 2:  # every edge is a block of its own, whatever the partitioner says
             blocks += [Block.of(edge, level) for edge in edges[:, np.newaxis]]
             break
-        inside, part = _cut_level(edges, limit, cut)
+        inside, part = _cut_level(edges, limit, split)
         if not inside.any() or level > MAX_LEVEL:
             blocks += [Block.of(group, level) for group in _greedy(edges, limit)]
             break
         blocks += [Block.of(group, level) for group in _groups(edges[inside], part[inside])]
         edges = edges[~inside]
         level += 1
-    return _packed(blocks, limit)
+    return _packed(blocks, limit, owner)
+
+
+def worker_loads(sets: list[IntArray], owner: npt.NDArray[np.int32]) -> IntArray:
+    """``(sets, workers)`` vertices of each set that each worker owns."""
+    workers = int(owner.max(initial=0)) + 1
+    return np.array([np.bincount(owner[vertices], minlength=workers) for vertices in sets]).reshape(-1, workers)
 
 
 def imbalance(vertices: IntArray, owner: npt.NDArray[np.int32], workers: int) -> float:
@@ -94,9 +111,10 @@ def imbalance(vertices: IntArray, owner: npt.NDArray[np.int32], workers: int) ->
     return float(np.bincount(owner[vertices]).max() * workers / len(vertices))
 
 
-def _cut_level(edges: IntArray, limit: int, cut: Partitioner) -> tuple[npt.NDArray[np.bool_], IntArray]:
+def _cut_level(edges: IntArray, limit: int, split: Splitter) -> tuple[npt.NDArray[np.bool_], IntArray]:
     """Whether each edge lies inside a part, and the part of its first end; no part exceeds ``limit``."""
-    n, ends = _compact(edges)
+    vertices, ends = _compact(edges)
+    n = len(vertices)
     indptr, indices = csr_of_sorted(n, ends)
     ones = np.ones(len(indices), np.int8)
     count, component = connected_components(csr_array((ones, indices, indptr), shape=(n, n)), directed=False)
@@ -104,7 +122,7 @@ def _cut_level(edges: IntArray, limit: int, cut: Partitioner) -> tuple[npt.NDArr
     used = int(count)
     for large in np.flatnonzero(np.bincount(component) > limit).tolist():
         members = np.flatnonzero(component == large)
-        labels = _split(*induced(indptr, indices, members), limit, cut)
+        labels = split(*induced(indptr, indices, members), vertices[members])
         part[members] = used + labels
         used += int(labels.max()) + 1
     first, second = part[ends[:, 0]], part[ends[:, 1]]
@@ -117,18 +135,18 @@ def _ascending(edges: IntArray) -> bool:
     return bool(((u[1:] > u[:-1]) | ((u[1:] == u[:-1]) & (v[1:] > v[:-1]))).all())
 
 
-def _compact(edges: IntArray) -> tuple[int, IntArray]:
-    """Number of vertices that ``edges`` touch, and the edges between their ranks; the order of ids is kept."""
+def _compact(edges: IntArray) -> tuple[IntArray, IntArray]:
+    """Vertices that ``edges`` touch, ascending, and the edges between their ranks; the order of ids is kept."""
     largest = int(edges.max())
     if largest > 8 * edges.size:
         vertices, ends = np.unique(edges, return_inverse=True)
-        return len(vertices), ends.reshape(-1, 2)
+        return vertices, ends.reshape(-1, 2)
     used = np.zeros(largest + 1, np.bool_)
     used[edges] = True
-    return int(used.sum()), (np.cumsum(used) - 1)[edges]
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[edges]
 
 
-def _split(indptr: IntArray, indices: IntArray, limit: int, cut: Partitioner) -> IntArray:
+def fitting_parts(indptr: IntArray, indices: IntArray, limit: int, cut: Partitioner) -> IntArray:
     """Parts of at most ``limit`` vertices: as few as the partitioner manages, else consecutive runs."""
     n = len(indptr) - 1
     k = -(-n // limit)
@@ -159,9 +177,11 @@ def _greedy(edges: IntArray, limit: int) -> list[IntArray]:
     return np.split(edges, starts)
 
 
-def _packed(blocks: list[Block], limit: int) -> list[Block]:
-    """First-fit packing; blocks stay in order of level, then of index."""
-    bins = sorted(pack([block.vertices for block in blocks], limit), key=lambda members: members[0])
+def _packed(blocks: list[Block], limit: int, owner: npt.NDArray[np.int32] | None) -> list[Block]:
+    """First-fit or balanced packing; blocks stay in order of level, then of index."""
+    sets = [block.vertices for block in blocks]
+    loads = None if owner is None else worker_loads(sets, owner)
+    bins = sorted(pack(sets, limit, loads), key=lambda members: members[0])
     return [
         blocks[members[0]]
         if len(members) == 1

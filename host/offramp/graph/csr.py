@@ -70,6 +70,13 @@ def rows_of(indptr: IntArray) -> IntArray:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
+def transposed(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:
+    """CSR of the transposed square matrix, rows ascending."""
+    n = len(indptr) - 1
+    by_column = np.argsort(indices, kind="stable")
+    return np.concatenate([[0], np.cumsum(np.bincount(indices, minlength=n))]), rows_of(indptr)[by_column]
+
+
 def induced(indptr: IntArray, indices: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:
     """CSR over ranks of the subgraph that sorted ``members`` induce."""
     rank = np.full(len(indptr) - 1, -1, np.int64)

@@ -10,14 +10,20 @@ from offramp.graph.csr import Adjacency
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
 from offramp.graph.metis import metis_parts
+from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
 
 METHODS = ("auto", "metis", "metis-volume", "kahypar", "hash", "chunk", "random")
+
+_BLIND = ("hash", "chunk", "random")
+"""Methods that do not look at the edges."""
 
 KAHYPAR_PINS = 400_000
 """``auto`` takes Mt-KaHyPar up to this many stored entries (5 to 10 s on two cores)."""
 
 
-def partition(graph: Adjacency, workers: int, method: str = "auto", seed: int = 0) -> npt.NDArray[np.int32]:
+def partition(
+    graph: Adjacency, workers: int, method: str = "auto", seed: int = 0, racks: int = 1
+) -> npt.NDArray[np.int32]:
     """``(n,)`` int32 worker that owns each vertex; every worker owns at least one.
 
     ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume,
@@ -25,20 +31,39 @@ def partition(graph: Adjacency, workers: int, method: str = "auto", seed: int = 
     ``random`` deals a seeded permutation; ``auto`` is ``kahypar`` where installed and quick, else
     ``metis-volume``.
 
+    With ``racks``, consecutive workers share one: methods that look at the edges cut into racks first and then into
+    their workers, unless METIS straight into workers sends less between racks.
+
     Raises:
-        OfframpError: unknown method, a missing package, or a number of workers outside ``[1, n]``.
+        OfframpError: unknown method, a missing package, a number of workers outside ``[1, n]``, or workers that
+            cannot be shared out evenly to the racks.
     """
     n = len(graph.indptr) - 1
     if method not in METHODS:
         raise OfframpError(f"partition {method!r}: expected one of {', '.join(METHODS)}")
     if not 1 <= workers <= n:
         raise OfframpError(f"workers {workers}: expected 1 to {n}, the number of vertices")
+    rack_of(workers, racks)
+    if 1 < racks < workers and method not in _BLIND:
+        return _in_racks(graph, workers, method, seed, racks)
     if method == "auto":
         small = len(graph.indices) + n <= KAHYPAR_PINS
         method = "kahypar" if small and kahypar_available() else "metis-volume"
     if workers == 1:
         return np.zeros(n, np.int32)
     return _occupied(_owners(graph, workers, method, seed), workers).astype(np.int32)
+
+
+def _in_racks(graph: Adjacency, workers: int, method: str, seed: int, racks: int) -> npt.NDArray[np.int32]:
+    def cut(part: Adjacency, parts: int) -> npt.NDArray[np.int32]:
+        return partition(part, parts, method, seed)
+
+    flat = [partition(graph, workers, name, seed) for name in dict.fromkeys([method, "metis"])]
+    try:
+        made = [hierarchical(graph, workers, racks, cut), *flat]
+    except OfframpError:
+        made = flat  # a rack is too small for its workers
+    return least_cross_rack(graph, workers, racks, made)
 
 
 def _owners(graph: Adjacency, workers: int, method: str, seed: int) -> npt.NDArray[np.int64]:

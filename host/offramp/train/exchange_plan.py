@@ -1,15 +1,21 @@
-"""The switch's plans for all layers of a model: one for each number of packets that a feature takes."""
+"""The switch's plans for all layers of a model: widths that take the same blocks share a plan."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from offramp.errors import OfframpError
+from offramp.switch.switchgnn.cost import Rates, load_rates
 from offramp.switch.switchgnn.fingerprint import require_fit
 from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
 from offramp.switch.switchgnn.plan_file import load_plan
+from offramp.switch.switchgnn.planner import Planner, fastest, renumbered
+from offramp.switch.switchgnn.scheme import Scheme, candidates, parse_scheme
+from offramp.switch.switchgnn.scheme_plan import SchemePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExchangePlans:
-    """Plans with disjoint block ids, and which one carries features of a width."""
+    """Plans with disjoint block ids, which one carries features of a width, and under which scheme."""
 
     plans: list[Plan]
     plan_of_width: dict[int, int]
+    schemes: dict[int, SchemePlan] = field(default_factory=dict, repr=False)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The scheme of each width, in words."""
+        return {width: str(made.scheme) for width, made in self.schemes.items()}
 
 
 def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> ExchangePlans:
@@ -35,18 +47,47 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
         OfframpError: the memory is too small, a width too large, or the settings' plan file is of another graph,
             partition or memory.
     """
-    plans: list[Plan] = []
-    first_block = 0
-    chunk_counts = sorted({chunks_for(width) for width in widths})
+    distinct = sorted(set(widths), key=lambda width: (chunks_for(width), width))
     if settings.plan is not None:
-        return ExchangePlans([_loaded(settings, boundary, chunk_counts)], dict.fromkeys(widths, 0))
-    for chunks in chunk_counts:
-        memory = settings.memory
-        if settings.propagator == "strawman":
-            memory = max(memory, boundary.B * chunks * AGGREGATOR_BYTES)
-        plans.append(make_plan(boundary, chunks, memory, settings.order, settings.seed, first_block))
-        first_block += len(plans[-1].blocks)
-    return ExchangePlans(plans, {width: chunk_counts.index(chunks_for(width)) for width in widths})
+        loaded = _loaded(settings, boundary, sorted({chunks_for(width) for width in distinct}))
+        return _joined([_as_published(boundary, loaded, width) for width in distinct])
+    if settings.propagator == "strawman":
+        return _joined([_strawman(boundary, settings, width) for width in distinct])
+    rates = load_rates(Path(settings.rates)) if settings.rates else Rates()
+    planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates)
+    scheme, free = parse_scheme(settings.scheme)
+    schemes = candidates(scheme) if free else [scheme]
+    if settings.racks > 1:
+        schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]
+    return _joined([fastest(planner.options(schemes, width)).made for width in distinct])
+
+
+def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:
+    """One plan for those that have the same one, with Block_ids that follow each other."""
+    plans: list[Plan] = []
+    index_of: dict[tuple[int, ...], int] = {}
+    plan_of_width: dict[int, int] = {}
+    schemes: dict[int, SchemePlan] = {}
+    first_block = 0
+    for one in made:
+        key = (one.plan.chunks, *(id(block) for block in one.plan.blocks))
+        if key not in index_of:
+            index_of[key] = len(plans)
+            plans.append(renumbered(one.plan, first_block))
+            first_block += len(one.plan.blocks)
+        plan_of_width[one.features] = index_of[key]
+        schemes[one.features] = replace(one, plan=plans[index_of[key]])
+    return ExchangePlans(plans, plan_of_width, schemes)
+
+
+def _as_published(boundary: Boundary, plan: Plan, width: int) -> SchemePlan:
+    return SchemePlan(Scheme(), boundary, width, plan, np.zeros(boundary.R, np.bool_))
+
+
+def _strawman(boundary: Boundary, settings: TrainSettings, width: int) -> SchemePlan:
+    chunks = chunks_for(width)
+    memory = max(settings.memory, boundary.B * chunks * AGGREGATOR_BYTES)
+    return _as_published(boundary, make_plan(boundary, chunks, memory, settings.order, settings.seed), width)
 
 
 def _loaded(settings: TrainSettings, boundary: Boundary, chunk_counts: Sequence[int]) -> Plan:

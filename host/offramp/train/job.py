@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from offramp.switch.switchgnn.scheme import LANE_BITS
 from offramp.train.halo import Halo
 from offramp.train.local_graph import LocalGraph
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.graph.data import Graph
+    from offramp.train.carry import Carry
     from offramp.train.exchange_plan import ExchangePlans
     from offramp.train.settings import TrainSettings
 
@@ -32,6 +34,8 @@ class WorkerJob:
         fan_in: most remote neighbours of any vertex of the whole graph.
         halo: who sends what to whom, under ``p2p``.
         exchanges: what travels through the switch, where there is one.
+        carries: this worker's part of the exchanges of each width.
+        bits: of a value on the wire.
         link: this worker's end of the link to the switch, as :func:`offramp.transport.open_io` takes it.
     """
 
@@ -42,6 +46,8 @@ class WorkerJob:
     fan_in: int
     halo: Halo | None = None
     exchanges: ExchangePlans | None = None
+    carries: dict[int, Carry] = field(default_factory=dict)
+    bits: int = LANE_BITS
     link: str = ""
 
 

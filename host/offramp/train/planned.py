@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,9 @@ import offramp
 from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.partition import partition
+from offramp.graph.racks import cross_rack
+from offramp.switch.switchgnn.scheme import LANE_BITS
+from offramp.train.carry import plan_carry
 from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
@@ -46,6 +49,8 @@ class PlannedRun:
         graph, boundary = self.graph, self.boundary
         shares = split_graph(graph, boundary.owner, boundary.workers)
         halos = plan_halo(boundary) if self.settings.propagator == "p2p" else None
+        schemes = self.exchanges.schemes if self.exchanges else {}
+        exchanges = replace(self.exchanges, schemes={}) if self.exchanges else None
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
         return [
             WorkerJob(
@@ -55,7 +60,9 @@ class PlannedRun:
                 counts=counts,
                 fan_in=int(boundary.need.max(initial=0)),
                 halo=halos[worker] if halos else None,
-                exchanges=self.exchanges,
+                exchanges=exchanges,
+                carries={width: plan_carry(made, worker) for width, made in schemes.items()},
+                bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
                 link=links[worker] if links else "",
             )
             for worker in range(boundary.workers)
@@ -75,6 +82,10 @@ class PlannedRun:
             "boundary_vertices": boundary.B,
             "cut_edges": boundary.C,
             "remote_copies": boundary.R,
+            "cross_rack_copies": cross_rack(graph, boundary.owner, boundary.workers, self.settings.racks)
+            if boundary.workers > 1
+            else 0,
+            "schemes": self.exchanges.names if self.exchanges else {},
             "blocks": [len(plan.blocks) for plan in self.exchanges.plans] if self.exchanges else [],
             "offramp": offramp.__version__,
             "torch": torch.__version__,
@@ -96,9 +107,9 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
             f"--workers {settings.workers}: the graph has {graph.vertices} vertices, expected at most one "
             "worker for each"
         )
-    boundary = Boundary(
-        graph, partition(graph, settings.processes, settings.partition, settings.seed), settings.processes
-    )
+    racks = settings.racks if settings.processes > 1 else 1
+    owner = partition(graph, settings.processes, settings.partition, settings.seed, racks)
+    boundary = Boundary(graph, owner, settings.processes)
     widths = exchange_widths(layer_widths(graph, settings))
     exchanges = plan_exchanges(boundary, settings, widths) if settings.through_switch else None
     return PlannedRun(graph, settings, boundary, exchanges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from offramp.switch.switchgnn.volume import Volume, host_volume, plan_volume
+from offramp.switch.switchgnn.volume import host_volume
 from offramp.train.exchange_plan import plan_exchanges
 from offramp.train.job import exchange_widths
 
@@ -35,9 +35,10 @@ def predict_epoch(boundary: Boundary, settings: TrainSettings, widths: Sequence[
     exchanges = exchange_widths(widths)
     planned = plan_exchanges(boundary, settings, exchanges)
     p2p = [host_volume(boundary, width) for width in exchanges]
-    switch = [plan_volume(planned.plans[planned.plan_of_width[width]], width) for width in exchanges]
-    return EpochTraffic(*_both_ways(p2p), *_both_ways(switch))
-
-
-def _both_ways(volumes: Sequence[Volume]) -> tuple[int, int]:
-    return 2 * sum(v.payload_bytes for v in volumes), 2 * sum(v.wire_bytes for v in volumes)
+    switch = [planned.schemes[width] for width in exchanges]
+    return EpochTraffic(
+        2 * sum(volume.payload_bytes for volume in p2p),
+        2 * sum(volume.wire_bytes for volume in p2p),
+        sum(made.payload_bytes for made in switch),
+        sum(made.wire_bytes for made in switch),
+    )

@@ -62,11 +62,7 @@ class TrainingResult:
     @property
     def traffic(self) -> Traffic:
         """Totals over all workers' links."""
-        total = Traffic()
-        for worker in self.workers:
-            for name, value in worker.as_dict().items():
-                setattr(total, name, getattr(total, name) + value)
-        return total
+        return sum(self.workers, Traffic())
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form: totals at top level, then the settings, workers and epochs."""

@@ -8,6 +8,7 @@ from offramp.errors import OfframpError
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
+from offramp.switch.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.aggregation import AGGREGATORS
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
@@ -22,7 +23,7 @@ class TrainSettings:
     """Settings of a run.
 
     ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
-    ``partition`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
+    ``partition`` and ``racks`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
@@ -31,6 +32,9 @@ class TrainSettings:
     seconds in between; ``plan`` is a file that holds the plan of all its exchanges.
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
+
+    ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switch.switchgnn.scheme`); ``auto``
+    lets the planner choose by predicted time, under the rates in the file ``rates``.
 
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
     probabilities for each packet on a worker's link to the switch, in both directions.
@@ -60,6 +64,8 @@ class TrainSettings:
     window: int = 256
     gap_s: float = 0.0
     plan: str | None = None
+    scheme: str = "paper"
+    rates: str | None = None
     scale: str = "agreed"
     retry_s: float = 1.0
     loss: float = 0.0
@@ -100,6 +106,7 @@ class TrainSettings:
             raise OfframpError("--scale carried: goes with --propagator switch or strawman only")
         if self.plan is not None and self.propagator != "switch":
             raise OfframpError("--plan: goes with --propagator switch only")
+        self._check_scheme()
         if not 0 < self.retry_s < self.timeout_s:
             raise OfframpError(f"--retry {self.retry_s:g}: expected more than 0 seconds, less than --timeout")
         for flag, probability in (("--loss", self.loss), ("--duplicate", self.duplication)):
@@ -123,6 +130,21 @@ class TrainSettings:
     def network(self) -> LeafSpine | None:
         """Where the workers are among leaves; None where there is one switch."""
         return even_racks(self.workers, self.racks, self.spines) if self.racks > 1 else None
+
+    def _check_scheme(self) -> None:
+        scheme, free = parse_scheme(self.scheme)
+        plain = scheme == Scheme() and not free
+        for flag, given in (("--scheme " + self.scheme, not plain), ("--rates", self.rates is not None)):
+            if given and self.propagator != "switch":
+                raise OfframpError(f"{flag}: goes with --propagator switch only")
+        if self.plan is not None and not plain:
+            raise OfframpError(f"--scheme {self.scheme}: goes without --plan, which is of the paper's scheme")
+        if self.rates is not None and not free:
+            raise OfframpError("--rates: goes with --scheme auto only")
+        if self.racks > 1 and (scheme.pairwise or scheme.hybrid):
+            raise OfframpError(f"--scheme {self.scheme}: pairwise and hybrid go with one switch only, not with --racks")
+        if scheme.bits < LANE_BITS and self.scale == "carried":
+            raise OfframpError(f"--scheme {self.scheme}: goes with --scale agreed only")
 
     @property
     def processes(self) -> int:

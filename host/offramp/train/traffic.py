@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class Traffic:
     packets_up: int = 0
     packets_down: int = 0
     lost: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        """Both together."""
+        return Traffic(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def as_dict(self) -> dict[str, int]:
         """Field names and values."""

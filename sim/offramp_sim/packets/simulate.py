@@ -89,6 +89,8 @@ def simulate(
         OfframpError: plan and topology of different sizes, hosts that do not exist, or time is up.
     """
     protocol, framing = protocol or Protocol(), framing or Framing()
+    if plan is not None and any(block.directed for block in plan.blocks):
+        raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
     if plan is not None and plan.workers != topology.hosts:
         raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
     if protocol.aggregators is not None and topology.leaves > 1:

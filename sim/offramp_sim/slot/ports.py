@@ -123,18 +123,21 @@ def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> 
         OfframpError: a rate of passes that is not above 0.
     """
     arrived = _arrivals(block, chunks) + fabric.delay_slots
+    sums = np.flatnonzero(block.need)
+    starts = block.sources[0][sums]
     if fabric.passes_pps is None:
         # Chunks follow their vertex back to back, so that what holds for its first packet holds for all, later.
         later = np.arange(chunks)
-        done, first = (_over_rows(f, arrived[:, :1], block) + later for f in (np.maximum, np.minimum))
-        adding, weight = arrived.ravel(), np.repeat(block.need, chunks)
+        begun = arrived[block.sources[1], :1]
+        done, first = (np.asarray(f.reduceat(begun, starts), np.int64) + later for f in (np.maximum, np.minimum))
+        adding, weight = arrived[block.order].ravel(), np.repeat(block.fan_out[block.order], chunks)
     elif fabric.passes_pps > 0:
         served = _served(block, arrived, fabric.passes_pps * fabric.slot_s)
-        done, first = (f.reduceat(served, block.indptr[:-1]) for f in (np.maximum, np.minimum))
+        done, first = (f.reduceat(served, starts) for f in (np.maximum, np.minimum))
         adding, weight = served.ravel(), np.ones(served.size, np.int64)
     else:
         raise OfframpError(f"passes_pps {fabric.passes_pps}: expected a rate above 0")
-    port = np.repeat(block.owner, chunks)
+    port = np.repeat(block.owner[sums], chunks)
     left = departures(done.ravel(), port)
     last = int(left.max()) + 1
     waiting = histogram(done.ravel(), port, last, workers) - histogram(left, port, last, workers)
@@ -144,29 +147,25 @@ def block_trace(block: BlockPlan, workers: int, chunks: int, fabric: Fabric) -> 
     return BlockTrace(slots, np.cumsum(waiting, axis=0, dtype=np.int32), np.cumsum(opened), added, np.bincount(left))
 
 
-def _over_rows(reduce: np.ufunc, arrived: IntArray, block: BlockPlan) -> IntArray:
-    """``(k, 1)`` ``reduce`` of the arrivals of each vertex's neighbours."""
-    return np.asarray(reduce.reduceat(arrived[block.neighbours], block.indptr[:-1]), np.int64)
-
-
 def _arrivals(block: BlockPlan, chunks: int) -> IntArray:
-    """``(k, chunks)`` slot in which each packet leaves its worker, vertex by vertex in upload order."""
+    """``(k, chunks)`` slot in which each packet leaves its worker, vertex by vertex in upload order; 0: it does not."""
     owner = block.owner[block.order]
     by_worker = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[by_worker], owner[by_worker])
-    position = np.empty(len(owner), np.int64)
+    position = np.zeros(len(block.vertices), np.int64)
     position[block.order[by_worker]] = np.arange(len(owner)) - starts
     return position[:, np.newaxis] * chunks + np.arange(chunks)
 
 
 def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
-    """``(2e, chunks)`` slot in which each contribution is added, ``passes`` in a slot, uploads in FIFO order.
+    """``(e, chunks)`` slot in which each contribution is added, ``passes`` in a slot, uploads in FIFO order.
 
-    Row ``i`` belongs to the pair that ``block.neighbours[i]`` and its row name: the former's upload reaches
+    Row ``i`` belongs to the pair that ``block.sources[1][i]`` and its row name: the former's upload reaches
     the latter's aggregator.
     """
+    sources = block.sources[1]
     packets = arrived.ravel()
-    fan_out = np.repeat(block.need, arrived.shape[1])
+    fan_out = np.repeat(block.fan_out, arrived.shape[1])
     fifo = np.argsort(packets, kind="stable")
     busy = np.cumsum(fan_out[fifo]) / passes
     before = np.concatenate([[0.0], busy[:-1]])
@@ -174,10 +173,9 @@ def _served(block: BlockPlan, arrived: IntArray, passes: float) -> IntArray:
     start[fifo] = before + np.maximum.accumulate(packets[fifo] - before)
     # Hops go through the destinations in ascending order, so a destination's hop is the number of the
     # source's neighbours before it: transposing the symmetric CSR numbers them.
-    rows = np.repeat(np.arange(len(block.need)), block.need)
-    by_source = np.argsort(block.neighbours, kind="stable")
-    hop = np.empty(len(rows), np.int64)
-    hop[by_source] = np.arange(len(rows)) - block.indptr[block.neighbours[by_source]]
-    begun = start.reshape(arrived.shape)[block.neighbours]
+    by_source = np.argsort(sources, kind="stable")
+    hop = np.empty(len(sources), np.int64)
+    hop[by_source] = np.arange(len(sources)) - block.indptr[sources[by_source]]
+    begun = start.reshape(arrived.shape)[sources]
     # The margin keeps a pass that falls on a slot's edge from slipping into the one before by rounding.
     return np.floor(begun + hop[:, np.newaxis] / passes + 1e-6).astype(np.int64)

@@ -118,12 +118,14 @@ class ReferenceSwitch:
         if isinstance(found, Outcome):
             return self._drop(found)
         block, chunks, rank = found
-        slot = rank * chunks + header["chunk_id"]
+        slot = int(block.slots[rank]) * chunks + header["chunk_id"]
         if self._seen.get(slot, 0) == self.round:
             return self._drop(Outcome.DUPLICATE)
         self._seen[slot] = self.round
         self.uploads += 1
         neighbours = block.row(rank).tolist()
+        if not neighbours:
+            return self._drop(Outcome.UNKNOWN)
         if self._replicates:
             neighbours.sort(key=lambda v: self._ports[block.owner[v]])
         self.recirculations += 0 if self._replicates else len(neighbours) - 1
@@ -142,7 +144,7 @@ class ReferenceSwitch:
         lanes = np.frombuffer(frame[SHORT_FRAME_BYTES:DATA_FRAME_BYTES], ">i4").astype(np.int32)
         for v in neighbours:
             need = int(block.need[v])
-            done = self._contribute(v * chunks + header["chunk_id"], need, lanes, header["ecn"])
+            done = self._contribute(int(block.slots[v]) * chunks + header["chunk_id"], need, lanes, header["ecn"])
             if done is not None:
                 total, ecn = done
                 result = {**header, "src_id": NO_ID, "dst_id": int(block.vertices[v]), "count": need, "ecn": ecn}
@@ -188,8 +190,8 @@ class ReferenceSwitch:
         found = self._find(header)
         if isinstance(found, Outcome):
             return self._drop(found)
-        _, chunks, rank = found
-        index = rank * chunks + header["chunk_id"]
+        block, chunks, rank = found
+        index = int(block.slots[rank]) * chunks + header["chunk_id"]
         before = self._aggregators.get(index)
         self.open -= before is not None and before.open
         self._aggregators[index] = Aggregator(self.round, DEAD, np.zeros(0, np.int32))
@@ -210,7 +212,8 @@ class ReferenceSwitch:
             return self._drop(Outcome.UNKNOWN)
         self.outcomes[Outcome.ACKNOWLEDGED] += 1
         block, _ = self._blocks[header["block_id"]]
-        owners = sorted({int(block.owner[v]) for v in block.row(rank)})
+        indptr, sources = block.sources
+        owners = sorted({int(block.owner[v]) for v in sources[indptr[rank] : indptr[rank + 1]]})
         return [(self._ports[worker], reply(frame, header, frame[SHORT_FRAME_BYTES:])) for worker in owners]
 
     # --- barrier -------------------------------------------------------------------------------------------

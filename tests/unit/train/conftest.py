@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,61 +10,7 @@ import pytest
 import torch
 
 from offramp.graph.data import Graph, build_graph
-from offramp.train.group import Group
-
-
-class ThreadGroup(Group):
-    """The collectives of a group over shared memory; sums go in rank order."""
-
-    def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier) -> None:
-        self.rank, self.size = rank, len(slots)
-        self._slots, self._barrier = slots, barrier
-
-    def _all(self, item: Any) -> list[Any]:
-        self._slots[self.rank] = item
-        self._barrier.wait(60)
-        items = list(self._slots)
-        self._barrier.wait(60)
-        return items
-
-    def sum(self, values: torch.Tensor) -> torch.Tensor:
-        return values.copy_(torch.stack(self._all(values.clone())).sum(0))
-
-    def max(self, values: torch.Tensor) -> torch.Tensor:
-        return values.copy_(torch.stack(self._all(values.clone())).amax(0))
-
-    def gather(self, item: Any) -> list[Any] | None:
-        items = self._all(item)
-        return None if self.rank else items
-
-    def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
-        received = [parts[self.rank] for parts in self._all(rows.split(list(send)))]
-        assert [len(part) for part in received] == list(receive)
-        return torch.cat(received)
-
-    def abort(self) -> None:
-        self._barrier.abort()
-
-
-def run_group(size: int, work: Callable[[ThreadGroup], Any]) -> list[Any]:
-    """``work`` of every rank, in threads; results in rank order."""
-    slots: list[Any] = [None] * size
-    barrier = threading.Barrier(size)
-
-    def run(rank: int) -> Any:
-        group = ThreadGroup(rank, slots, barrier)
-        try:
-            return work(group)
-        except BaseException:
-            group.abort()
-            raise
-
-    with ThreadPoolExecutor(size) as pool:
-        futures = [pool.submit(run, rank) for rank in range(size)]
-    faults = [future.exception() for future in futures]
-    for fault in sorted(filter(None, faults), key=lambda f: isinstance(f, threading.BrokenBarrierError)):
-        raise fault
-    return [future.result() for future in futures]
+from offramp_sim.switchgnn.crew import ThreadGroup, run_group
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,16 @@ import pytest
 import torch
 
 from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+from offramp.graph.data import build_graph
+from offramp.switch.switchgnn.scheme import Scheme
+from offramp.switch.switchgnn.scheme_plan import plan_scheme
+from offramp.train.carrier import Carrier
+from offramp.train.carry import plan_carry
 from offramp.train.codec import CarriedCodec, Site
 from offramp.train.group import Group
 from offramp.train.propagators.switch import SwitchPropagator
+from offramp.train.traffic import Traffic
 from offramp.transport import LinkStats
 
 FAN_IN = 7
@@ -47,7 +54,10 @@ def worker() -> Loopback:
 
 @pytest.fixture
 def propagator(worker: Loopback) -> SwitchPropagator:
-    return SwitchPropagator(worker, CarriedCodec(Group(), FAN_IN), {2: 0})  # type: ignore[arg-type]
+    boundary = Boundary(build_graph("edge", 6, ([0, 1, 2], [3, 4, 5])), [0, 0, 0, 1, 1, 1])
+    made = plan_scheme(boundary, Scheme(), 2, 10_000)
+    carrier = Carrier(worker, Group(), plan_carry(made, 0), 0, made.plan, Traffic())  # type: ignore[arg-type]
+    return SwitchPropagator(CarriedCodec(Group(), FAN_IN), {2: carrier}, worker.boundary(0))
 
 
 def test_growth_within_the_headroom_needs_no_repetition(propagator, worker) -> None:

@@ -37,6 +37,14 @@ from offramp.train.settings import TrainSettings
         ({"dropout": 1.0}, "--dropout 1: expected at least 0 and below 1"),
         ({"window": 0}, "--window 0: expected at least 1"),
         ({"gap_s": -1.0}, "--gap -1: expected at least 0 seconds, less than --timeout"),
+        (
+            {"scheme": "hybrid", "racks": 2},
+            "--scheme hybrid: pairwise and hybrid go with one switch only, not with --racks",
+        ),
+        ({"scheme": "pairwise", "propagator": "p2p"}, "--scheme pairwise: goes with --propagator switch only"),
+        ({"scheme": "q8", "scale": "carried"}, "--scheme q8: goes with --scale agreed only"),
+        ({"scheme": "auto", "plan": "p.npz"}, "--scheme auto: goes without --plan, which is of the paper's scheme"),
+        ({"rates": "r.json"}, "--rates: goes with --scheme auto only"),
         ({"timeout_s": 0.0}, "--timeout 0: expected a positive number of seconds"),
     ],
 )

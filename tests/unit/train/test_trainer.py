@@ -11,12 +11,10 @@ import pytest
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.volume import host_volume
 from offramp.switch.switchgnn.worker import Worker
-from offramp.train.codec import FixedPointCodec
 from offramp.train.group import Group
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_propagator
-from offramp.train.propagators.switch import SwitchPropagator
+from offramp.train.propagators import LocalPropagator, open_propagator, through_switch
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.transport.memory import pair
@@ -73,8 +71,7 @@ def train_switch(in_group, graph, settings):
         job = jobs[group.rank]
         worker = Worker(group.rank, plans, links[group.rank][0], timeout_s=20)
         worker.start()
-        codec = FixedPointCodec(group, job.fan_in)
-        propagator = SwitchPropagator(worker, codec, job.exchanges.plan_of_width)
+        propagator = through_switch(job, group, worker)
         return Trainer(job, group, propagator).run(), propagator.traffic
 
     try:
@@ -172,3 +169,33 @@ def test_dropout_changes_training_but_not_evaluation(graph) -> None:
 def test_a_loss_that_is_not_finite_ends_the_run(graph) -> None:
     with pytest.raises(OfframpError, match=r"^epoch \d+: the loss is nan; expected a smaller --lr$"):
         train_local(graph, replace(BASE, lr=1e30, layers=4))
+
+
+@pytest.mark.parametrize("scheme", ["pairwise", "chunk-major", "hybrid", "balanced", "pairwise+hybrid", "auto"])
+def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, scheme: str) -> None:
+    graph = make_graph(n=30, edges=60, features=40)
+    settings = replace(BASE, propagator="switch", hidden=40, memory=10 * 128, epochs=3, scheme=scheme)
+    through_switch_, traffic, switch = train_switch(in_group, graph, settings)
+    p2p, sent = train_p2p(in_group, graph, replace(settings, propagator="p2p", codec="fixed", scheme="paper"))
+    assert scores(through_switch_) == scores(p2p)
+    made = plan_run(graph, settings).exchanges.schemes
+    widths = exchange_widths(layer_widths(graph, settings))
+    planned = 3 * sum(made[width].wire_bytes for width in widths)
+    # DONE and GO come on top, of each round and of the start.
+    rounds = 1 + 3 * sum(made[width].rounds for width in widths)
+    assert sum(t.wire_up + t.wire_down for t in traffic) == planned + rounds * 2 * 84 * settings.workers
+    assert switch.counters()["passes"] == 3 * sum(made[width].passes for width in widths)
+    if "hybrid" in scheme:
+        assert planned <= sum(t.wire_up + t.wire_down for t in sent)
+
+
+@pytest.mark.parametrize(("scheme", "tolerance"), [("pairwise+q8", 0.02), ("pairwise+q16+hybrid", 1e-3), ("q16", 0.01)])
+def test_quantised_schemes_train_almost_alike(in_group, make_graph, scheme: str, tolerance: float) -> None:
+    graph = make_graph(n=30, edges=60, features=40)
+    settings = replace(BASE, propagator="switch", hidden=40, memory=100_000, epochs=5, scheme=scheme)
+    epochs, _, _ = train_switch(in_group, graph, settings)
+    again, _, _ = train_switch(in_group, graph, settings)
+    assert scores(epochs) == scores(again)
+    np.testing.assert_allclose(
+        losses(epochs), losses(train_local(graph, replace(settings, scheme="paper"))), rtol=tolerance
+    )

@@ -53,7 +53,8 @@ def ack_entries(
 
 
 def _owner_masks(block: BlockPlan) -> IntArray:
-    """``(k,)`` owners of each vertex's neighbours, a bit a worker."""
+    """``(k,)`` owners of what is added to each vertex, a bit a worker."""
     masks = np.zeros(len(block.vertices), np.int64)
-    np.bitwise_or.at(masks, rows_of(block.indptr), np.int64(1) << block.owner[block.neighbours].astype(np.int64))
+    indptr, sources = block.sources
+    np.bitwise_or.at(masks, rows_of(indptr), np.int64(1) << block.owner[sources].astype(np.int64))
     return masks

@@ -104,8 +104,8 @@ def sizes_for(
         "VERTICES": slots,
         "PARTIALS": slots if leaves else 1,
         "FANOUT_ENTRIES": sum(len(block.neighbours) for plan in plans for block in plan.blocks),
-        "SLOT_ENTRIES": sum(plan.uploads for plan in plans),
-        "OWNER_ENTRIES": max((plan.B for plan in plans), default=0),
+        "SLOT_ENTRIES": sum(len(block.vertices) for plan in plans for block in plan.blocks),
+        "OWNER_ENTRIES": len(pull.owner_rows(plans, range(max((plan.workers for plan in plans), default=0)), target)),
         "HOSTS": max((plan.workers for plan in plans), default=0) + 2 * leaves,
         "RECIRCULATION_PORT": target.recirculation_port,
     }

@@ -22,7 +22,7 @@ def slot_rows(plans: Sequence[Plan], target: Target = V1MODEL) -> Rows:
         (
             np.full(len(block.vertices), block.block_id),
             block.vertices,
-            target.bases(np.arange(len(block.vertices)), plan.chunks),
+            target.bases(block.slots, plan.chunks),
             np.full(len(block.vertices), plan.chunks),
         )
         for plan in plans

@@ -14,6 +14,21 @@ from offramp.switch.switchgnn.plan import BlockPlan
 
 
 @dataclass(frozen=True, eq=False)
+class Links:
+    """Edges of a block between vertices of other workers and own ones.
+
+    Attributes:
+        remotes: ``(m,)`` remote vertices, ascending.
+        indptr: ``(m+1,)`` rows of ``locals``.
+        locals: indices of the own vertices that each is joined to.
+    """
+
+    remotes: IntArray
+    indptr: IntArray
+    locals: IntArray
+
+
+@dataclass(frozen=True, eq=False)
 class LocalBlock:
     """The vertices of a block that one worker owns.
 
@@ -21,23 +36,27 @@ class LocalBlock:
         block_id: the header's Block_id.
         vertices: ``(k,)`` own vertices, ascending.
         rows: ``(k,)`` their rows among all boundary vertices of the worker.
-        need: ``(k,)`` contributions to each, which is also its upload's fan-out.
-        order: ``(k,)`` indices into ``vertices`` in upload order.
+        need: ``(k,)`` contributions to each; 0: it gets no sum.
+        fan_out: ``(k,)`` sums to which its upload is added; 0: it is not uploaded.
+        order: indices into ``vertices`` in upload order.
         sources: ``(m,)`` remote vertices that some of them need, ascending.
         indptr: ``(m+1,)`` rows of ``targets``.
         targets: indices into ``vertices``: those that need each source.
         racks: ``(m,)`` the leaf of each source; zeros where there is one switch.
+        readers: remote vertices to whose sums own uploads are added, and which these are.
     """
 
     block_id: int
     vertices: IntArray
     rows: IntArray
     need: IntArray
+    fan_out: IntArray
     order: IntArray
     sources: IntArray
     indptr: IntArray
     targets: IntArray
     racks: IntArray
+    readers: Links
 
     @cached_property
     def edges(self) -> IntArray:
@@ -94,18 +113,27 @@ def local_block(block: BlockPlan, worker: int, boundary: IntArray, racks: Sequen
     """The share of ``worker``, whose boundary vertices are ``boundary``; ``racks`` is the leaf of each worker."""
     rack_of = np.asarray(racks, np.int64) if len(racks) else np.zeros(int(block.owner.max(initial=0)) + 1, np.int64)
     ranks = np.flatnonzero(block.owner == worker)
-    target, entries = entries_of(block.indptr, ranks)
-    source = block.neighbours[entries]
-    by_source = np.argsort(source, kind="stable")
-    sources, counts = np.unique(source, return_counts=True)
+    inward = _links(block.vertices, *block.sources, ranks)
+    outward = _links(block.vertices, block.indptr, block.neighbours, ranks) if block.directed else inward
     return LocalBlock(
         block.block_id,
         block.vertices[ranks],
         np.searchsorted(boundary, block.vertices[ranks]),
         block.need[ranks],
+        block.fan_out[ranks],
         np.searchsorted(ranks, block.uploads_of(worker)),
-        block.vertices[sources],
-        np.concatenate([[0], np.cumsum(counts)]),
-        target[by_source],
-        rack_of[block.owner[sources]],
+        inward.remotes,
+        inward.indptr,
+        inward.locals,
+        rack_of[block.owner[np.searchsorted(block.vertices, inward.remotes)]],
+        outward,
     )
+
+
+def _links(vertices: IntArray, indptr: IntArray, columns: IntArray, ranks: IntArray) -> Links:
+    """The rows ``ranks`` of a CSR matrix, by column."""
+    local, entries = entries_of(indptr, ranks)
+    remote = columns[entries]
+    remotes, counts = np.unique(remote, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return Links(vertices[remotes], starts, local[np.argsort(remote, kind="stable")])

@@ -29,14 +29,14 @@ class Reception:
         self._stats = stats
         cells = len(block.vertices) * chunks
         self._sum = np.zeros((cells, LANES), np.int64)
-        self._finished = np.zeros(cells, np.bool_)
+        self._finished = np.repeat(block.need == 0, chunks)
         self._released = np.zeros(len(block.ways.vertex) * chunks, np.bool_)  # by way
         self._unreleased = np.repeat(block.ways.count, chunks)  # ways of each cell
         self._marked = np.zeros(cells, np.bool_)
         self._missing = np.repeat(block.need, chunks)
         self._cached = np.zeros(len(block.sources) * chunks, np.bool_)  # the receive bitmaps, shared by all vertices
         self._asked = np.zeros((len(block.targets), chunks), np.bool_)
-        self._open = cells
+        self._open = cells - int(np.count_nonzero(self._finished))
         self._news: list[IntArray] = []
 
     @property

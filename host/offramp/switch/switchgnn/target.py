@@ -68,8 +68,8 @@ class Target:
 
     def slots(self, plans: Sequence[Plan]) -> int:
         """Aggregators that the largest block needs, with what its pages leave unused."""
-        largest = ((max((len(block.vertices) for block in plan.blocks), default=0), plan.chunks) for plan in plans)
-        return max((int(self.bases(np.array(n - 1), chunks)) + chunks for n, chunks in largest if n), default=0)
+        last = ((max((int(block.slots.max()) for block in plan.blocks), default=-1), plan.chunks) for plan in plans)
+        return max((int(self.bases(np.array(n), chunks)) + chunks for n, chunks in last if n >= 0), default=0)
 
     def on_pipe(self, pipe: int) -> Target:
         """The same on another pipe of a Tofino.

@@ -30,7 +30,9 @@ class Transmission:
         self._lanes = lanes.reshape(-1, LANES)
         self._round = round_
         self._stats = stats
-        self._acked = np.zeros((len(block.targets), self._chunks), np.bool_)  # the send bitmaps, a bit a neighbour
+        self._acked = np.zeros(
+            (len(block.readers.locals), self._chunks), np.bool_
+        )  # the send bitmaps, a bit a neighbour
 
     def uploads(self) -> PacketBatch:
         """Every vertex chunk in upload order."""
@@ -40,7 +42,7 @@ class Transmission:
     def silent_uploads(self) -> PacketBatch:
         """Those again of which no neighbour has acknowledged anything, in upload order."""
         heard = np.zeros((len(self.block.vertices), self._chunks), np.bool_)
-        np.logical_or.at(heard, self.block.targets, self._acked)
+        np.logical_or.at(heard, self.block.readers.locals, self._acked)
         vertex, chunk = np.nonzero(~heard[self.block.order])
         batch = self._upload(self.block.order[vertex] * self._chunks + chunk)
         self._stats.reuploads += len(batch)
@@ -48,10 +50,11 @@ class Transmission:
 
     def acknowledge(self, packets: Parsed) -> int:
         """Take ACKs of this round; how many told something new."""
-        remote, known = find(self.block.sources, packets.field("src_id"))
+        readers = self.block.readers
+        remote, known = find(readers.remotes, packets.field("src_id"))
         chunk = packets.field("chunk_id")
         known &= (packets.field("block_id") == self.block.block_id) & (chunk < self._chunks)
-        which, entry = entries_of(self.block.indptr, remote[known])
+        which, entry = entries_of(readers.indptr, remote[known])
         chunk = chunk[known][which]
         new = int(np.count_nonzero(~self._acked[entry, chunk]))
         self._acked[entry, chunk] = True
@@ -82,7 +85,7 @@ class Transmission:
             "src_id": self.block.vertices[vertex],
             "dst_id": NO_ID,
             "block_id": self.block.block_id,
-            "count": self.block.need[vertex],
+            "count": self.block.fan_out[vertex],
             "chunk_id": cell % self._chunks,
             "round": self._round,
         }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.plan import Plan, chunks_for
 from offramp.wire.ethernet import wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES
@@ -16,6 +17,44 @@ HOST_PAYLOAD_BYTES = 1024
 
 HOST_OVERHEAD_BYTES = 82
 """What a host-based packet adds on the wire."""
+
+
+PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
+"""A DATA or RESULT packet on a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Host-based messages, one stream for each pair of workers.
+
+    Attributes:
+        payload_bytes: ``(workers, workers)`` from each worker (row) to each other.
+        packets: the same.
+    """
+
+    payload_bytes: IntArray
+    packets: IntArray
+
+    def __add__(self, other: Streams) -> Streams:
+        """Both, one after the other."""
+        return Streams(self.payload_bytes + other.payload_bytes, self.packets + other.packets)
+
+    @property
+    def link_bytes(self) -> IntArray:
+        """``(workers, workers)`` bytes of link time."""
+        return self.payload_bytes + self.packets * HOST_OVERHEAD_BYTES
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes of link time of all."""
+        return int(self.link_bytes.sum())
+
+
+def streams(sender: IntArray, receiver: IntArray, item_bytes: int, workers: int) -> Streams:
+    """Items of ``item_bytes`` from each sender to its receiver."""
+    items = np.bincount(sender * workers + receiver, minlength=workers * workers).reshape(workers, workers)
+    payload: IntArray = items * item_bytes
+    return Streams(payload, -(-payload // HOST_PAYLOAD_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +76,9 @@ class Volume:
 
 def host_volume(boundary: Boundary, features: int) -> Volume:
     """Every boundary vertex once to each worker that needs it, as a stream for each pair of workers."""
-    pairs = boundary.owner[boundary.copies[:, 0]].astype(np.int64) * boundary.workers + boundary.copies[:, 1]
-    streams = 4 * features * np.bincount(pairs)
-    packets = int((-(-streams // HOST_PAYLOAD_BYTES)).sum())
-    payload = int(streams.sum())
-    return Volume(boundary.R, packets, payload, payload + packets * HOST_OVERHEAD_BYTES)
+    owner = boundary.owner[boundary.copies[:, 0]].astype(np.int64)
+    sent = streams(owner, boundary.copies[:, 1], 4 * features, boundary.workers)
+    return Volume(boundary.R, int(sent.packets.sum()), int(sent.payload_bytes.sum()), sent.wire_bytes)
 
 
 def unlimited_volume(boundary: Boundary, features: int) -> Volume:
@@ -56,4 +93,4 @@ def plan_volume(plan: Plan, features: int) -> Volume:
 
 def _switch_volume(vectors: int, features: int) -> Volume:
     packets = vectors * chunks_for(features)
-    return Volume(vectors, packets, 4 * features * vectors, packets * wire_bytes(DATA_FRAME_BYTES))
+    return Volume(vectors, packets, 4 * features * vectors, packets * PACKET_WIRE_BYTES)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from offramp.errors import OfframpError
+from offramp.switch.switchgnn.scheme import LANE_BITS
 from offramp.train.codec import CarriedCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.local import LocalPropagator
@@ -16,10 +17,11 @@ from offramp.train.propagators.p2p import P2pPropagator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from offramp.train.carrier import Exchanger
     from offramp.train.group import Group
     from offramp.train.job import WorkerJob
 
-__all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator"]
+__all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator", "through_switch"]
 
 _RETRY_CAP_S = 8.0
 
@@ -33,18 +35,16 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
             worker reached the switch.
     """
     settings = job.settings
-    codec = (CarriedCodec if settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
     if settings.propagator == "local":
         yield LocalPropagator()
     elif settings.propagator == "p2p":
         assert job.halo is not None
-        yield P2pPropagator(group, job.halo, codec if settings.codec == "fixed" else None)
+        yield P2pPropagator(group, job.halo, _codec(job, group) if settings.codec == "fixed" else None)
     else:
         from offramp.switch.switchgnn.fingerprint import job_fingerprint
         from offramp.switch.switchgnn.rate import RateControl
         from offramp.switch.switchgnn.recovery import Recovery
         from offramp.switch.switchgnn.worker import Worker
-        from offramp.train.propagators.switch import SwitchPropagator
         from offramp.transport import open_io
         from offramp.transport.faulty import Faults, Faulty
 
@@ -65,7 +65,29 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
                 racks=settings.network.racks if settings.network else (),
             )
             worker.start()
-            yield SwitchPropagator(worker, codec, job.exchanges.plan_of_width)
+            yield through_switch(job, group, worker)
+
+
+def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
+    """The propagator that carries the job's exchanges through the switch at the other end of ``exchanger``."""
+    from offramp.train.carrier import Carrier
+    from offramp.train.propagators.quantised import QuantisedPropagator
+    from offramp.train.propagators.switch import SwitchPropagator
+    from offramp.train.traffic import Traffic
+
+    assert job.exchanges is not None
+    hosts, plans = Traffic(), job.exchanges.plans
+    carriers = {
+        width: Carrier(exchanger, group, job.carries[width], index, plans[index], hosts)
+        for width, index in job.exchanges.plan_of_width.items()
+    }
+    if job.bits < LANE_BITS:
+        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed)
+    return SwitchPropagator(_codec(job, group), carriers, job.local.vertices[job.local.boundary])
+
+
+def _codec(job: WorkerJob, group: Group) -> FixedPointCodec:
+    return (CarriedCodec if job.settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
 
 
 def _agree(group: Group, fingerprint: str) -> None:

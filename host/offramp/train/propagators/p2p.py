@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.switch.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp.train.propagators.base import Propagator
 from offramp.train.sparse import torch_csr
+from offramp.train.swap import swap
 
 if TYPE_CHECKING:
     from offramp.train.codec import FixedPointCodec
@@ -42,20 +42,4 @@ class P2pPropagator(Propagator):
         return self._codec.decode(self._remote_integer @ received.astype(np.int64), exponent)
 
     def _swap(self, rows: torch.Tensor) -> torch.Tensor:
-        received = self._group.exchange(rows[self._rows], self._send, self._receive)
-        row_bytes = rows.shape[1] * rows.element_size()
-        traffic = self.traffic
-        payload, packets = _packets(self._send, row_bytes)
-        traffic.payload_up += payload
-        traffic.packets_up += packets
-        traffic.wire_up += payload + packets * HOST_OVERHEAD_BYTES
-        payload, packets = _packets(self._receive, row_bytes)
-        traffic.payload_down += payload
-        traffic.packets_down += packets
-        traffic.wire_down += payload + packets * HOST_OVERHEAD_BYTES
-        return received
-
-
-def _packets(rows: list[int], row_bytes: int) -> tuple[int, int]:
-    """Payload bytes and packets of one message to (or from) each worker."""
-    return sum(rows) * row_bytes, sum(-(-count * row_bytes // HOST_PAYLOAD_BYTES) for count in rows)
+        return swap(self._group, self.traffic, rows[self._rows], self._send, self._receive)

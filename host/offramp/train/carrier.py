@@ -1,0 +1,101 @@
+"""Takes messages to the sums that they belong to, through the switch and from worker to worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+from offramp.train.swap import swap
+from offramp.train.traffic import Traffic
+from offramp.wire.switchgnn import LANES
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from offramp.switch.switchgnn.plan import Plan
+    from offramp.switch.switchgnn.stats import WorkerStats
+    from offramp.train.carry import Carry
+    from offramp.train.group import Group
+    from offramp.transport.base import LinkStats
+
+
+class Exchanger(Protocol):
+    """The switch's side: :class:`offramp.switch.switchgnn.worker.Worker`, or a model of it."""
+
+    @property
+    def stats(self) -> WorkerStats:
+        """What was sent and received so far."""
+
+    @property
+    def link(self) -> LinkStats:
+        """What this end of the link carried and lost so far."""
+
+    def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Sums of a plan's rows."""
+
+
+class Carrier:
+    """One worker's way to the sums of an exchange of one width.
+
+    Args:
+        exchanger: the worker's end of the switch.
+        group: the workers.
+        carry: its part of the exchange.
+        plan_index: position of the plan among those that the switch has.
+        plan: that plan.
+        hosts: counts what is sent from worker to worker.
+    """
+
+    def __init__(
+        self, exchanger: Exchanger, group: Group, carry: Carry, plan_index: int, plan: Plan, hosts: Traffic
+    ) -> None:
+        self.carry = carry
+        self.group = group
+        self.hosts = hosts
+        self._exchanger = exchanger
+        self._plan_index = plan_index
+        self._blocks = len(plan.blocks)
+        self._width = plan.chunks * LANES
+
+    def messages(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+        """``(b, F)`` int32 values of the boundary vertices to ``(m, F)`` messages; no sum leaves int32."""
+        if self.carry.messages is None:
+            return values.astype(np.int32, copy=False)
+        return np.asarray(self.carry.messages @ values.astype(np.int64)).astype(np.int32)
+
+    def add(self, messages: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """``(m, F)`` messages to the ``(b, F)`` sums of the local boundary vertices.
+
+        Raises:
+            OfframpError: another worker or the switch cannot be reached.
+        """
+        carry = self.carry
+        sums = np.zeros((len(carry.terms), messages.shape[1]), np.int64)
+        if carry.by_hosts:
+            rows = torch.from_numpy(messages[carry.send_messages])
+            counts = carry.send_counts.tolist(), carry.receive_counts.tolist()
+            received = swap(self.group, self.hosts, rows, *counts).numpy()
+            sums += carry.received @ received.astype(np.int64)
+        if self._blocks:
+            values = np.zeros((carry.rows, messages.shape[1]), np.int32)
+            values[carry.upload_rows] = messages[carry.upload_messages]
+            for start in range(0, messages.shape[1], self._width):
+                part = np.ascontiguousarray(values[:, start : start + self._width])
+                brought = self._exchanger.exchange(self._plan_index, part)
+                sums[carry.sum_vertices, start : start + self._width] += brought[carry.sum_rows]
+        return sums
+
+    def traffic(self) -> Traffic:
+        """What the worker's link has carried so far, both ways."""
+        up, down = self._exchanger.stats.up, self._exchanger.stats.down
+        return self.hosts + Traffic(
+            up.payload_bytes,
+            down.payload_bytes,
+            up.wire_bytes,
+            down.wire_bytes,
+            up.packets,
+            down.packets,
+            self._exchanger.link.lost,
+        )

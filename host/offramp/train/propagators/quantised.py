@@ -1,0 +1,88 @@
+"""Boundary features travel as a few bits each, and are added as such."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from offramp.train import quantiser
+from offramp.train.propagators.base import Propagator
+from offramp.train.swap import swap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from offramp.train.carrier import Carrier
+    from offramp.train.carry import Peers
+
+
+class QuantisedPropagator(Propagator):
+    """Sylvie's quantiser under a scale that all contributors of a sum share.
+
+    Partial sums (pairwise) have one sum each to go to, whose contributors agree on a scale of its own: they tell its
+    owner their ranges, and the owner answers with the scale. A vertex goes to many sums, so that its scale is that of
+    the whole exchange, as in Sylvie where a message has one reader.
+    """
+
+    def __init__(self, carriers: Mapping[int, Carrier], bits: int, fan_in: int, seed: int) -> None:
+        """Args: carriers: by width; bits: of a value; fan_in: most contributions of any sum; seed: of the rounding."""
+        super().__init__()
+        self._carriers = carriers
+        self._bits = bits
+        self._fan_in = fan_in
+        self._seed = seed
+        self._exchanges = 0
+
+    def exchange(self, y: torch.Tensor) -> torch.Tensor:
+        """``(b, F)`` to ``(b, F)``."""
+        carrier = self._carriers[y.shape[1]]
+        carry = carrier.carry
+        rng = np.random.default_rng([self._seed, carrier.group.rank, self._exchanges])
+        self._exchanges += 1
+        values = y.numpy().astype(np.float64)
+        messages = values if carry.messages is None else np.asarray(carry.messages @ values)
+        ends = quantiser.least_and_largest(messages)
+        if carry.peers is None:
+            least, step = self._agree_on_one(carrier, ends)
+            levels = quantiser.common_levels(self._fan_in, self._bits)
+            codes = quantiser.encode(messages, least, step, levels, rng)
+            bias, sum_scale = carry.terms * least, np.full(len(carry.terms), step)
+        else:
+            scale, sum_scale, bias = self._agree_on_each(carrier, carry.peers, ends)
+            columns = ends[:, :1], scale, quantiser.levels_of(ends[:, 1:] - ends[:, :1].astype(np.float64), scale)
+            codes = quantiser.encode(messages, *columns, rng)
+        sums = carrier.add(quantiser.pack(codes, self._bits))
+        total = quantiser.unpack(sums, self._bits, y.shape[1]) * sum_scale.reshape(-1, 1) + bias.reshape(-1, 1)
+        self.traffic = carrier.traffic()
+        return torch.from_numpy(total.astype(np.float32))
+
+    def _agree_on_one(self, carrier: Carrier, ends: npt.NDArray[np.float32]) -> tuple[float, float]:
+        """The least value of all workers, and the step of their range."""
+        outermost = torch.full((2,), -torch.inf, dtype=torch.float64)
+        if len(ends):
+            outermost = torch.tensor([float((-ends[:, 0]).max()), float(ends[:, 1].max())], dtype=torch.float64)
+        least, largest = (carrier.group.max(outermost) * torch.tensor([-1.0, 1.0], dtype=torch.float64)).tolist()
+        return least, (largest - least) / quantiser.common_levels(self._fan_in, self._bits)
+
+    def _agree_on_each(
+        self, carrier: Carrier, peers: Peers, ends: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floating], npt.NDArray[np.float64]]:
+        """The step of each message and of each sum, and the sum of the least values behind each sum."""
+        to, counts, terms = peers.to.tolist(), peers.counts.tolist(), carrier.carry.terms
+        told = _swap(carrier, ends, to, counts).astype(np.float64)
+        ranges, bias = np.zeros(len(terms)), np.zeros(len(terms))
+        np.add.at(ranges, peers.vertices, told[:, 1] - told[:, 0])
+        np.add.at(bias, peers.vertices, told[:, 0])
+        scale = quantiser.shared_scale(ranges, terms, self._bits)
+        return _swap(carrier, scale[peers.vertices, np.newaxis], counts, to), scale, bias
+
+
+def _swap(
+    carrier: Carrier, rows: npt.NDArray[np.float32], send: list[int], receive: list[int]
+) -> npt.NDArray[np.float32]:
+    data = torch.from_numpy(quantiser.to_bytes(rows))
+    return quantiser.from_bytes(swap(carrier.group, carrier.hosts, data, send, receive).numpy())

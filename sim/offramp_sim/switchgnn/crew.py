@@ -1,0 +1,144 @@
+"""All workers of a job as threads of one process: they meet in collectives, and at a switch in lockstep."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from offramp.train.group import Group
+from offramp.transport.base import LinkStats
+from offramp_sim.switchgnn.lockstep import Lockstep
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from offramp.switch.switchgnn.stats import WorkerStats
+
+T = TypeVar("T")
+PATIENCE_S = 60
+
+
+class ThreadGroup(Group):
+    """The collectives of a group over shared memory; sums go in rank order."""
+
+    def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier) -> None:
+        self.rank, self.size = rank, len(slots)
+        self._slots, self._barrier = slots, barrier
+
+    def _all(self, item: Any) -> list[Any]:
+        self._slots[self.rank] = item
+        self._barrier.wait(PATIENCE_S)
+        items = list(self._slots)
+        self._barrier.wait(PATIENCE_S)
+        return items
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """Element-wise sum over workers, in place."""
+        return values.copy_(torch.stack(self._all(values.clone())).sum(0))
+
+    def max(self, values: torch.Tensor) -> torch.Tensor:
+        """Element-wise maximum over workers, in place."""
+        return values.copy_(torch.stack(self._all(values.clone())).amax(0))
+
+    def gather(self, item: Any) -> list[Any] | None:
+        """Everyone's ``item`` in rank order at rank 0, None elsewhere."""
+        items = self._all(item)
+        return None if self.rank else items
+
+    def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+        """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
+        received = [parts[self.rank] for parts in self._all(torch.split(rows, list(send)))]
+        assert [len(part) for part in received] == list(receive)
+        return torch.cat(received)
+
+    def abort(self) -> None:
+        """Let no other worker wait for this one."""
+        self._barrier.abort()
+
+
+def run_group(size: int, work: Callable[[ThreadGroup], T]) -> list[T]:
+    """``work`` of every rank, in threads; results in rank order, or the first fault."""
+    slots: list[Any] = [None] * size
+    barrier = threading.Barrier(size)
+
+    def run(rank: int) -> T:
+        group = ThreadGroup(rank, slots, barrier)
+        try:
+            return work(group)
+        except BaseException:
+            group.abort()
+            raise
+
+    with ThreadPoolExecutor(size) as pool:
+        futures = [pool.submit(run, rank) for rank in range(size)]
+    faults = [fault for future in futures if (fault := future.exception()) is not None]
+    for fault in sorted(faults, key=lambda f: isinstance(f, threading.BrokenBarrierError)):
+        raise fault
+    return [future.result() for future in futures]
+
+
+class SharedLockstep:
+    """One lockstep for workers that are threads: an exchange runs when all have come to it."""
+
+    def __init__(self, lockstep: Lockstep) -> None:
+        self._lockstep = lockstep
+        workers = len(lockstep.endpoints)
+        self._values: list[npt.NDArray[np.int32] | None] = [None] * workers
+        self._sums: list[npt.NDArray[np.int64]] = []
+        self._plan = 0
+        self._fault: BaseException | None = None
+        self._barrier = threading.Barrier(workers, self._run)
+        lockstep.start()
+
+    def end_of(self, worker: int) -> ThreadExchanger:
+        """What ``worker`` calls."""
+        return ThreadExchanger(self, worker)
+
+    def stats(self, worker: int) -> WorkerStats:
+        """What ``worker`` sent and received so far."""
+        return self._lockstep.endpoints[worker].stats
+
+    def exchange(self, worker: int, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """As ``Worker.exchange``."""
+        self._values[worker], self._plan = values, plan_index
+        try:
+            self._barrier.wait(PATIENCE_S)
+        except threading.BrokenBarrierError:
+            raise self._fault or threading.BrokenBarrierError from None
+        return self._sums[worker]
+
+    def _run(self) -> None:
+        try:
+            values = [value for value in self._values if value is not None]
+            self._sums = self._lockstep.exchange(self._plan, values)
+        except BaseException as fault:
+            self._fault = fault
+            raise
+
+
+@dataclass(frozen=True)
+class ThreadExchanger:
+    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.train.carrier.Exchanger`."""
+
+    shared: SharedLockstep
+    worker: int
+
+    @property
+    def stats(self) -> WorkerStats:
+        """What was sent and received so far."""
+        return self.shared.stats(self.worker)
+
+    @property
+    def link(self) -> LinkStats:
+        """A link of memory, which loses nothing."""
+        return LinkStats()
+
+    def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """As ``Worker.exchange``."""
+        return self.shared.exchange(self.worker, plan_index, values)

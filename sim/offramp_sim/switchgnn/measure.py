@@ -1,0 +1,146 @@
+"""One exchange under a scheme through an embedded switch: its sums, its bytes and its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import csr_array
+
+from offramp.errors import OfframpError
+from offramp.graph.boundary import Boundary
+from offramp.switch.switchgnn.control import sizes_for
+from offramp.switch.switchgnn.scheme import LANE_BITS
+from offramp.switch.switchgnn.scheme_plan import SchemePlan
+from offramp.train.carrier import Carrier
+from offramp.train.carry import own_boundary, plan_carry
+from offramp.train.propagators.quantised import QuantisedPropagator
+from offramp.train.traffic import Traffic
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4 import PlainSwitch
+from offramp_sim.switchgnn import direct
+from offramp_sim.switchgnn.crew import SharedLockstep, ThreadGroup, run_group
+from offramp_sim.switchgnn.lockstep import Lockstep
+
+Process = Callable[[PacketBatch], PacketBatch]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one exchange did.
+
+    Attributes:
+        sums: ``(vertices, F)`` sums, zero for vertices without remote neighbours.
+        traffic: of all workers; DONE and GO are counted.
+        data_up, data_down: packets with a payload to and from the switch.
+        seconds: of the processor, for switch and workers: other work on the machine is not counted.
+        switch_seconds: of these in the switch.
+    """
+
+    sums: npt.NDArray[np.generic]
+    traffic: Traffic
+    data_up: int
+    data_down: int
+    seconds: float
+    switch_seconds: float
+
+
+def make_switch_for(made: SchemePlan, engine: str = "auto") -> PlainSwitch:
+    """An embedded switch with the program and just the room for ``made``, loaded."""
+    from offramp.p4src import p4_source
+    from offramp_sim.p4 import make_switch
+    from offramp_sim.p4.frontend import load
+
+    sizes = {name: str(size) for name, size in sizes_for([made.plan]).items()}
+    switch = make_switch(load(p4_source("switchgnn/v1model.p4"), defines=sizes), engine)
+    direct.load(switch, [made.plan], ports_of(made))
+    return switch
+
+
+def ports_of(made: SchemePlan) -> list[int]:
+    """A switch port for each worker."""
+    return list(range(1, made.boundary.workers + 1))
+
+
+def check_exchange(made: SchemePlan, process: Process, seed: int = 0) -> Measured:
+    """:func:`run_exchange` of random values, whose sums must be those of the cut edges where the scheme is exact.
+
+    Raises:
+        OfframpError: they are not.
+    """
+    boundary = made.boundary
+    rng = np.random.default_rng(seed)
+    shape = len(boundary.owner), made.features
+    if made.scheme.bits < LANE_BITS:
+        return run_exchange(made, rng.standard_normal(shape, np.float32), process, seed)
+    most = (2**31 - 1) // max(int(boundary.need.max(initial=0)), 1)
+    values = rng.integers(-most, most, shape, np.int32, endpoint=True)
+    measured = run_exchange(made, values, process, seed)
+    if not np.array_equal(measured.sums, remote_sums(boundary, values)):
+        raise OfframpError(f"scheme {made.scheme}: the sums are not those of the cut edges")
+    return measured
+
+
+def remote_sums(boundary: Boundary, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """``(vertices, F)`` sums over remote neighbours, straight from the cut edges: int64 of integers, else float64."""
+    exact = np.issubdtype(values.dtype, np.integer)
+    wide = values.astype(np.int64 if exact else np.float64)
+    n = len(boundary.owner)
+    u, v = boundary.cut_edges.T
+    half = csr_array((np.ones(len(u), wide.dtype), (u, v)), shape=(n, n))
+    return np.asarray(half @ wide + half.T @ wide)
+
+
+def run_exchange(
+    made: SchemePlan, values: npt.NDArray[np.int32] | npt.NDArray[np.float32], process: Process, seed: int = 0
+) -> Measured:
+    """Exchange ``(vertices, F)`` values through the switch ``process``, on which ``made`` is loaded.
+
+    Integers are added as they are (none of their sums may leave int32); with a scheme of fewer than 32 bits floats are
+    quantised with ``seed``.
+    """
+    boundary = made.boundary
+    spent = 0.0
+
+    def timed(batch: PacketBatch) -> PacketBatch:
+        nonlocal spent
+        before = time.process_time()
+        out = process(batch)
+        spent += time.process_time() - before
+        return out
+
+    shared = SharedLockstep(Lockstep([made.plan], ports_of(made), timed))
+    carries = [plan_carry(made, worker) for worker in range(boundary.workers)]
+    fan_in = int(boundary.need.max(initial=0))
+    spent = 0.0
+
+    def work(group: ThreadGroup) -> tuple[npt.NDArray[np.generic], Traffic]:
+        hosts = Traffic()
+        carrier = Carrier(shared.end_of(group.rank), group, carries[group.rank], 0, made.plan, hosts)
+        mine = values[own_boundary(made, group.rank)]
+        if made.scheme.bits == LANE_BITS:
+            return carrier.add(carrier.messages(mine.astype(np.int32))), carrier.traffic()
+        propagator = QuantisedPropagator({made.features: carrier}, made.scheme.bits, fan_in, seed)
+        return propagator.exchange(torch.from_numpy(np.asarray(mine, np.float32))).numpy(), propagator.traffic
+
+    start = time.process_time()
+    outcomes = run_group(boundary.workers, work)
+    seconds = time.process_time() - start
+    sums: npt.NDArray[np.generic] = np.zeros(values.shape, np.int64 if made.scheme.bits == LANE_BITS else np.float64)
+    total = Traffic()
+    for worker, (got, traffic) in enumerate(outcomes):
+        sums[own_boundary(made, worker)] = got
+        total += traffic
+    stats = [shared.stats(worker) for worker in range(boundary.workers)]
+    return Measured(
+        sums,
+        total,
+        sum(s.up.data_packets for s in stats),
+        sum(s.down.data_packets for s in stats),
+        seconds,
+        spent,
+    )

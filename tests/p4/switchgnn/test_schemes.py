@@ -1,0 +1,103 @@
+"""Every scheme on random graphs, partitions, memories and widths, through the P4 program on the embedded switch.
+
+The oracle is a product with the cut edges. Blind to what only a real network does: loss is in ``test_soak.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offramp.switch.switchgnn.scheme import Scheme, candidates
+from offramp.switch.switchgnn.scheme_plan import SchemePlan
+from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.measure import ports_of, remote_sums, run_exchange
+from scheme_plans import plan_or_none
+
+pytestmark = pytest.mark.p4
+
+SCHEMES = candidates(Scheme(), all_bits=True)
+
+CASES = {
+    "seed": st.integers(0, 2**32 - 1),
+    "vertices": st.integers(2, 20),
+    "workers": st.integers(1, 5),
+    "limit": st.integers(2, 20),
+    "features": st.sampled_from([1, 5, 33, 70]),
+    "scheme": st.sampled_from(SCHEMES),
+}
+
+
+def made_of(seed, vertices, workers, limit, features, scheme) -> SchemePlan | None:
+    boundary = random_job(seed, vertices=vertices, edges=2 * vertices, workers=workers, limit=20).boundary
+    chunks = scheme.chunks_a_round(features)
+    return plan_or_none(boundary, scheme, features, limit * chunks * 128, seed=seed, first_block_id=seed % 7)
+
+
+def switch_for(make_target, made: SchemePlan):
+    return make_target(Job(made.boundary, [made.plan], ports_of(made)))
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(**CASES)
+def test_sums_bytes_and_passes(p4_target, make_reference, seed, vertices, workers, limit, features, scheme) -> None:
+    made = made_of(seed, vertices, workers, limit, features, scheme)
+    if made is None:
+        return
+    target, oracle = switch_for(p4_target, made), switch_for(make_reference, made)
+    check_exchange(made, target, seed)
+    check_exchange(made, oracle, seed)
+    assert target.counters() == oracle.counters()
+    assert target.occupancy() == oracle.occupancy()
+    assert target.occupancy()[0] == 0
+    assert target.occupancy()[1] <= made.plan.aggregators_peak
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(**CASES)
+def test_on_tofino(p4_targets, seed, vertices, workers, limit, features, scheme) -> None:
+    made = made_of(seed, vertices, workers, limit, features, scheme)
+    if made is not None:
+        target = switch_for(p4_targets("tna"), made)
+        check_exchange(made, target, seed)
+        assert target.occupies(0, 0)
+
+
+def check_exchange(made: SchemePlan, target, seed: int) -> None:
+    boundary, rng = made.boundary, np.random.default_rng(seed)
+    shape = len(boundary.owner), made.features
+    if made.scheme.bits == 32:
+        values = rng.integers(-(2**26), 2**26, shape).astype(np.int32)
+    else:
+        values = (rng.normal(size=shape) * 10.0 ** rng.integers(-6, 6)).astype(np.float32)
+    measured = run_exchange(made, values, target.process, seed)
+    expected = remote_sums(boundary, values)
+    if made.scheme.bits == 32:
+        assert np.array_equal(measured.sums, expected)
+    else:
+        assert (np.abs(measured.sums - expected) <= most_off(made, values)[:, np.newaxis]).all()
+    assert (measured.data_up, measured.data_down) == (made.packets_up, made.packets_down)
+    barriers = made.rounds + 1  # and the one at the start
+    assert (
+        measured.traffic.wire_up + measured.traffic.wire_down == made.wire_bytes + barriers * 2 * 84 * boundary.workers
+    )
+    assert measured.traffic.payload_up + measured.traffic.payload_down == made.payload_bytes
+    counts = target.counters()
+    assert counts["passes"] == counts["contributions"] == made.passes
+    assert counts["recirculations"] == made.recirculations + barriers
+
+
+def most_off(made: SchemePlan, values: np.ndarray) -> np.ndarray:
+    """``(vertices,)`` a step for each contribution, of the widest range that may share the field; and rounding."""
+    boundary, full = made.boundary, (1 << made.scheme.bits) - 1
+    off = np.zeros(len(boundary.owner))
+    magnitude = np.abs(values[boundary.vertices]).max(initial=0.0)
+    if made.scheme.pairwise:
+        # Ranges of the partial sums of a vertex sum to at most twice the magnitudes behind it.
+        ranges = 2 * magnitude * boundary.need * (1 + 2.0**-7)
+        off[boundary.vertices] = boundary.r * (1 + 2.0**-7) * ranges / (full - boundary.r)
+    else:
+        off[boundary.vertices] = boundary.need * 2 * magnitude / (full // boundary.need.max(initial=1))
+    return off * (1 + 1e-5) + 1e-5 * magnitude

@@ -31,7 +31,7 @@ class Target:
         page: aggregators of a page; the chunks of a vertex lie in one page. None: they may lie anywhere.
         aggregators: most that the program can address; None for any number.
         occupancy: whether the program counts its open aggregators.
-        slots_acknowledge: whether an entry of ``slots`` names the group of the vertex's ACK, in place of a table for it.
+        slots_acknowledge: whether entries of ``slots`` name the group of a vertex's ACK; if not, a table does.
     """
 
     name: str

@@ -54,9 +54,9 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
         }
         if (!late) {
             entry = hdr.switchgnn.round ++ left;
+            congestion.apply(hdr, meta);
         }
         state.write(meta.index, entry);
-        congestion.apply(hdr, meta);
         lanes.apply(hdr, meta);
     }
 }

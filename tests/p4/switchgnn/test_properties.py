@@ -112,28 +112,27 @@ def check_switchgnn(
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_recovery(p4_target, make_reference, seed: int) -> None:
-    """Loss, stalls, pulls and acknowledgements, too."""
-    soak = Soak(seed)
-
-    def fresh():
-        nonlocal target, oracle
-        target, oracle = (make(soak.job, acks=soak.acks) for make in (p4_target, make_reference))
-        return SideBySide(target, oracle, one_by_one=False).process
-
-    target = oracle = None
-    soak.run(fresh)
-    assert target.counters() == oracle.counters()
-    assert target.occupancy() == oracle.occupancy()
+    """Loss, stalls, pulls, acknowledgements and restarts, too."""
+    check_recovery(seed, p4_target, make_reference)
 
 
 @pytest.mark.parametrize("engine", ["python", "native"])
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_recovery_by_replication(p4_targets, make_reference, engine: str, seed: int) -> None:
+    check_recovery(seed, p4_targets(f"replicated-{engine}"), partial(make_reference, replicates=True))
+
+
+def check_recovery(seed: int, make_target, make_oracle) -> None:
     soak = Soak(seed)
-    target = p4_targets(f"replicated-{engine}")(soak.job, acks=soak.acks)
-    oracle = make_reference(soak.job, acks=soak.acks, replicates=True)
-    soak.run(SideBySide(target, oracle, one_by_one=False).process)
+    pairs = []
+
+    def fresh():
+        pairs.append([make(soak.job, acks=soak.acks) for make in (make_target, make_oracle)])
+        return SideBySide(*pairs[-1], one_by_one=False).process
+
+    soak.run(fresh)
+    target, oracle = pairs[-1]
     assert target.counters() == oracle.counters()
     assert target.occupancy() == oracle.occupancy()
 

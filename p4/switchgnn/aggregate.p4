@@ -24,8 +24,8 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
         if (left != 0 && left != DEAD) {
             open = 1;
         }
-        bit<16> ahead = entry[31:16] - hdr.switchgnn.round;
-        bool late = queued && entry[31:16] != 0 && ahead != 0 && ahead < 0x8000;
+        bool late = queued && entry[31:16] != 0 && entry[31:16] != hdr.switchgnn.round
+                    && entry[31:16] - hdr.switchgnn.round < 0x8000;
         if (!hdr.payload.isValid()) {
             meta.outcome = outcome_t.FETCHED;
             if (!late) {

@@ -13,6 +13,7 @@ import fcntl
 import os
 import socket
 import struct
+import time
 from typing import Final, cast
 
 import numpy as np
@@ -47,6 +48,7 @@ _CHUNKS: Final = (2048, 4096)
 _RESERVED: Final = 256
 """Bytes before each received frame that the kernel keeps for XDP programs."""
 _SIOCETHTOOL, _ETHTOOL_GCHANNELS = 0x8946, 0x3C
+_QUEUE_FREE_S: Final = 2.0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -260,9 +262,13 @@ def _rows(chunks: npt.NDArray[np.uint8], addresses: npt.NDArray[np.intp], chunk:
 def _bind(sock: socket.socket, index: int) -> None:
     # struct sockaddr_xdp: family, flags, interface, queue, shared descriptor; Python knows no such address
     address = struct.pack("HHIII", _AF_XDP, _NEED_WAKEUP, index, 0, 0)
-    if _LIBC.bind(sock.fileno(), address, len(address)):
+    # A queue is free again some time after its last socket was closed: the kernel clears it in the background.
+    deadline = time.monotonic() + _QUEUE_FREE_S
+    while _LIBC.bind(sock.fileno(), address, len(address)):
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        if number != errno.EBUSY or time.monotonic() > deadline:
+            raise OSError(number, os.strerror(number))
+        time.sleep(0.001)
 
 
 def _receive_queues(sock: socket.socket, ifname: str) -> int:

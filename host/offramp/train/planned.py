@@ -22,6 +22,8 @@ from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.local_graph import split_graph
+from offramp.train.rows.plan import RowPlan, plan_rows
+from offramp.train.rows.schedule import schedule_of
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -48,7 +50,9 @@ class PlannedRun:
         """Every worker's job, in rank order; ``links`` are their ways to the switch."""
         graph, boundary = self.graph, self.boundary
         shares = split_graph(graph, boundary.owner, boundary.workers)
-        halos = plan_halo(boundary) if self.settings.propagator == "p2p" else None
+        by_rows = self.settings.by_rows
+        halos = plan_halo(boundary) if self.settings.propagator == "p2p" and not by_rows else None
+        rows = self._rows() if by_rows else None
         schemes = self.exchanges.schemes if self.exchanges else {}
         exchanges = replace(self.exchanges, schemes={}) if self.exchanges else None
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
@@ -60,6 +64,7 @@ class PlannedRun:
                 counts=counts,
                 fan_in=int(boundary.need.max(initial=0)),
                 halo=halos[worker] if halos else None,
+                rows=rows[worker] if rows else None,
                 exchanges=exchanges,
                 carries={width: plan_carry(made, worker) for width, made in schemes.items()},
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
@@ -67,6 +72,17 @@ class PlannedRun:
             )
             for worker in range(boundary.workers)
         ]
+
+    def _rows(self) -> list[RowPlan]:
+        schedule, boundary = schedule_of(self.settings.schedule), self.boundary
+        return plan_rows(
+            self.graph,
+            boundary.owner,
+            boundary.workers,
+            bins=self.settings.bins,
+            boundary_first=schedule.boundary_first,
+            isolated=schedule.isolated,
+        )
 
     def describe(self) -> dict[str, Any]:
         """The settings, the size of the graph and of its boundary, and the software that runs."""
@@ -110,6 +126,7 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
     racks = settings.racks if settings.processes > 1 else 1
     owner = partition(graph, settings.processes, settings.partition, settings.seed, racks)
     boundary = Boundary(graph, owner, settings.processes)
-    widths = exchange_widths(layer_widths(graph, settings))
-    exchanges = plan_exchanges(boundary, settings, widths) if settings.through_switch else None
+    exchanges = None
+    if settings.through_switch:
+        exchanges = plan_exchanges(boundary, settings, exchange_widths(settings, layer_widths(graph, settings)))
     return PlannedRun(graph, settings, boundary, exchanges)

@@ -10,12 +10,17 @@ from offramp.graph.partition import METHODS
 from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switch.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.aggregation import AGGREGATORS
+from offramp.train.rows.schedule import SCHEDULES
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
+MODELS = ("gcn", "sage", "gat", "gcnii", "jknet", "dagnn")
+PLAIN = "plain"
+"""The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
+DTYPES = ("float32", "float64")
 TARGETS = ("v1model", "v1model-replicated", "tna")
 CODECS = ("fp32", "fixed")
 SCALES = ("agreed", "carried")
-LAYERS = range(2, 5)
+LAYERS = range(2, 65)
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,10 @@ class TrainSettings:
     ``partition`` and ``racks`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
+
+    ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
+    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' states travel, ``bins`` of them for each worker and
+    layer; ``link_bps`` emulates network cards of that rate.
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
@@ -48,12 +57,18 @@ class TrainSettings:
     workers: int = 4
     propagator: str = "switch"
     target: str = "v1model"
+    model: str = "gcn"
     aggregator: str = "gcn"
+    heads: int = 1
     layers: int = 2
     hidden: int = 64
     epochs: int = 60
     lr: float = 0.01
     dropout: float = 0.0
+    dtype: str = "float32"
+    schedule: str = PLAIN
+    bins: int = 8
+    link_bps: float | None = None
     codec: str = "fp32"
     partition: str = "auto"
     memory: int = 4_000_000
@@ -83,11 +98,14 @@ class TrainSettings:
         _one_of("--target", self.target, TARGETS)
         if self.target != "v1model" and self.propagator != "switch":
             raise OfframpError(f"--target {self.target}: goes with --propagator switch only")
+        _one_of("--model", self.model, MODELS)
         _one_of("--aggregator", self.aggregator, AGGREGATORS)
+        _one_of("--dtype", self.dtype, DTYPES)
+        _one_of("--schedule", self.schedule, (PLAIN, *SCHEDULES))
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs", "window"):
+        for name in ("workers", "hidden", "epochs", "window", "heads", "bins"):
             if getattr(self, name) < 1:
                 raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
         if self.layers not in LAYERS:
@@ -116,6 +134,29 @@ class TrainSettings:
                 raise OfframpError(f"{flag}: goes with --propagator switch only")
 
         self._check_racks()
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        if self.by_rows:
+            if self.through_switch:
+                raise OfframpError(f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch")
+            if self.codec == "fixed":
+                raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+        elif self.model == "gat":
+            raise OfframpError("--model gat: needs neighbours' states, not their sums: --schedule g3 or sequential")
+        elif self.link_bps is not None:
+            raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
+        elif self.dtype != "float32" and self.propagator not in {"local", "p2p"}:
+            raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local only")
+        if self.link_bps is not None and not self.link_bps > 0:
+            raise OfframpError(f"--link {self.link_bps:g}: expected a positive rate")
+        if self.aggregator != "gcn" and self.model != "gcn":
+            raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether neighbours' states travel, not their sums."""
+        return self.schedule != PLAIN
 
     def _check_racks(self) -> None:
         if self.racks < 1:

@@ -1,4 +1,4 @@
-"""The training loop of one worker; the same code whatever carries the features."""
+"""The training loop of one worker; the same code whatever carries the features and whenever they travel."""
 
 from __future__ import annotations
 
@@ -10,35 +10,54 @@ import torch
 from torch import nn
 
 from offramp.errors import OfframpError
-from offramp.train.gcn import Gcn, Neighbourhood, as_features
+from offramp.train.computation import PlainComputation
+from offramp.train.models import make_model
+from offramp.train.models.base import dense
+from offramp.train.neighbourhood import as_features
+from offramp.train.propagators.base import Propagator
+from offramp.train.reduction import LayerwiseSum
 from offramp.train.results import Epoch
+from offramp.train.rows.codec import PlainCodec
+from offramp.train.rows.engine import RowEngine
+from offramp.train.rows.schedule import schedule_of
 from offramp.train.traffic import Timers
 
 if TYPE_CHECKING:
+    from offramp.train.computation import Computation
     from offramp.train.group import Group
     from offramp.train.job import WorkerJob
-    from offramp.train.propagators.base import Propagator
+    from offramp.train.models import Model
+    from offramp.train.rows.mailbox import Mailbox
 
 OnEpoch = Callable[[Epoch], None]
 
 
 class Trainer:
-    """Full-batch training of a GCN on one worker's share, in step with the other workers."""
+    """Full-batch training on one worker's share, in step with the other workers."""
 
-    def __init__(self, job: WorkerJob, group: Group, propagator: Propagator) -> None:
+    def __init__(self, job: WorkerJob, group: Group, way: Propagator | Mailbox) -> None:
+        """``way``: what :func:`offramp.train.propagators.open_way` opens for the job."""
         settings = job.settings
         self._settings = settings
         self._group = group
-        self._propagator = propagator
+        self._way = way
         self._timers = Timers()
         self._counts = torch.from_numpy(job.counts).double()
-        self._features = as_features(job.local.features)
         self._labels = torch.from_numpy(job.local.labels)
         self._masks = torch.from_numpy(job.local.masks)
-        self._graph = Neighbourhood(job.local, settings.aggregator, propagator.remote_sum)
-        self.model = Gcn(job.widths, seed=settings.seed, dropout=settings.dropout)
+        dtype = getattr(torch, settings.dtype)
+        self.model: Model = make_model(settings, job.widths).to(dtype)
+        self._sum = LayerwiseSum(group, overlapped=settings.by_rows and schedule_of(settings.schedule).asynchronous)
+        features = as_features(job.local.features, dtype)
+        self._computation: Computation
+        if isinstance(way, Propagator):
+            self._computation = PlainComputation(self.model, features, job.local, way, dtype)
+        else:
+            assert job.rows is not None
+            plain = PlainCodec(dtype)
+            schedule = schedule_of(settings.schedule)
+            self._computation = RowEngine(self.model, job.rows, dense(features), schedule, way, plain, plain)
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
-        torch.manual_seed(settings.seed + group.rank)  # dropout masks
 
     def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:
         """Train; ``on_epoch`` is called after each epoch.
@@ -55,23 +74,23 @@ class Trainer:
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
-        self._propagator.begin_epoch()
+        self._way.begin_epoch()
         start = time.perf_counter()
         self.model.train()
-        scores = self.model(self._features, self._graph)
+        self.model.dropout.step = number
+        scores = self._computation.forward()
         train = self._masks[0]
         total = nn.functional.cross_entropy(scores[train], self._labels[train], reduction="sum")
         loss = total / self._counts[0]  # the mean over the whole graph: the partition must not matter
-        self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        self._computation.backward(loss, self._sum.start)
         with self._timers("reduction"):
-            self._sum_gradients()
+            self._sum.finish()
         self._adam.step()
         if self._settings.dropout:
             scores = self.evaluate()
         seconds = (
             time.perf_counter() - start,
-            self._propagator.timers.seconds["communication"],
+            self._way.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )
         return self._record(number, float(loss.detach()), scores.detach(), seconds)
@@ -80,14 +99,7 @@ class Trainer:
     def evaluate(self) -> torch.Tensor:
         """Class scores ``(n, classes)`` of the local vertices, without dropout."""
         self.model.eval()
-        scores: torch.Tensor = self.model(self._features, self._graph)
-        return scores
-
-    def _sum_gradients(self) -> None:
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        flat = self._group.sum(torch.cat([gradient.ravel() for gradient in gradients]))
-        for gradient, part in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
-            gradient.copy_(part.view_as(gradient))
+        return self._computation.forward()
 
     def _record(self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float]) -> Epoch:
         right = scores.argmax(1) == self._labels

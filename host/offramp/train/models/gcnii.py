@@ -1,0 +1,64 @@
+"""GCNII: deep graph convolution with initial residual and identity mapping (Chen et al. 2020, eq. 5)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from offramp.train.models.base import Features, Model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from offramp.train.view import View
+
+ALPHA = 0.1
+LAMBDA = 0.5
+
+
+class Gcnii(Model):
+    """``((1 - alpha) A h + alpha h^0) ((1 - beta_l) I + beta_l W_l)`` with ``beta_l = log(lambda / l + 1)``.
+
+    Dense layers make ``h^0`` from the features and the class scores from ``h^L``.
+    """
+
+    uses_first = True
+
+    def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
+        """``widths``: input features, one hidden width for each layer (all equal), classes."""
+        hidden = widths[1]
+        super().__init__([hidden] * (len(widths) - 1), seed=seed, dropout=dropout)
+        self.into = nn.ParameterList([self.weight(widths[0], hidden), torch.zeros(hidden)])
+        self.weights = nn.ParameterList(self.weight(hidden, hidden) for _ in range(self.layers))
+        self.out = nn.ParameterList([self.weight(hidden, widths[-1]), torch.zeros(widths[-1])])
+
+    def encode(self, features: Features) -> Features:
+        """``relu(x W + b)``."""
+        weight, bias = self.into
+        return torch.relu(features @ weight + bias)
+
+    def layer(self, number: int, view: View, h: Features, first: torch.Tensor | None) -> torch.Tensor:
+        """One layer, with ReLU."""
+        assert isinstance(h, torch.Tensor)
+        assert first is not None
+        beta = math.log(LAMBDA / number + 1)
+        mixed = (1 - ALPHA) * view.aggregate(h, "gcn") + ALPHA * first
+        return self.hidden(number, view, (1 - beta) * mixed + beta * (mixed @ self.weights[number - 1]))
+
+    def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
+        """``h^L W + b``."""
+        weight, bias = self.out
+        return states[-1] @ weight + bias
+
+    def sums(self) -> list[tuple[int, bool]]:
+        """The hidden width in every layer."""
+        return [(width, True) for width in self.states[1:]]
+
+    def of_layer(self, number: int) -> list[nn.Parameter]:
+        """Weights of the layer, or of encoding and readout."""
+        if number == 0:
+            return list(self.into)
+        return [self.weights[number - 1]] if number <= self.layers else list(self.out)

@@ -57,6 +57,7 @@ def plan(
     from rich.console import Console
 
     from offramp.cli import plan_schemes
+    from offramp.freed_memory import keep_freed_memory
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
@@ -69,6 +70,7 @@ def plan(
     from offramp.switch.switchgnn.planner import Planner, fastest
     from offramp.switch.switchgnn.scheme import Scheme, candidates, parse_scheme
 
+    keep_freed_memory()
     console = Console(highlight=False)
     memory_bytes = parse_size(memory, "--memory")
     wanted, free = parse_scheme(scheme)

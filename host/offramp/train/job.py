@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from offramp.switch.switchgnn.scheme import LANE_BITS
 from offramp.train.halo import Halo
@@ -35,6 +35,8 @@ class WorkerJob:
         fan_in: most remote neighbours of any vertex of the whole graph.
         halo: who sends what to whom, under ``p2p`` with plain schedule.
         rows: the same, and the bins, with the other schedules.
+        received_features: ``(h, F)`` input features of the vertices whose messages come from others: they never change,
+            so they come with the job and not over the network.
         exchanges: what travels through the switch, where there is one.
         carries: this worker's part of the exchanges of each width.
         bits: of a value on the wire.
@@ -48,6 +50,7 @@ class WorkerJob:
     fan_in: int
     halo: Halo | None = None
     rows: RowPlan | None = None
+    received_features: Any = None
     exchanges: ExchangePlans | None = None
     carries: dict[int, Carry] = field(default_factory=dict)
     bits: int = LANE_BITS

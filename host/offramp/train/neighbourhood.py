@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 
@@ -41,3 +42,10 @@ def as_features(features: object, dtype: torch.dtype = torch.float32) -> torch.T
     if sp.issparse(features):
         return SparseFeatures(sp.csr_matrix(features), dtype)
     return torch.as_tensor(features, dtype=dtype)
+
+
+def stacked(own: object, received: object) -> object:
+    """Features of own vertices, then of others, dense or sparse as they are."""
+    if sp.issparse(own):
+        return sp.vstack([sp.csr_matrix(own), sp.csr_matrix(received)], format="csr")
+    return np.concatenate([np.asarray(own), np.asarray(received)])

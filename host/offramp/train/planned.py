@@ -65,6 +65,7 @@ class PlannedRun:
                 fan_in=int(boundary.need.max(initial=0)),
                 halo=halos[worker] if halos else None,
                 rows=rows[worker] if rows else None,
+                received_features=graph.features[rows[worker].received] if rows else None,
                 exchanges=exchanges,
                 carries={width: plan_carry(made, worker) for width, made in schemes.items()},
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),

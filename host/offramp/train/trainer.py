@@ -12,8 +12,7 @@ from torch import nn
 from offramp.errors import OfframpError
 from offramp.train.computation import PlainComputation
 from offramp.train.models import make_model
-from offramp.train.models.base import dense
-from offramp.train.neighbourhood import as_features
+from offramp.train.neighbourhood import as_features, stacked
 from offramp.train.propagators.base import Propagator
 from offramp.train.reduction import LayerwiseSum
 from offramp.train.results import Epoch
@@ -48,15 +47,16 @@ class Trainer:
         dtype = getattr(torch, settings.dtype)
         self.model: Model = make_model(settings, job.widths).to(dtype)
         self._sum = LayerwiseSum(group, overlapped=settings.by_rows and schedule_of(settings.schedule).asynchronous)
-        features = as_features(job.local.features, dtype)
         self._computation: Computation
         if isinstance(way, Propagator):
+            features = as_features(job.local.features, dtype)
             self._computation = PlainComputation(self.model, features, job.local, way, dtype)
         else:
             assert job.rows is not None
-            plain = PlainCodec(dtype)
+            assert job.received_features is not None
+            features = as_features(stacked(job.local.features, job.received_features), dtype)
             schedule = schedule_of(settings.schedule)
-            self._computation = RowEngine(self.model, job.rows, dense(features), schedule, way, plain, plain)
+            self._computation = RowEngine(self.model, job.rows, features, schedule, way, PlainCodec(dtype), dtype)
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
 
     def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from offramp.train.models.base import Model
+from offramp.train.models.base import Model, Prepared
 from offramp.train.models.dagnn import Dagnn
 from offramp.train.models.gat import Gat
 from offramp.train.models.gcn import Gcn
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from offramp.train.settings import TrainSettings
 
-__all__ = ["MODEL_CLASSES", "Model", "make_model", "model_widths"]
+__all__ = ["MODEL_CLASSES", "Model", "Prepared", "make_model", "model_widths"]
 
 MODEL_CLASSES: Final[dict[str, type[Model]]] = {
     "gcn": Gcn,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Model
+from offramp.train.models.base import Features, Model, Prepared, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Dagnn(Model):
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """``widths``: input features, hidden width of the MLP (as often as there are layers), classes."""
         hidden, classes = widths[1], widths[-1]
-        super().__init__([classes] * (len(widths) - 1), seed=seed, dropout=dropout)
+        super().__init__([classes] * (len(widths) - 2), seed=seed, dropout=dropout)
         self.into = nn.ParameterList(
             [self.weight(widths[0], hidden), torch.zeros(hidden), self.weight(hidden, classes), torch.zeros(classes)]
         )
@@ -32,22 +32,22 @@ class Dagnn(Model):
         weight, bias, out, out_bias = self.into
         return torch.relu(features @ weight + bias) @ out + out_bias
 
-    def layer(self, number: int, view: View, h: Features, first: torch.Tensor | None) -> torch.Tensor:
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """The state itself."""
+        return Prepared(dense(h))
+
+    def combine(
+        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
+    ) -> torch.Tensor:
         """``A h``."""
-        assert isinstance(h, torch.Tensor)
-        return view.aggregate(h, "gcn")
+        return view.aggregate(message, "gcn")
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """The gated sum."""
         stack = torch.stack(list(states), 1)
         return (torch.sigmoid(stack @ self.gate[0]) * stack).sum(1)
 
-    def sums(self) -> list[tuple[int, bool]]:
-        """The classes in every layer."""
-        return [(width, True) for width in self.states[1:]]
-
-    def of_layer(self, number: int) -> list[nn.Parameter]:
-        """Weights of the MLP, or the gate."""
+    def _combining(self, number: int) -> list[nn.Parameter]:
         if number == 0:
             return list(self.into)
         return [] if number <= self.layers else list(self.gate)

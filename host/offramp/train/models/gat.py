@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from offramp.errors import OfframpError
-from offramp.train.models.base import Features, Model
+from offramp.train.models.base import Features, Model, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,31 +28,36 @@ class Gat(Model):
         Raises:
             OfframpError: the hidden widths are no multiples of the heads.
         """
-        super().__init__(widths, seed=seed, dropout=dropout)
         for width in widths[1:-1]:
             if width % heads:
                 raise OfframpError(f"--hidden {width}: expected a multiple of --heads {heads}")
-        self.heads = heads
         shapes = [(fan_in, out // heads) for fan_in, out in pairwise(widths[:-1])] + [(widths[-2], widths[-1])]
+        super().__init__([heads * out for _, out in shapes], seed=seed, dropout=dropout)
+        self.heads = heads
         self.weights = nn.ParameterList(self.weight(fan_in, heads * out) for fan_in, out in shapes)
         self.sources = nn.ParameterList(self.weight(heads, out) for _, out in shapes)
         self.targets = nn.ParameterList(self.weight(heads, out) for _, out in shapes)
         self.biases = nn.ParameterList(torch.zeros(out) for out in widths[1:])
 
-    def layer(self, number: int, view: View, h: Features, first: torch.Tensor | None) -> torch.Tensor:
-        """One layer, with ELU but for the last."""
-        weight, source, target, bias = self.of_layer(number)
-        product = h @ weight
-        values = product.view(len(product), self.heads, -1)
-        scores = (values * source).sum(2), (view.of_targets(product).view(-1, *values.shape[1:]) * target).sum(2)
-        heads = view.attend(values, *scores)
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """``h W`` of all heads."""
+        return Prepared(h @ self.weights[number - 1])
+
+    def combine(
+        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
+    ) -> torch.Tensor:
+        """The attention of every head, with ELU but for the last layer."""
+        source, target, bias = (of[number - 1] for of in (self.sources, self.targets, self.biases))
+        values = message.view(len(message), self.heads, -1)
+        at_target = (view.of_targets(message).view(-1, *values.shape[1:]) * target).sum(2)
+        heads = view.attend(values, (values * source).sum(2), at_target)
         if number == self.layers:
             return heads.mean(1) + bias
-        z = nn.functional.elu(heads.flatten(1) + bias)
-        return self.dropout(z, view.ids, number) if self.training else z
+        return self.hidden(number, view, nn.functional.elu(heads.flatten(1) + bias))
 
-    def of_layer(self, number: int) -> list[nn.Parameter]:
-        """Weight, attention vectors of both ends, bias."""
-        if not 1 <= number <= self.layers:
-            return []
-        return [of[number - 1] for of in (self.weights, self.sources, self.targets, self.biases)]
+    def _combining(self, number: int) -> list[nn.Parameter]:
+        inside = 1 <= number <= self.layers
+        return [of[number - 1] for of in (self.sources, self.targets, self.biases)] if inside else []
+
+    def _preparing(self, number: int) -> list[nn.Parameter]:
+        return [self.weights[number - 1]] if 1 <= number <= self.layers else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Model, narrowing_first
+from offramp.train.models.base import Features, Linear, Model, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 class Gcn(Model):
-    """Graph convolution layers with ReLU in between; the last one gives the class scores.
-
-    A layer that narrows multiplies by its weight before it aggregates, so that the narrower features are added up.
-    """
+    """Graph convolution layers, ``A h W + b``, with ReLU in between; the last one gives the class scores."""
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, aggregator: str = "gcn") -> None:
         """Initialised from ``seed`` alone: equal on every worker, for any number of workers.
@@ -31,24 +28,32 @@ class Gcn(Model):
             dropout: probability with which a hidden value is zeroed in training.
             aggregator: one of :data:`offramp.train.aggregation.AGGREGATORS`.
         """
-        super().__init__(widths, seed=seed, dropout=dropout)
-        self.aggregator = aggregator
         shapes = list(pairwise(widths))
+        super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)
+        self.aggregator = aggregator
         self.weights = nn.ParameterList(self.weight(*shape) for shape in shapes)
         self.biases = nn.ParameterList(torch.zeros(out) for _, out in shapes)
 
-    def layer(self, number: int, view: View, h: Features, first: torch.Tensor | None) -> torch.Tensor:
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """``h W`` if that is narrower, else ``h``."""
+        return Prepared(Linear(self.weights[number - 1]).before(h))
+
+    def combine(
+        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
+    ) -> torch.Tensor:
         """``A h W + b``, with ReLU but for the last."""
-        weight, bias = self.of_layer(number)
-        z = narrowing_first(view, h, weight, self.aggregator) + bias
-        return self.hidden(number, view, z) if number < self.layers else z
+        z = view.aggregate(message, self.aggregator)
+        z = Linear(self.weights[number - 1]).after(z) + self.biases[number - 1]
+        return self.hidden(number, view, torch.relu(z)) if number < self.layers else z
 
-    def sums(self) -> list[tuple[int, bool]]:
-        """The narrower end of each layer; input features have no gradient."""
-        return [(min(ends), layer > 0 or ends[0] > ends[1]) for layer, ends in enumerate(pairwise(self.states))]
-
-    def of_layer(self, number: int) -> list[nn.Parameter]:
-        """Weight and bias."""
+    def _combining(self, number: int) -> list[nn.Parameter]:
         if not 1 <= number <= self.layers:
             return []
-        return [self.weights[number - 1], self.biases[number - 1]]
+        return [self.biases[number - 1], *_if_not(self.weights[number - 1], narrows=True)]
+
+    def _preparing(self, number: int) -> list[nn.Parameter]:
+        return _if_not(self.weights[number - 1], narrows=False) if 1 <= number <= self.layers else []
+
+
+def _if_not(weight: nn.Parameter, *, narrows: bool) -> list[nn.Parameter]:
+    return [] if Linear(weight).narrows == narrows else [weight]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Model
+from offramp.train.models.base import Features, Model, Prepared, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Gcnii(Model):
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """``widths``: input features, one hidden width for each layer (all equal), classes."""
         hidden = widths[1]
-        super().__init__([hidden] * (len(widths) - 1), seed=seed, dropout=dropout)
+        super().__init__([hidden] * (len(widths) - 2), seed=seed, dropout=dropout)
         self.into = nn.ParameterList([self.weight(widths[0], hidden), torch.zeros(hidden)])
         self.weights = nn.ParameterList(self.weight(hidden, hidden) for _ in range(self.layers))
         self.out = nn.ParameterList([self.weight(hidden, widths[-1]), torch.zeros(widths[-1])])
@@ -40,25 +40,26 @@ class Gcnii(Model):
         weight, bias = self.into
         return torch.relu(features @ weight + bias)
 
-    def layer(self, number: int, view: View, h: Features, first: torch.Tensor | None) -> torch.Tensor:
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """The state itself."""
+        return Prepared(dense(h))
+
+    def combine(
+        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
+    ) -> torch.Tensor:
         """One layer, with ReLU."""
-        assert isinstance(h, torch.Tensor)
         assert first is not None
         beta = math.log(LAMBDA / number + 1)
-        mixed = (1 - ALPHA) * view.aggregate(h, "gcn") + ALPHA * first
-        return self.hidden(number, view, (1 - beta) * mixed + beta * (mixed @ self.weights[number - 1]))
+        mixed = (1 - ALPHA) * view.aggregate(message, "gcn") + ALPHA * first
+        z = (1 - beta) * mixed + beta * (mixed @ self.weights[number - 1])
+        return self.hidden(number, view, torch.relu(z))
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """``h^L W + b``."""
         weight, bias = self.out
         return states[-1] @ weight + bias
 
-    def sums(self) -> list[tuple[int, bool]]:
-        """The hidden width in every layer."""
-        return [(width, True) for width in self.states[1:]]
-
-    def of_layer(self, number: int) -> list[nn.Parameter]:
-        """Weights of the layer, or of encoding and readout."""
+    def _combining(self, number: int) -> list[nn.Parameter]:
         if number == 0:
             return list(self.into)
         return [self.weights[number - 1]] if number <= self.layers else list(self.out)

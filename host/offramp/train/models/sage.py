@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Model
+from offramp.train.models.base import Features, Linear, Model, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,36 +17,40 @@ if TYPE_CHECKING:
 
 
 class Sage(Model):
-    """``h_v W_self + mean over neighbours of h_u W_neighbour + b``, v itself not among them."""
+    """``h_v W_own + (mean over neighbours of h_u) W_neighbour + b``, v itself not among its neighbours."""
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """As :class:`~offramp.train.models.gcn.Gcn`."""
-        super().__init__(widths, seed=seed, dropout=dropout)
         shapes = list(pairwise(widths))
+        super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)
         self.own = nn.ParameterList(self.weight(*shape) for shape in shapes)
         self.neighbour = nn.ParameterList(self.weight(*shape) for shape in shapes)
         self.biases = nn.ParameterList(torch.zeros(out) for _, out in shapes)
 
-    def layer(self, number: int, view: View, h: Features, first: torch.Tensor | None) -> torch.Tensor:
-        """One layer, with ReLU but for the last."""
-        own, neighbour, bias = self.of_layer(number)
-        z = view.of_targets(h @ own) + self._mean(view, h, neighbour) + bias
-        return self.hidden(number, view, z) if number < self.layers else z
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """Neighbours' part where that is narrower, and the vertex's own."""
+        own = h @ self.own[number - 1] + self.biases[number - 1]
+        return Prepared(Linear(self.neighbour[number - 1]).before(h), own)
 
-    @staticmethod
-    def _mean(view: View, h: Features, weight: torch.Tensor) -> torch.Tensor:
-        narrows = weight.shape[0] > weight.shape[1] or not isinstance(h, torch.Tensor)
-        x = h @ weight if narrows else h
-        assert isinstance(x, torch.Tensor)
-        mean = (view.sum(x) - view.of_targets(x)) / view.neighbours
-        return mean if narrows else mean @ weight
+    def combine(
+        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
+    ) -> torch.Tensor:
+        """The sum of both, with ReLU but for the last."""
+        mean = (view.sum(message) - view.of_targets(message)) / view.neighbours
+        z = own + Linear(self.neighbour[number - 1]).after(mean)
+        return self.hidden(number, view, torch.relu(z)) if number < self.layers else z
 
-    def sums(self) -> list[tuple[int, bool]]:
-        """The narrower end of each layer; input features have no gradient."""
-        return [(min(ends), layer > 0 or ends[0] > ends[1]) for layer, ends in enumerate(pairwise(self.states))]
+    @property
+    def trains_first_message(self) -> bool:
+        """Only where it narrows."""
+        return Linear(self.neighbour[0]).narrows
 
-    def of_layer(self, number: int) -> list[nn.Parameter]:
-        """Both weights and the bias."""
+    def _combining(self, number: int) -> list[nn.Parameter]:
+        inside = 1 <= number <= self.layers
+        return [self.neighbour[number - 1]] if inside and not Linear(self.neighbour[number - 1]).narrows else []
+
+    def _preparing(self, number: int) -> list[nn.Parameter]:
         if not 1 <= number <= self.layers:
             return []
-        return [self.own[number - 1], self.neighbour[number - 1], self.biases[number - 1]]
+        weight = self.neighbour[number - 1]
+        return [self.own[number - 1], self.biases[number - 1], *([weight] if Linear(weight).narrows else [])]

@@ -1,4 +1,4 @@
-"""Forward and backward over bins, as rows and gradients of other workers arrive (g3.md section 5)."""
+"""Forward and backward over bins, as messages and gradients of other workers arrive (g3.md section 5)."""
 
 from __future__ import annotations
 
@@ -7,84 +7,67 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from offramp.train.models import Prepared
 from offramp.train.models.base import dense
 from offramp.train.rows.arrivals import Arrivals
 from offramp.train.rows.bins import Bins
 from offramp.train.rows.mailbox import Key
+from offramp.train.rows.tape import Inputs, Outputs, Tape, leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from torch import nn
-
-    from offramp.train.models.base import Model
+    from offramp.train.models import Model
+    from offramp.train.models.base import Features
+    from offramp.train.reduction import Reduce
     from offramp.train.rows.codec import RowCodec
     from offramp.train.rows.mailbox import Mailbox
     from offramp.train.rows.plan import Message, RowPlan
     from offramp.train.rows.schedule import Schedule
-    from offramp.train.reduction import Reduce
 
 
 @dataclass
-class _Tape:
-    """What a bin's computation of one layer keeps for the way back."""
+class _Gradients:
+    """Of what a stage prepared for the next layer, own rows only; None where there is none."""
 
-    x: torch.Tensor
-    first: torch.Tensor | None
-    out: torch.Tensor
-
-    def gradients(
-        self, gradient: torch.Tensor, parameters: Sequence[nn.Parameter]
-    ) -> tuple[torch.Tensor | None, torch.Tensor | None, tuple[torch.Tensor, ...]]:
-        """Of the sources' state, of the targets' first state and of the parameters, where they have one."""
-        first = [self.first] if self.first is not None else []
-        states = ([self.x] if self.x.requires_grad else []) + first
-        if not states and not parameters:
-            return None, None, ()
-        found = list(torch.autograd.grad(self.out, [*states, *parameters], gradient))
-        x = found.pop(0) if self.x.requires_grad else None
-        return x, (found.pop(0) if first else None), tuple(found)
+    message: torch.Tensor | None = None
+    own: torch.Tensor | None = None
 
 
 class RowEngine:
-    """One worker's computation. All workers call the same methods in the same order.
+    """One worker's computation; ``n`` own vertices, ``h`` of other workers whose messages it needs.
 
-    Sums go in a fixed order (bins by number, workers by rank), so that results do not depend on what arrives when.
+    Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave. Sums
+    go in a fixed order (bins by number, workers by rank), so that results do not depend on what arrives when. All workers
+    call the same methods in the same order.
     """
 
     def __init__(
         self,
         model: Model,
         plan: RowPlan,
-        features: torch.Tensor,
+        features: Features,
         schedule: Schedule,
         mailbox: Mailbox,
         codec: RowCodec,
-        plain: RowCodec,
+        dtype: torch.dtype,
     ) -> None:
-        """Exchange the input features: they never change, so they travel once.
+        """Args: as they are named.
 
-        Args:
-            model: the same on every worker.
-            plan: this worker's rows and bins.
-            features: ``(n, F)`` of the own vertices.
-            schedule: when what is computed and sent.
-            mailbox: to and from the other workers.
-            codec: of states and gradients.
-            plain: of the input features.
+        model: the same on every worker.
+        plan: this worker's rows and bins.
+        features: ``(n + h, F)`` of the own vertices and of the others.
+        schedule: when what is computed and sent.
+        mailbox: to and from the other workers.
+        codec: of messages and their gradients.
+        dtype: of both.
         """
         self._model, self._plan, self._schedule = model, plan, schedule
         self._mailbox, self._codec = mailbox, codec
-        self._own, self._dtype = len(features), features.dtype
-        self._bins = Bins(plan, features.dtype)
-        self._step = self._training_step = 0
-        self._came = 0
-        self._tapes: list[list[_Tape]] = []
-        self._features = features.new_empty(len(plan.ids), features.shape[1])
-        self._features[: self._own] = features
-        for message in plan.sends:
-            self._post(message, 0, features[message.rows], plain, backward=False)
-        self._arrivals(0, self._step, self._features, plain).all()
+        self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
+        self._features = features
+        self._bins = Bins(plan, dtype)
+        self._step = self._training_step = self._came = 0
+        self._tapes: list[list[Tape]] = []
+        self._prepared = Prepared(torch.empty(0))
 
     def forward(self) -> torch.Tensor:
         """Class scores ``(n, classes)`` of the own vertices; in training mode :meth:`backward` must follow."""
@@ -93,141 +76,175 @@ class RowEngine:
         stale = self._schedule.stale and training and self._training_step > 0
         self._came = self._training_step if stale else self._step
         with torch.set_grad_enabled(training):
-            self._encoded = dense(model.encode(self._features))
-        h = self._encoded.detach()
-        states = [h[: self._own]]
+            encoded = model.encode(self._features)
+            prepared = self._prepared = model.prepare(1, encoded)
+        states = [encoded[: self._own]] if isinstance(encoded, torch.Tensor) else []
+        self._encoded = states[0] if states else None
+        first = states[0].detach() if model.uses_first else None
+        states = [state.detach() for state in states]
         self._tapes = []
         for number in range(1, model.layers + 1):
-            h = self._layer(number, h, states[0])
-            states.append(h[: self._own])
-        self._leaves = [state.detach().requires_grad_(training) for state in states]
+            state, prepared = self._stage(number, prepared, first)
+            states.append(state)
+        self._leaves = [leaf(state, trained=training) for state in states]
         self._mailbox.forget(self._came)
         if training:
             self._training_step = self._step
         with torch.set_grad_enabled(training):
             return model.readout(self._leaves)
 
-    def _layer(self, number: int, h: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
-        """State ``number`` from ``h``, the one before: own rows, and room for the received ones where they come."""
-        model, training, last = self._model, self._model.training, number == self._model.layers
-        with_gradient = training and (number > 1 or bool(model.of_layer(0)))
-        after = h.new_empty(self._own if last else len(h), model.states[number])
-        tapes: dict[int, _Tape] = {}
+    def _stage(
+        self, number: int, prepared: Prepared, first: torch.Tensor | None
+    ) -> tuple[torch.Tensor, Prepared]:
+        """State ``number`` of the own rows, and what the next layer prepares: room for the received messages, too."""
+        model, bins, training, last = self._model, self._bins, self._model.training, number == self._model.layers
+        message, own = (None if part is None else part.detach() for part in prepared)
+        trained = [part is not None and part.requires_grad for part in prepared] if number == 1 else [training] * 2
+        assert message is not None
+        made: list[Outputs[torch.Tensor | None]] = [Outputs(None, None, None)] * len(bins.blocks)
+        tapes: dict[int, Tape] = {}
+        after = message.new_empty(0 if last else self._rows, 0 if last else model.messages[number])
         held: list[Message] = []
-        arrivals = self._arrivals(number - 1, self._came, h, self._codec)
-        for index in arrivals.bins(self._bins.needs, eager=self._schedule.eager):
-            block = self._bins.blocks[index]
-            x = h[block.sources].requires_grad_(with_gradient)
-            own_first = first[block.targets].requires_grad_(training) if model.uses_first else None
+        for index in self._arrivals(number - 1, message).bins(bins.needs, eager=self._schedule.eager):
+            block = bins.blocks[index]
+            inputs = Inputs(
+                leaf(message[block.sources], trained=training and trained[0]),
+                None if own is None else leaf(own[block.targets], trained=training and trained[1]),
+                None if first is None else leaf(first[block.targets], trained=training),
+            )
             with torch.set_grad_enabled(training):
-                out = model.layer(number, block, x, own_first)
+                state = model.combine(number, block, inputs.message, inputs.own, inputs.first)
+                following = Prepared(*model.prepare(number + 1, state)) if not last else None
+            outputs = Outputs(state, *(following or (None, None)))
             if training:
-                tapes[index] = _Tape(x, own_first, out)
-            after[block.targets] = out.detach()
-            if not last:
-                held += self._bins.sends[index]
+                tapes[index] = Tape(inputs, outputs)
+            made[index] = Outputs(*(None if part is None else part.detach() for part in outputs))
+            if following is not None:
+                after[block.targets] = following.message.detach()
+                held += bins.sends[index]
             if self._schedule.asynchronous:
-                held = self._post_states(held, number, after)
-        self._post_states(held, number, after)
+                held = self._post(held, number, after, backward=False)
+        self._post(held, number, after, backward=False)
         self._settle()
         self._tapes.append([tapes[index] for index in sorted(tapes)])
-        return after
+        states, _, owns = zip(*made, strict=True)
+        return self._rows_of(states), Prepared(after, None if owns[0] is None else self._rows_of(owns))
 
     def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
         """Gradients of ``loss``, which was made of the scores.
 
         Args:
             loss: this worker's share.
-            reduce: called with the parameters of each layer once their gradients are there, last layer first.
+            reduce: called with the parameters of each stage once their gradients are there, last stage first.
         """
         model = self._model
-        for parameter in model.parameters():
-            parameter.grad = None
+        model.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        reduce(model.of_layer(model.layers + 1))
-        direct = [leaf.grad if leaf.grad is not None else torch.zeros_like(leaf) for leaf in self._leaves]
-        gradient = direct[-1]
-        first = torch.zeros_like(direct[0])
+        reduce(model.of_stage(model.layers + 1))
+        direct = [state.grad for state in self._leaves][-model.layers :]
+        first = torch.zeros_like(self._leaves[0]) if model.uses_first else None
+        gradients = _Gradients()
+        before = torch.empty(0)
         for number in range(model.layers, 0, -1):
-            before = self._layer_backward(number, gradient, first)
-            reduce(model.of_layer(number))
-            if number > 1:
-                gradient = before[: self._own] + direct[number - 1]
-        if self._encoded.requires_grad:
-            before[: self._own] += first + direct[0]
-            torch.autograd.backward(self._encoded, before)
-        reduce(model.of_layer(0))
+            before, own = self._stage_backward(number, direct[number - 1], gradients, first)
+            gradients = _Gradients(before[: self._own], own)
+            reduce(model.of_stage(number))
+        self._first_backward(before, gradients.own, first)
+        reduce(model.of_stage(0))
 
-    def _layer_backward(self, number: int, gradient: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
-        """Gradient of state ``number - 1``, own rows and received ones, from that of state ``number``.
+    def _stage_backward(
+        self, number: int, state: torch.Tensor | None, after: _Gradients, first: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Gradients of what stage ``number`` was given: ``(n + h, w)`` of messages, ``(n, v)`` of own parts.
 
-        ``first`` is added to; the parameters' gradients are set.
+        Args:
+            number: of the stage.
+            state: gradient of the state from the readout.
+            after: gradients of what it prepared; other workers' share of the messages' is added.
+            first: that of first states, which is added to.
         """
         model, plan, bins = self._model, self._plan, self._bins
-        parameters = model.of_layer(number)
-        before = gradient.new_zeros(len(plan.ids), model.states[number - 1])
-        found: list[torch.Tensor | None] = [None] * len(bins.blocks)
+        parameters = model.of_stage(number)
+        before = torch.zeros(self._rows, model.messages[number - 1], dtype=self._dtype)
+        found: list[Inputs[torch.Tensor | None]] = [Inputs(None, None, None)] * len(bins.blocks)
         of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
         came: dict[int, torch.Tensor] = {}
         left = [len(users) for users in bins.consumers]
         held: list[Message] = []
 
         def accept(index: int, payload: torch.Tensor) -> None:
-            came[index] = self._codec.decode(payload, gradient.shape[1])
+            came[index] = self._codec.decode(payload, model.messages[number])
 
         expected = plan.sends if number < model.layers else []
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
-        needs = bins.awaits if expected else [[] for _ in bins.blocks]
-        for index in Arrivals(self._mailbox, labels, accept).bins(needs, eager=self._schedule.eager):
-            for message_number in needs[index]:
-                gradient[expected[message_number].rows] += came.pop(message_number)
-            tape, block = self._tapes[number - 1][index], bins.blocks[index]
-            found[index], its_first, of_parameters[index] = tape.gradients(gradient[block.targets], parameters)
-            if its_first is not None:
-                first[block.targets] += its_first
+        awaits = bins.awaits if expected else [[]] * len(bins.blocks)
+        for index in Arrivals(self._mailbox, labels, accept).bins(awaits, eager=self._schedule.eager):
+            for message_number in awaits[index]:
+                assert after.message is not None
+                after.message[expected[message_number].rows] += came.pop(message_number)
+            targets = bins.blocks[index].targets
+            given = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
+            found[index], of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
+            of_first = found[index].first
+            if first is not None and of_first is not None:
+                first[targets] += of_first
             for message_number in bins.needs[index] if number > 1 else []:
                 left[message_number] -= 1
                 if not left[message_number]:
                     message = plan.receives[message_number]
-                    before[message.rows] = bins.gathered(message_number, found, before.shape[1], self._dtype)
+                    of_sources = [inputs.message for inputs in found]
+                    before[message.rows] = bins.gathered(message_number, of_sources, before.shape[1], self._dtype)
                     held.append(message)
             if self._schedule.asynchronous:
-                held = self._post_gradients(held, number - 1, before)
-        self._post_gradients(held, number - 1, before)
+                held = self._post(held, number - 1, before, backward=True)
+        self._post(held, number - 1, before, backward=True)
         self._settle()
-        for index, of_sources in enumerate(found):
-            if of_sources is not None:
-                sources = bins.blocks[index].sources
-                inner = sources < self._own if number > 1 else slice(None)
-                before.index_add_(0, sources[inner], of_sources[inner])
+        for block, inputs in zip(bins.blocks, found, strict=True):
+            if inputs.message is not None:
+                kept = block.sources < self._own if number > 1 else slice(None)
+                before.index_add_(0, block.sources[kept], inputs.message[kept])
         for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
             parameter.grad = torch.stack(parts).sum(0)
-        return before
+        own = [inputs.own for inputs in found]
+        return before, None if own[0] is None else self._rows_of(own)
 
-    def _arrivals(self, layer: int, step: int, h: torch.Tensor, codec: RowCodec) -> Arrivals:
-        """The rows of state ``layer`` that others send, into ``h``; input features are there already."""
+    def _first_backward(
+        self, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
+    ) -> None:
+        """Through the first :meth:`Model.prepare` and :meth:`Model.encode`."""
+        pairs = [(self._prepared.message, message), (self._encoded, first)]
+        if self._prepared.own is not None and own is not None:
+            pairs.append((self._prepared.own, torch.cat([own, own.new_zeros(self._rows - self._own, own.shape[1])])))
+        if self._encoded is not None and len(self._leaves) > self._model.layers:
+            pairs.append((self._encoded, self._leaves[0].grad))
+        trained = [(made, g) for made, g in pairs if made is not None and g is not None and made.requires_grad]
+        if trained:
+            outputs, gradients = zip(*trained, strict=True)
+            torch.autograd.backward(outputs, gradients)
+
+    def _rows_of(self, parts: list[torch.Tensor]) -> torch.Tensor:
+        """Own rows from the bins' parts."""
+        whole = parts[0].new_empty(self._own, *parts[0].shape[1:])
+        for block, part in zip(self._bins.blocks, parts, strict=True):
+            whole[block.targets] = part
+        return whole
+
+    def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
+        """What others prepared for layer ``layer + 1``, into ``messages``; for the first it is there already."""
 
         def accept(index: int, payload: torch.Tensor) -> None:
-            h[self._plan.receives[index].rows] = codec.decode(payload, h.shape[1])
+            messages[self._plan.receives[index].rows] = self._codec.decode(payload, messages.shape[1])
 
-        expected = self._plan.receives if layer or not step else []
-        return Arrivals(
-            self._mailbox, [(m.peer, Key(step, layer, backward=False, bin=m.bin)) for m in expected], accept
-        )
+        expected = self._plan.receives if layer else []
+        labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
+        return Arrivals(self._mailbox, labels, accept)
 
-    def _post_states(self, messages: list[Message], layer: int, h: torch.Tensor) -> list[Message]:
+    def _post(self, messages: list[Message], layer: int, rows: torch.Tensor, *, backward: bool) -> list[Message]:
         for message in messages:
-            self._post(message, layer, h[message.rows], self._codec, backward=False)
+            key = Key(self._step, layer, backward, message.bin)
+            payload = self._codec.encode(rows[message.rows], key, self._plan.ids[message.rows])
+            self._mailbox.post(message.peer, key, payload)
         return []
-
-    def _post_gradients(self, messages: list[Message], layer: int, before: torch.Tensor) -> list[Message]:
-        for message in messages:
-            self._post(message, layer, before[message.rows], self._codec, backward=True)
-        return []
-
-    def _post(self, message: Message, layer: int, rows: torch.Tensor, codec: RowCodec, *, backward: bool) -> None:
-        key = Key(self._step, layer, backward, message.bin)
-        self._mailbox.post(message.peer, key, codec.encode(rows, key, self._plan.ids[message.rows]))
 
     def _settle(self) -> None:
         if not self._schedule.asynchronous:

@@ -50,6 +50,11 @@ class RowPlan:
     sends: list[Message]
     receives: list[Message]
 
+    @property
+    def received(self) -> npt.NDArray[np.int64]:
+        """``(h,)`` vertices whose messages come from others."""
+        return self.ids[self.adjacency.shape[0] :]
+
 
 def plan_rows(
     graph: Graph,

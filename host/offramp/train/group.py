@@ -31,7 +31,7 @@ class Group:
         self.sum(values)
         return lambda: None
 
-    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
+    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
         from offramp.train.rows.mailbox import NoMailbox
 
@@ -76,7 +76,8 @@ class GlooGroup(Group):
         """As :meth:`sum`, done when what this returns has been called."""
         work = dist.all_reduce(values, async_op=True)
         assert work is not None
-        return work.wait
+        wait: Callable[[], object] = work.wait
+        return wait
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""

@@ -36,7 +36,7 @@ class LayerwiseSum:
 
         def finish() -> None:
             done()
-            for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            for gradient, part in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
                 gradient.copy_(part.view_as(gradient))
 
         self._running.append(finish)

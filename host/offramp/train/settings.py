@@ -33,8 +33,8 @@ class TrainSettings:
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
     ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
-    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' states travel, ``bins`` of them for each worker and
-    layer; ``link_bps`` emulates network cards of that rate.
+    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``;
+    ``link_bps`` emulates network cards of that rate.
 
     ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
     switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
@@ -137,21 +137,28 @@ class TrainSettings:
         self._check_rows()
 
     def _check_rows(self) -> None:
-        if self.by_rows:
-            if self.through_switch:
-                raise OfframpError(f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch")
-            if self.codec == "fixed":
-                raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
-        elif self.model == "gat":
-            raise OfframpError("--model gat: needs neighbours' states, not their sums: --schedule g3 or sequential")
-        elif self.link_bps is not None:
-            raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
-        elif self.dtype != "float32" and self.propagator not in {"local", "p2p"}:
-            raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local only")
         if self.link_bps is not None and not self.link_bps > 0:
             raise OfframpError(f"--link {self.link_bps:g}: expected a positive rate")
         if self.aggregator != "gcn" and self.model != "gcn":
             raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
+        if self.model == "gat" and self.hidden % self.heads:
+            raise OfframpError(f"--hidden {self.hidden}: expected a multiple of --heads {self.heads}")
+        if self.by_rows:
+            if self.through_switch:
+                raise OfframpError(
+                    f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch"
+                )
+            if self.codec == "fixed":
+                raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+        elif self.model == "gat":
+            raise OfframpError(
+                "--model gat: needs neighbours' messages, not their sums: --schedule g3 or sequential, "
+                "with --propagator p2p"
+            )
+        elif self.link_bps is not None:
+            raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
+        elif self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
+            raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local and --codec fp32 only")
 
     @property
     def by_rows(self) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.errors import OfframpError
 from offramp.train.aggregation import edge_factors
 
 if TYPE_CHECKING:
@@ -67,10 +66,7 @@ class View(ABC):
     def attend(self, values: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """``(s, heads, F)`` values to ``(t, heads, F)``, weighted by attention over each closed neighbourhood.
 
-        An edge's score is ``LeakyReLU(target + source)`` of ``(s, heads)`` and ``(t, heads)`` scores (GAT, Velickovic et
-        al. 2018, eq. 3).
-
-        Raises:
-            OfframpError: the neighbours' rows are not here, only their sums are.
+        An edge's score is ``LeakyReLU(target + source)`` of ``(s, heads)`` and ``(t, heads)`` scores (GAT, Velickovic
+        et al. 2018, eq. 3). Only views that hold the neighbours' rows, not their sums, have it.
         """
-        raise OfframpError("--model gat: attention needs neighbours' rows, not their sums; expected --schedule sequential")
+        raise NotImplementedError

@@ -59,7 +59,7 @@ class ThreadGroup(Group):
         assert [len(part) for part in received] == list(receive)
         return torch.cat(received)
 
-    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
+    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages through shared memory, whatever the rate."""
         boxes = self._all({})[0]
         box = MemoryMailbox(self.rank, boxes, timeout_s, self.carry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from offramp.train.models.base import Model, Prepared
+from offramp.train.models.base import Inputs, Model, Prepared
 from offramp.train.models.dagnn import Dagnn
 from offramp.train.models.gat import Gat
 from offramp.train.models.gcn import Gcn
@@ -13,11 +13,11 @@ from offramp.train.models.jknet import JkNet
 from offramp.train.models.sage import Sage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from offramp.train.settings import TrainSettings
 
-__all__ = ["MODEL_CLASSES", "Model", "Prepared", "make_model", "model_widths"]
+__all__ = ["MODEL_CLASSES", "Inputs", "Model", "Prepared", "make_model", "model_widths"]
 
 MODEL_CLASSES: Final[dict[str, type[Model]]] = {
     "gcn": Gcn,
@@ -39,11 +39,13 @@ def model_widths(settings: TrainSettings, features: int, classes: int) -> list[i
 
 
 def make_model(settings: TrainSettings, widths: Sequence[int]) -> Model:
-    """The model that ``settings`` name, from their seed alone: equal on every worker.
-
-    Raises:
-        OfframpError: the widths do not fit the model.
-    """
-    kind = MODEL_CLASSES[settings.model]
-    extra = {"gcn": {"aggregator": settings.aggregator}, "gat": {"heads": settings.heads}}.get(settings.model, {})
-    return kind(widths, seed=settings.seed, dropout=settings.dropout, **extra)
+    """The model that ``settings`` name, from their seed alone: equal on every worker."""
+    kind: Callable[..., Model] = MODEL_CLASSES[settings.model]
+    common = {"seed": settings.seed, "dropout": settings.dropout}
+    match settings.model:
+        case "gcn":
+            return kind(widths, aggregator=settings.aggregator, **common)
+        case "gat":
+            return kind(widths, heads=settings.heads, **common)
+        case _:
+            return kind(widths, **common)

@@ -31,11 +31,25 @@ class Prepared(NamedTuple):
     own: torch.Tensor | None = None
 
 
+class Inputs(NamedTuple):
+    """What a layer combines.
+
+    Attributes:
+        message: ``(s, w)`` of the view's sources.
+        own: ``(t, v)`` of its targets, where :meth:`Model.prepare` makes it.
+        first: ``(t, …)`` the targets' ``h^0``, where the model looks at it.
+    """
+
+    message: torch.Tensor
+    own: torch.Tensor | None = None
+    first: torch.Tensor | None = None
+
+
 class Model(nn.Module, ABC):
     """A graph neural network with states ``h^0`` (made by :meth:`encode`) to ``h^L``.
 
-    A layer prepares every vertex by itself, then combines the messages of closed neighbourhoods; so it may run over the
-    whole graph or over pieces of it.
+    A layer prepares every vertex by itself, then combines the messages of closed neighbourhoods; so it may run over
+    the whole graph or over pieces of it.
 
     Attributes:
         layers: L.
@@ -64,21 +78,11 @@ class Model(nn.Module, ABC):
         """Layer ``number`` (from 1 to L), before it looks at neighbours: from ``(s, …)`` states ``h^(number - 1)``."""
 
     @abstractmethod
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
-        """``(t, …)`` states ``h^number`` of the view's targets.
-
-        Args:
-            number: from 1 to L.
-            view: a piece of the graph.
-            message: of its ``s`` sources.
-            own: of its ``t`` targets, where :meth:`prepare` makes it.
-            first: ``(t, …)`` the targets' ``h^0``, where the model looks at it.
-        """
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+        """``(t, …)`` states ``h^number`` of the view's targets."""
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Class scores from the states ``h^1`` to ``h^L`` of the same vertices, with ``h^0`` before where it is dense."""
+        """Class scores from the states ``h^1`` to ``h^L`` of the same vertices; a dense ``h^0`` comes before them."""
         return states[-1]
 
     def of_stage(self, number: int) -> list[nn.Parameter]:
@@ -88,11 +92,11 @@ class Model(nn.Module, ABC):
         """
         return [*self._combining(number), *self._preparing(number + 1)]
 
-    def _combining(self, number: int) -> list[nn.Parameter]:
+    def _combining(self, number: int) -> list[nn.Parameter]:  # noqa: ARG002
         """Parameters of :meth:`combine`; of :meth:`encode` for 0, of :meth:`readout` for L + 1."""
         return []
 
-    def _preparing(self, number: int) -> list[nn.Parameter]:
+    def _preparing(self, number: int) -> list[nn.Parameter]:  # noqa: ARG002
         """Parameters of :meth:`prepare`."""
         return []
 
@@ -112,7 +116,7 @@ class Model(nn.Module, ABC):
         for number in range(1, self.layers + 1):
             prepared = self.prepare(number, states[-1])
             first = h if self.uses_first and isinstance(h, torch.Tensor) else None
-            states.append(self.combine(number, view, *prepared, first))
+            states.append(self.combine(number, view, Inputs(*prepared, first)))
         return self.readout([state for state in states if isinstance(state, torch.Tensor)])
 
     def hidden(self, number: int, view: View, active: torch.Tensor) -> torch.Tensor:

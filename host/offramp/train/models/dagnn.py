@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Model, Prepared, dense
+from offramp.train.models.base import Features, Inputs, Model, Prepared, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,17 +30,16 @@ class Dagnn(Model):
     def encode(self, features: Features) -> Features:
         """The MLP."""
         weight, bias, out, out_bias = self.into
-        return torch.relu(features @ weight + bias) @ out + out_bias
+        encoded: torch.Tensor = torch.relu(features @ weight + bias) @ out + out_bias
+        return encoded
 
-    def prepare(self, number: int, h: Features) -> Prepared:
+    def prepare(self, number: int, h: Features) -> Prepared:  # noqa: ARG002
         """The state itself."""
         return Prepared(dense(h))
 
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:  # noqa: ARG002
         """``A h``."""
-        return view.aggregate(message, "gcn")
+        return view.aggregate(given.message, "gcn")
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """The gated sum."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.errors import OfframpError
-from offramp.train.models.base import Features, Model, Prepared
+from offramp.train.models.base import Features, Inputs, Model, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +22,7 @@ class Gat(Model):
     by_sums = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, heads: int = 1) -> None:
-        """As :class:`~offramp.train.models.gcn.Gcn`, with ``heads`` of attention.
-
-        Raises:
-            OfframpError: the hidden widths are no multiples of the heads.
-        """
-        for width in widths[1:-1]:
-            if width % heads:
-                raise OfframpError(f"--hidden {width}: expected a multiple of --heads {heads}")
+        """As :class:`~offramp.train.models.gcn.Gcn`; hidden widths are multiples of ``heads``."""
         shapes = [(fan_in, out // heads) for fan_in, out in pairwise(widths[:-1])] + [(widths[-2], widths[-1])]
         super().__init__([heads * out for _, out in shapes], seed=seed, dropout=dropout)
         self.heads = heads
@@ -43,16 +35,16 @@ class Gat(Model):
         """``h W`` of all heads."""
         return Prepared(h @ self.weights[number - 1])
 
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """The attention of every head, with ELU but for the last layer."""
         source, target, bias = (of[number - 1] for of in (self.sources, self.targets, self.biases))
+        message = given.message
         values = message.view(len(message), self.heads, -1)
         at_target = (view.of_targets(message).view(-1, *values.shape[1:]) * target).sum(2)
         heads = view.attend(values, (values * source).sum(2), at_target)
         if number == self.layers:
-            return heads.mean(1) + bias
+            scores: torch.Tensor = heads.mean(1) + bias
+            return scores
         return self.hidden(number, view, nn.functional.elu(heads.flatten(1) + bias))
 
     def _combining(self, number: int) -> list[nn.Parameter]:

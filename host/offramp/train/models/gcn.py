@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Linear, Model, Prepared
+from offramp.train.models.base import Features, Inputs, Linear, Model, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +38,9 @@ class Gcn(Model):
         """``h W`` if that is narrower, else ``h``."""
         return Prepared(Linear(self.weights[number - 1]).before(h))
 
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """``A h W + b``, with ReLU but for the last."""
-        z = view.aggregate(message, self.aggregator)
+        z = view.aggregate(given.message, self.aggregator)
         z = Linear(self.weights[number - 1]).after(z) + self.biases[number - 1]
         return self.hidden(number, view, torch.relu(z)) if number < self.layers else z
 

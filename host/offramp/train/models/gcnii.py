@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Model, Prepared, dense
+from offramp.train.models.base import Features, Inputs, Model, Prepared, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,24 +40,23 @@ class Gcnii(Model):
         weight, bias = self.into
         return torch.relu(features @ weight + bias)
 
-    def prepare(self, number: int, h: Features) -> Prepared:
+    def prepare(self, number: int, h: Features) -> Prepared:  # noqa: ARG002
         """The state itself."""
         return Prepared(dense(h))
 
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """One layer, with ReLU."""
-        assert first is not None
+        assert given.first is not None
         beta = math.log(LAMBDA / number + 1)
-        mixed = (1 - ALPHA) * view.aggregate(message, "gcn") + ALPHA * first
+        mixed = (1 - ALPHA) * view.aggregate(given.message, "gcn") + ALPHA * given.first
         z = (1 - beta) * mixed + beta * (mixed @ self.weights[number - 1])
         return self.hidden(number, view, torch.relu(z))
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """``h^L W + b``."""
         weight, bias = self.out
-        return states[-1] @ weight + bias
+        scores: torch.Tensor = states[-1] @ weight + bias
+        return scores
 
     def _combining(self, number: int) -> list[nn.Parameter]:
         if number == 0:

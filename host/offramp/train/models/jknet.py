@@ -12,6 +12,7 @@ from offramp.train.models.gcn import Gcn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp.train.models.base import Inputs
     from offramp.train.view import View
 
 
@@ -23,17 +24,16 @@ class JkNet(Gcn):
         super().__init__(widths[:-1], seed=seed, dropout=dropout)
         self.out = nn.ParameterList([self.weight(sum(widths[1:-1]), widths[-1]), torch.zeros(widths[-1])])
 
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """``relu(A h W + b)``, the last layer's too."""
-        h = super().combine(number, view, message, own, first)
+        h = super().combine(number, view, given)
         return self.hidden(number, view, torch.relu(h)) if number == self.layers else h
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
         """``[h^1 … h^L] W + b``."""
         weight, bias = self.out
-        return torch.cat(list(states[-self.layers :]), 1) @ weight + bias
+        scores: torch.Tensor = torch.cat(list(states[-self.layers :]), 1) @ weight + bias
+        return scores
 
     def _combining(self, number: int) -> list[nn.Parameter]:
         return list(self.out) if number == self.layers + 1 else super()._combining(number)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Linear, Model, Prepared
+from offramp.train.models.base import Features, Inputs, Linear, Model, Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +32,11 @@ class Sage(Model):
         own = h @ self.own[number - 1] + self.biases[number - 1]
         return Prepared(Linear(self.neighbour[number - 1]).before(h), own)
 
-    def combine(
-        self, number: int, view: View, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> torch.Tensor:
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """The sum of both, with ReLU but for the last."""
-        mean = (view.sum(message) - view.of_targets(message)) / view.neighbours
-        z = own + Linear(self.neighbour[number - 1]).after(mean)
+        assert given.own is not None
+        mean = (view.sum(given.message) - view.of_targets(given.message)) / view.neighbours
+        z = given.own + Linear(self.neighbour[number - 1]).after(mean)
         return self.hidden(number, view, torch.relu(z)) if number < self.layers else z
 
     @property

@@ -38,8 +38,9 @@ def open_way(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
         with open_propagator(job, group) as propagator:
             yield propagator
     else:
-        with closing(group.mailbox(job.settings.timeout_s, job.settings.link_bps)) as mailbox:
-            yield mailbox
+        mailbox = group.mailbox(job.settings.timeout_s, job.settings.link_bps)
+        yield mailbox
+        mailbox.close()  # not after a failure: the others' last messages would not come
 
 
 @contextmanager

@@ -21,9 +21,7 @@ class Arrivals:
         accept: called with the number and the bytes of each.
     """
 
-    def __init__(
-        self, mailbox: Mailbox, labels: Sequence[Label], accept: Callable[[int, torch.Tensor], None]
-    ) -> None:
+    def __init__(self, mailbox: Mailbox, labels: Sequence[Label], accept: Callable[[int, torch.Tensor], None]) -> None:
         self._mailbox = mailbox
         self._missing = dict(enumerate(labels))
         self._accept = accept

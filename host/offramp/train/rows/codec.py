@@ -36,7 +36,7 @@ class PlainCodec(RowCodec):
     def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
 
-    def encode(self, rows: torch.Tensor, key: Key, ids: npt.NDArray[np.int64]) -> torch.Tensor:
+    def encode(self, rows: torch.Tensor, key: Key, ids: npt.NDArray[np.int64]) -> torch.Tensor:  # noqa: ARG002
         """``F`` times 4 or 8 bytes a row."""
         return rows.contiguous().view(torch.uint8).view(-1)
 

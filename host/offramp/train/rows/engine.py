@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from offramp.train.models import Prepared
-from offramp.train.models.base import dense
+from offramp.train.models import Inputs, Prepared
 from offramp.train.rows.arrivals import Arrivals
 from offramp.train.rows.bins import Bins
 from offramp.train.rows.mailbox import Key
-from offramp.train.rows.tape import Inputs, Outputs, Tape, leaf
+from offramp.train.rows.tape import Outputs, Tape, leaf
 
 if TYPE_CHECKING:
     from offramp.train.models import Model
@@ -35,9 +34,9 @@ class _Gradients:
 class RowEngine:
     """One worker's computation; ``n`` own vertices, ``h`` of other workers whose messages it needs.
 
-    Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave. Sums
-    go in a fixed order (bins by number, workers by rank), so that results do not depend on what arrives when. All workers
-    call the same methods in the same order.
+    Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave.
+    Sums go in a fixed order (bins by number, workers by rank), so that results do not depend on what arrives when. All
+    workers call the same methods in the same order.
     """
 
     def __init__(
@@ -93,15 +92,14 @@ class RowEngine:
         with torch.set_grad_enabled(training):
             return model.readout(self._leaves)
 
-    def _stage(
-        self, number: int, prepared: Prepared, first: torch.Tensor | None
-    ) -> tuple[torch.Tensor, Prepared]:
+    def _stage(self, number: int, prepared: Prepared, first: torch.Tensor | None) -> tuple[torch.Tensor, Prepared]:
         """State ``number`` of the own rows, and what the next layer prepares: room for the received messages, too."""
         model, bins, training, last = self._model, self._bins, self._model.training, number == self._model.layers
         message, own = (None if part is None else part.detach() for part in prepared)
         trained = [part is not None and part.requires_grad for part in prepared] if number == 1 else [training] * 2
         assert message is not None
-        made: list[Outputs[torch.Tensor | None]] = [Outputs(None, None, None)] * len(bins.blocks)
+        states: dict[int, torch.Tensor] = {}
+        owns: dict[int, torch.Tensor] = {}
         tapes: dict[int, Tape] = {}
         after = message.new_empty(0 if last else self._rows, 0 if last else model.messages[number])
         held: list[Message] = []
@@ -113,22 +111,23 @@ class RowEngine:
                 None if first is None else leaf(first[block.targets], trained=training),
             )
             with torch.set_grad_enabled(training):
-                state = model.combine(number, block, inputs.message, inputs.own, inputs.first)
+                state = model.combine(number, block, inputs)
                 following = Prepared(*model.prepare(number + 1, state)) if not last else None
             outputs = Outputs(state, *(following or (None, None)))
             if training:
                 tapes[index] = Tape(inputs, outputs)
-            made[index] = Outputs(*(None if part is None else part.detach() for part in outputs))
+            states[index] = state.detach()
             if following is not None:
                 after[block.targets] = following.message.detach()
+                if following.own is not None:
+                    owns[index] = following.own.detach()
                 held += bins.sends[index]
             if self._schedule.asynchronous:
                 held = self._post(held, number, after, backward=False)
         self._post(held, number, after, backward=False)
         self._settle()
         self._tapes.append([tapes[index] for index in sorted(tapes)])
-        states, _, owns = zip(*made, strict=True)
-        return self._rows_of(states), Prepared(after, None if owns[0] is None else self._rows_of(owns))
+        return self._rows_of(states), Prepared(after, self._rows_of(owns) if owns else None)
 
     def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
         """Gradients of ``loss``, which was made of the scores.
@@ -166,7 +165,8 @@ class RowEngine:
         model, plan, bins = self._model, self._plan, self._bins
         parameters = model.of_stage(number)
         before = torch.zeros(self._rows, model.messages[number - 1], dtype=self._dtype)
-        found: list[Inputs[torch.Tensor | None]] = [Inputs(None, None, None)] * len(bins.blocks)
+        of_messages: list[torch.Tensor | None] = [None] * len(bins.blocks)
+        of_own: dict[int, torch.Tensor] = {}
         of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
         came: dict[int, torch.Tensor] = {}
         left = [len(users) for users in bins.consumers]
@@ -184,33 +184,31 @@ class RowEngine:
                 after.message[expected[message_number].rows] += came.pop(message_number)
             targets = bins.blocks[index].targets
             given = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
-            found[index], of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
-            of_first = found[index].first
+            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
+            of_messages[index], own, of_first = of_inputs
+            if own is not None:
+                of_own[index] = own
             if first is not None and of_first is not None:
                 first[targets] += of_first
             for message_number in bins.needs[index] if number > 1 else []:
                 left[message_number] -= 1
                 if not left[message_number]:
                     message = plan.receives[message_number]
-                    of_sources = [inputs.message for inputs in found]
-                    before[message.rows] = bins.gathered(message_number, of_sources, before.shape[1], self._dtype)
+                    before[message.rows] = bins.gathered(message_number, of_messages, before.shape[1], self._dtype)
                     held.append(message)
             if self._schedule.asynchronous:
                 held = self._post(held, number - 1, before, backward=True)
         self._post(held, number - 1, before, backward=True)
         self._settle()
-        for block, inputs in zip(bins.blocks, found, strict=True):
-            if inputs.message is not None:
+        for block, of_sources in zip(bins.blocks, of_messages, strict=True):
+            if of_sources is not None:
                 kept = block.sources < self._own if number > 1 else slice(None)
-                before.index_add_(0, block.sources[kept], inputs.message[kept])
+                before.index_add_(0, block.sources[kept], of_sources[kept])
         for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
             parameter.grad = torch.stack(parts).sum(0)
-        own = [inputs.own for inputs in found]
-        return before, None if own[0] is None else self._rows_of(own)
+        return before, self._rows_of(of_own) if of_own else None
 
-    def _first_backward(
-        self, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None
-    ) -> None:
+    def _first_backward(self, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None) -> None:
         """Through the first :meth:`Model.prepare` and :meth:`Model.encode`."""
         pairs = [(self._prepared.message, message), (self._encoded, first)]
         if self._prepared.own is not None and own is not None:
@@ -222,11 +220,12 @@ class RowEngine:
             outputs, gradients = zip(*trained, strict=True)
             torch.autograd.backward(outputs, gradients)
 
-    def _rows_of(self, parts: list[torch.Tensor]) -> torch.Tensor:
+    def _rows_of(self, parts: dict[int, torch.Tensor]) -> torch.Tensor:
         """Own rows from the bins' parts."""
-        whole = parts[0].new_empty(self._own, *parts[0].shape[1:])
-        for block, part in zip(self._bins.blocks, parts, strict=True):
-            whole[block.targets] = part
+        width = next(iter(parts.values())).shape[1] if parts else 0
+        whole = torch.empty(self._own, width, dtype=self._dtype)
+        for index, part in parts.items():
+            whole[self._bins.blocks[index].targets] = part
         return whole
 
     def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:

@@ -30,8 +30,7 @@ class GlooMailbox(Mailbox):
     """
 
     def __init__(self, group: Group, timeout_s: float, rate_bps: float | None = None) -> None:
-        super().__init__(timeout_s)
-        self._rank = group.rank
+        super().__init__(group.rank, timeout_s)
         self._gloo = dist.new_group(backend="gloo")
         self._out = TokenBucket(rate_bps) if rate_bps else None
         self._in = TokenBucket(rate_bps) if rate_bps else None

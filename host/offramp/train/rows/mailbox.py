@@ -38,8 +38,9 @@ class Mailbox(ABC):
         timers: seconds that :meth:`wait` and :meth:`flush` took, under ``communication``.
     """
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, rank: int, timeout_s: float) -> None:
         """``timeout_s``: without news until :meth:`wait` gives up."""
+        self.rank = rank
         self.traffic = Traffic()
         self.timers = Timers()
         self._timeout_s = timeout_s
@@ -69,7 +70,7 @@ class Mailbox(ABC):
         Raises:
             OfframpError: nothing leaves any more; RuntimeError: another worker is gone.
         """
-        self._until(lambda: not self._unsent(), "cannot send")
+        self._until(lambda: not self._unsent(), "can send nothing")
 
     def take(self, label: Label) -> torch.Tensor | None:
         """The message, if it has arrived; it stays until :meth:`forget`."""
@@ -83,7 +84,7 @@ class Mailbox(ABC):
             OfframpError: none does; RuntimeError: another worker is gone.
         """
         wanted = list(labels)
-        peers = sorted({peer for peer, _ in wanted})
+        peers = ", ".join(map(str, sorted({peer for peer, _ in wanted})))
         self._until(lambda: any(label in self._inbox for label in wanted), f"hears nothing from workers {peers}")
 
     def forget(self, before: int) -> None:
@@ -104,7 +105,7 @@ class Mailbox(ABC):
             self._fault = self._fault or fault
             self._changed.notify_all()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Send what is posted and stop."""
 
     def _until(self, done: Callable[[], bool], what: str) -> None:
@@ -114,13 +115,16 @@ class Mailbox(ABC):
                 if self._fault is not None:
                     raise self._fault
                 if not self._changed.wait(deadline - time.monotonic()) and time.monotonic() > deadline:
-                    raise OfframpError(f"{what} for {self._timeout_s:g} s; expected a larger --timeout, or all workers")
+                    raise OfframpError(f"worker {self.rank} {what} for {self._timeout_s:g} s (--timeout)")
 
 
 class NoMailbox(Mailbox):
     """Of a worker that is alone."""
 
-    def _send(self, peer: int, key: Key, payload: torch.Tensor) -> None:
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(0, timeout_s)
+
+    def _send(self, peer: int, key: Key, payload: torch.Tensor) -> None:  # noqa: ARG002
         raise AssertionError(f"no worker {peer}")
 
     def _unsent(self) -> int:
@@ -144,12 +148,12 @@ class MemoryMailbox(Mailbox):
         timeout_s: float,
         carry: Callable[[Callable[[], None]], None] = lambda deliver: deliver(),
     ) -> None:
-        super().__init__(timeout_s)
-        self._rank, self._boxes, self._carry = rank, boxes, carry
+        super().__init__(rank, timeout_s)
+        self._boxes, self._carry = boxes, carry
         boxes[rank] = self
 
     def _send(self, peer: int, key: Key, payload: torch.Tensor) -> None:
-        self._carry(lambda: self._boxes[peer].deliver(self._rank, key, payload))
+        self._carry(lambda: self._boxes[peer].deliver(self.rank, key, payload))
 
     def _unsent(self) -> int:
         return 0

@@ -123,9 +123,7 @@ def _bins(
     return [part for group in groups if len(group) for part in np.array_split(group, -(-len(group) // size))]
 
 
-def _runs(
-    owner: npt.NDArray[np.int32], number: npt.NDArray[np.int64]
-) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
+def _runs(owner: npt.NDArray[np.int32], number: npt.NDArray[np.int64]) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
     """``(owner, bin, positions)`` of each run of equal pairs."""
     if not len(owner):
         return []

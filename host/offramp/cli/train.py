@@ -121,6 +121,9 @@ def train(
     duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
     racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
     spines: Annotated[int, typer.Option(help="Spine switches that join the leaves.")] = 1,
+    checkpoint: Annotated[Path | None, typer.Option(help="Write weights to this .npz file, and at the end.")] = None,
+    checkpoint_every: Annotated[int, typer.Option(help="After so many epochs.")] = 10,
+    resume: Annotated[Path | None, typer.Option(help="Go on from the checkpoint in this file.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
 ) -> None:
@@ -166,6 +169,9 @@ def train(
         duplication=duplicate,
         racks=racks,
         spines=spines,
+        checkpoint=str(checkpoint) if checkpoint else None,
+        checkpoint_every=checkpoint_every,
+        resume=str(resume) if resume else None,
     )
     open_fabric = switch_opener(settings, switch, ports, p4info, device_config, transport)
     result = run(load_graph(settings), settings, open_fabric, lines=True)

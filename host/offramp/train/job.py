@@ -12,13 +12,14 @@ from offramp.train.models import make_model, model_widths
 from offramp.train.rows.plan import RowPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
     from offramp.graph.data import Graph
     from offramp.train.carry import Carry
+    from offramp.train.checkpoint import Snapshot
     from offramp.train.exchange_plan import ExchangePlans
     from offramp.train.settings import TrainSettings
 
@@ -41,6 +42,8 @@ class WorkerJob:
         carries: this worker's part of the exchanges of each width.
         bits: of a value on the wire.
         link: this worker's end of the link to the switch, as :func:`offramp.transport.open_io` takes it.
+        facts: of the run, for its checkpoints.
+        snapshot: to go on from.
     """
 
     settings: TrainSettings
@@ -55,6 +58,8 @@ class WorkerJob:
     carries: dict[int, Carry] = field(default_factory=dict)
     bits: int = LANE_BITS
     link: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
 
 
 def layer_widths(graph: Graph, settings: TrainSettings) -> list[int]:

@@ -48,6 +48,9 @@ class TrainSettings:
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
     probabilities for each packet on a worker's link to the switch, in both directions.
 
+    Weights are written to the file ``checkpoint`` after every so many epochs and the last one; a run goes on from the
+    file ``resume``.
+
     With more than one of ``racks`` each has a leaf switch, joined by ``spines``.
     """
 
@@ -87,6 +90,9 @@ class TrainSettings:
     duplication: float = 0.0
     racks: int = 1
     spines: int = 1
+    checkpoint: str | None = None
+    checkpoint_every: int = 10
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -105,9 +111,9 @@ class TrainSettings:
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs", "window", "heads", "bins"):
+        for name in ("workers", "hidden", "epochs", "window", "heads", "bins", "checkpoint_every"):
             if getattr(self, name) < 1:
-                raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
+                raise OfframpError(f"--{name.replace('_', '-')} {getattr(self, name)}: expected at least 1")
         if self.layers not in LAYERS:
             raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
         if not self.lr > 0:

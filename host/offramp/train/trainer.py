@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from offramp.errors import OfframpError
+from offramp.train.checkpoint import Snapshot, save
 from offramp.train.computation import PlainComputation
 from offramp.train.models import make_model
 from offramp.train.neighbourhood import as_features, stacked
@@ -58,6 +60,11 @@ class Trainer:
             schedule = schedule_of(settings.schedule)
             self._computation = RowEngine(self.model, job.rows, features, schedule, way, PlainCodec(dtype), dtype)
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
+        self._facts = job.facts
+        self._done = 0
+        if job.snapshot is not None:
+            job.snapshot.into(self.model, self._adam)
+            self._done = job.snapshot.epoch
 
     def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:
         """Train; ``on_epoch`` is called after each epoch.
@@ -66,10 +73,16 @@ class Trainer:
             OfframpError: a worker or the switch is gone, or the loss is no longer finite.
         """
         epochs = []
-        for number in range(1, self._settings.epochs + 1):
+        for number in range(self._done + 1, self._settings.epochs + 1):
             epochs.append(self.epoch(number))
+            self._save(number)
             on_epoch(epochs[-1])
         return epochs
+
+    def _save(self, number: int) -> None:
+        path, last = self._settings.checkpoint, number == self._settings.epochs
+        if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
+            save(Path(path), Snapshot.of(number, self.model, self._adam), self._facts)
 
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""

@@ -25,7 +25,7 @@ PROFILE: Final = (
     "The paper prints neither execution times nor volumes: these are assumed (offramp_sim.cluster.setups), time stands "
     "for time to converge, and placements are judged on volumes that the search has not seen."
 )
-_HELD_OUT: Final = 1_000_003
+HELD_OUT: Final = 1_000_003
 
 
 def _iterations(scale: float) -> int:
@@ -42,9 +42,9 @@ class _Bench:
 
     def __init__(self, job: Job, cluster: Cluster, iterations: int, seed: int) -> None:
         self.problem = Problem(job.graph(len(cluster)), cluster)
-        self.judge = FastCluster(self.problem, draw(self.problem.graph, iterations, seed + _HELD_OUT))
+        self.judge = FastCluster(self.problem, draw(self.problem.graph, iterations, seed + HELD_OUT))
         waiting = Problem(replace(job, pipelined=False).graph(len(cluster)), cluster)
-        self.unpipelined = FastCluster(waiting, draw(waiting.graph, iterations, seed + _HELD_OUT))
+        self.unpipelined = FastCluster(waiting, draw(waiting.graph, iterations, seed + HELD_OUT))
         self.ours = plan(self.problem, seed).machine
         self.colocated = [max_colocated(self.problem, seed + tie) for tie in range(TIES)]
         self.seconds = self.judge.makespan(self.ours)
@@ -156,7 +156,7 @@ def figure9(scale: float, seed: int) -> Reproduction:
     }
     for name, (job, cluster) in beds.items():
         problem = Problem(job.graph(4), cluster)
-        judge = FastCluster(problem, draw(problem.graph, 100, seed + _HELD_OUT))
+        judge = FastCluster(problem, draw(problem.graph, 100, seed + HELD_OUT))
         judge.makespan(max_colocated(problem, seed))  # compiles
         for criterion, taken in seconds.items():
             how = Exploration(by_makespan=criterion == "simulated time")

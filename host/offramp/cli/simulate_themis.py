@@ -41,6 +41,10 @@ def themis(
     execute: Annotated[
         bool, typer.Option(help="Also run it: processes on this machine, dimensions limited to their bandwidth.")
     ] = False,
+    namespaces: Annotated[
+        bool,
+        typer.Option(help="With --execute: veth interfaces behind HTB in namespaces, not token buckets (root)."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Values that --execute sums.")] = 0,
     plot: Annotated[str | None, typer.Option(help="Write utilisation and operations over time to this .png.")] = None,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
@@ -61,6 +65,8 @@ def themis(
     else:
         names = scheduler or ["baseline", "themis+fifo", "themis+scf", "balanced"]
         chosen = tuple(dict.fromkeys(Scheduler.named(name) for name in names))
+    if namespaces and not execute:
+        raise OfframpError("--namespaces: expected --execute beside it")
     settings = {"network": describe(made), "schedulers": [s.value for s in chosen], "chunks": chunks}
     numbers: dict[str, Any]
     if workload is not None:
@@ -74,7 +80,7 @@ def themis(
         case = themis_collective.Case(made, what, size_bytes, chunks, Options(threshold))
         numbers = themis_collective.report(console, case, chosen, change or [], plot)
         if execute:
-            numbers["executed"] = themis_execute.report(console, case, chosen, seed)
+            numbers["executed"] = themis_execute.report(console, case, chosen, seed, namespaces=namespaces)
     if json_path is not None:
         try:
             text = json.dumps({"settings": settings, **numbers}, indent=2)

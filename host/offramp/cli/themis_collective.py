@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from offramp.cli.stages import stages
 from offramp.collective.network import Collective, Network
 from offramp.collective.plan import Plan, Scheduler, make_plan
 from offramp.collective.themis import Options
 from offramp.errors import OfframpError
+from offramp.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +47,13 @@ def report(
 
     if case.network.npus == 1:
         raise OfframpError(f"network {case.network.name}: expected at least two NPUs")
-    with console.status("planning"):
-        plans = [make_plan(case.network, [case.demand], s, case.chunks, case.options) for s in schedulers]
+    with stages(console) as stage:
+        stage("planning")
+        plans = [
+            make_plan(case.network, [case.demand], s, case.chunks, case.options)
+            for s in counted("planning", schedulers)
+        ]
+        stage("linear program")
         bound = best_bound(case.network, [case.demand])
     ideal = ideal_ps(case.network, [case.demand])
     rows = {plan.scheduler.value: _numbers(case, plan) for plan in plans}
@@ -125,8 +132,13 @@ def _changing(console: Console, case: Case, plans: Sequence[Plan], changes: Sequ
     for heading in ("", "as planned", "planned again"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     found = {}
-    for plan in plans:
-        times = [run(plan.schedules[0], profile).finish_ps / 1e12 for run in (run_static, run_adaptive)]
+    rows = []
+    with stages(console):
+        for plan in counted("changing speed", plans):
+            rows.append(
+                (plan, [run(plan.schedules[0], profile).finish_ps / 1e12 for run in (run_static, run_adaptive)])
+            )
+    for plan, times in rows:
         found[plan.scheduler.value] = {"static_s": times[0], "adaptive_s": times[1]}
         table.add_row(plan.scheduler.value, *(duration(time) for time in times))
     console.print(table)

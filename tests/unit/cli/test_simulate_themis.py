@@ -57,6 +57,7 @@ def test_a_workload(tmp_path):
         (["--threshold", "3"], "threshold 3.0: expected a part of a chunk"),
         (["--change", "now"], "--change now: expected microseconds, = and 3 factors"),
         (["--change", "5=1,1"], r"speeds \(1.0, 1.0\): expected 3 factors above 0"),
+        (["--namespaces"], "--namespaces: expected --execute beside it"),
         (["--execute"], "--execute: 1024 processes: expected a network of 2 to 32 NPUs"),
         (["--workload", "gnmt", "--execute"], "--workload: --change, --execute and --plot are for single collectives"),
         (["--workload", "gnmt", "--iterations", "0"], "0 iterations: expected at least 1"),

@@ -2,7 +2,7 @@
 
 Published are the reference output of its regression test (``tests/rt_template``) and the sends that the tests of
 astra-network-analytical expect. The table below was measured with ASTRA-sim at commit aefa354: congestion-unaware,
-FIFO, one active chunk for each dimension, endpoint delay 1, memory without limits. Its rings use one of their two links.
+FIFO, one active chunk for each dimension, endpoint delay 1, memory without limits. Its rings use one link of two.
 Blind to: fixed delays of several chunks at a time, which overlap here and not there.
 """
 

@@ -132,13 +132,11 @@ def _changing(console: Console, case: Case, plans: Sequence[Plan], changes: Sequ
     for heading in ("", "as planned", "planned again"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     found = {}
-    rows = []
+    ways = (run_static, run_adaptive)
     with stages(console):
-        for plan in counted("changing speed", plans):
-            rows.append(
-                (plan, [run(plan.schedules[0], profile).finish_ps / 1e12 for run in (run_static, run_adaptive)])
-            )
-    for plan, times in rows:
+        counting = counted("changing speed", plans)
+        rows = [[run(plan.schedules[0], profile).finish_ps / 1e12 for run in ways] for plan in counting]
+    for plan, times in zip(plans, rows, strict=True):
         found[plan.scheduler.value] = {"static_s": times[0], "adaptive_s": times[1]}
         table.add_row(plan.scheduler.value, *(duration(time) for time in times))
     console.print(table)

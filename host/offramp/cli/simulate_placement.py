@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.cli.json_file import expect_writable, write_json
 from offramp.cli.stages import stages
 from offramp.errors import OfframpError
 
@@ -70,6 +70,8 @@ def placement(
             raise OfframpError(f"--policy {name}: expected all or one of {', '.join(POLICIES)}")
     if iterations < 1:
         raise OfframpError(f"--iterations {iterations}: expected at least 1")
+    expect_writable("--gantt", gantt)
+    expect_writable("--json", json_path)
     made = _load(setup, seed)
     how = Search(method, walks, steps, reliefs, trials, how=Exploration(beta=beta, gamma=gamma, mu=mu), seed=seed)
     with stages(console) as stage:
@@ -106,6 +108,8 @@ def _judge(setup: Setup, found: Found, how: Search, iterations: int, policies: l
         seconds[name][p] = judge.makespan(placements[name], p)
     known = bounds(problem, found.machine, held_out, judge.critical_path)
     reached = judge.makespan(found.machine)
+    if not reached:
+        raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that takes some")
     return {
         "setup": setup.name,
         "search": {
@@ -185,8 +189,4 @@ def _write(
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
         write_plan(make_plan(setup.problem, found.machine, kept), Path(export))
-    if json_path is not None:
-        try:
-            Path(json_path).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+    write_json(json_path, numbers)

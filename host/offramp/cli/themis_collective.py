@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.collective.demand import Demand
+    from offramp_sim.collective.speeds import SpeedProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,12 @@ def report(
 ) -> dict[str, Any]:
     """Simulate, print, draw; the numbers, ready for JSON."""
     from offramp.collective.bound import best_bound, ideal_ps
+    from offramp_sim.collective.speeds import SpeedProfile
 
     if case.network.npus == 1:
         raise OfframpError(f"network {case.network.name}: expected at least two NPUs")
+    dims = len(case.network.dimensions)
+    profile = SpeedProfile(dims, [_change(text, dims) for text in changes]) if changes else None
     with stages(console) as stage:
         stage("planning")
         plans = [
@@ -64,8 +68,8 @@ def report(
         "ideal_s": ideal / 1e12,
     }
     _table(console, case, plans, rows, bound.finish_ps / 1e12, ideal / 1e12)
-    if changes:
-        numbers["changes"] = _changing(console, case, plans, changes)
+    if profile is not None:
+        numbers["changes"] = _changing(console, plans, profile)
     if plot is not None:
         from offramp_sim.collective.picture import draw_plans
 
@@ -120,14 +124,12 @@ def _table(
     )
 
 
-def _changing(console: Console, case: Case, plans: Sequence[Plan], changes: Sequence[str]) -> dict[str, Any]:
+def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) -> dict[str, Any]:
     from rich.table import Table
 
     from offramp.report.units import duration
-    from offramp_sim.collective.speeds import SpeedProfile, run_adaptive, run_static
+    from offramp_sim.collective.speeds import run_adaptive, run_static
 
-    dims = len(case.network.dimensions)
-    profile = SpeedProfile(dims, [_change(text, dims) for text in changes])
     table = Table(box=None, pad_edge=False, title="while dimensions change speed", title_justify="left")
     for heading in ("", "as planned", "planned again"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)

@@ -53,8 +53,8 @@ ITEMS = {
         Item("placement/fig7", "Network use over time", 10, dgtp_testbed.figure7),
         Item("placement/fig8", "Heterogeneous testbed", 20, dgtp_testbed.figure8),
         Item("placement/fig9", "Search time by criterion", 25, dgtp_testbed.figure9),
-        Item("placement/fig10", "Training time against batch", 60, dgtp_simulations.figure10),
-        Item("placement/fig11", "Time against peak-to-mean ratio", 60, dgtp_simulations.figure11),
+        Item("placement/fig10", "Training time against batch", 40, dgtp_simulations.figure10),
+        Item("placement/fig11", "Time against peak-to-mean ratio", 35, dgtp_simulations.figure11),
         Item("placement/bounds", "What the theorems promise and what happens", 7, dgtp_simulations.theorems),
         Item("placement/sensitivity", "What the search's settings are worth", 30, dgtp_sensitivity.sensitivity),
         Item("hermod/table5.2", "One type of coflow first", 20, table52),
@@ -79,5 +79,8 @@ def find(name: str) -> list[Item]:
     """
     found = [item for item in ITEMS.values() if name in ("all", item.name, item.name.split("/")[0])]
     if not found:
-        raise OfframpError(f"reproduce {name}: expected all, list or one of {', '.join(ITEMS)}")
+        systems = list(dict.fromkeys(item.split("/")[0] for item in ITEMS))
+        own = [item for item in ITEMS if item.startswith(f"{name.split('/', maxsplit=1)[0]}/")]
+        choice = f"one of {', '.join(own)}" if own else f"all, list, a system ({', '.join(systems)}) or an item of list"
+        raise OfframpError(f"reproduce {name}: expected {choice}")
     return found

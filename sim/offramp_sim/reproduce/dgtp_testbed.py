@@ -15,6 +15,7 @@ from offramp.placement.job import Job
 from offramp.placement.problem import IntArray, Problem
 from offramp.placement.search import Found, Search, search
 from offramp.placement.volume import FloatArray, draw
+from offramp.progress import counted
 from offramp_sim.cluster.native.machine import FastCluster
 from offramp_sim.cluster.setups import heterogeneous_testbed, homogeneous_testbed, make_job
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
@@ -68,7 +69,7 @@ def table3(scale: float, seed: int) -> Reproduction:
         ("ring", "reddit"): "24.00 %",
     }
     comparisons, bars = [], {}
-    for (sync, dataset), percent in published.items():
+    for (sync, dataset), percent in counted("jobs", list(published.items())):
         bench = _Bench(make_job(dataset, 6, 2, sync), homogeneous_testbed(), _iterations(scale), seed)
         name = f"{sync}, {dataset}"
         rows = {
@@ -94,7 +95,7 @@ def table3(scale: float, seed: int) -> Reproduction:
 def figure7(scale: float, seed: int) -> Reproduction:
     """Network use of all servers over time, PS, both data sets."""
     panels, comparisons, data = [], [], {}
-    for dataset in ("products", "reddit"):
+    for dataset in counted("data sets", ("products", "reddit")):
         bench = _Bench(make_job(dataset, 6, 2, "ps"), homogeneous_testbed(), max(10, _iterations(scale) // 5), seed)
         lines = {}
         for name, at, policy in (("DGTP", bench.ours, "oes"), ("DistDGL", bench.colocated[0], "fifo")):
@@ -121,7 +122,7 @@ def figure8(scale: float, seed: int) -> Reproduction:
     """The heterogeneous testbed, 8 workers, ring; against volumes, on which the gain depends."""
     megabytes = (12.5, 25, 50, 100, 200)
     kinds: dict[str, list[float]] = {"mean": [], "most": [], "no pipelining: mean": [], "no pipelining: most": []}
-    for size in megabytes:
+    for size in counted("volumes", megabytes):
         job = make_job("products", 8, 2, "ring", gathered=size * 1e6)
         bench = _Bench(job, heterogeneous_testbed(), _iterations(scale), seed)
         for prefix, saved in (("", bench.saves("fifo")), ("no pipelining: ", bench.saves("fifo", pipelined=False))):

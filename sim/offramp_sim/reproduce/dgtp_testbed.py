@@ -35,7 +35,7 @@ def _iterations(scale: float) -> int:
 
 def plan(problem: Problem, seed: int) -> Found:
     """A portfolio that takes seconds."""
-    return search(problem, FastCluster, Search(walks=2, steps=1500, trials=300, seed=seed), processes=1)
+    return search(problem, FastCluster, Search(walks=2, steps=1500, reliefs=5000, trials=300, seed=seed), processes=1)
 
 
 class _Bench:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
 
 Listener = Callable[[str, int, int], None]
 """Called with what is done, how much of it, and how much there is."""
@@ -17,6 +20,14 @@ def report(what: str, done: int, total: int) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(what, done, total)
+
+
+def counted(what: str, items: Sequence[T]) -> Iterator[T]:
+    """The items one after the other; whoever listens is told how many are done."""
+    for done, item in enumerate(items):
+        report(what, done, len(items))
+        yield item
+    report(what, len(items), len(items))
 
 
 @contextmanager

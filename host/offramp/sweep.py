@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from offramp.errors import OfframpError
+from offramp.progress import report
 
 _C = TypeVar("_C")
 _R = TypeVar("_R")
@@ -23,7 +24,7 @@ def sweep(
     *,
     processes: int | None = None,
     dask: str | None = None,
-    done: Callable[[int], None] | None = None,
+    what: str = "running",
 ) -> list[_R]:
     """``function`` of each case.
 
@@ -32,14 +33,14 @@ def sweep(
         cases: can be pickled.
         processes: how many at a time; as many as there are cores by default, 1 stays in this process.
         dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``.
-        done: is told how many cases are finished, after each.
+        what: name of the sweep for whoever listens to its progress (:mod:`offramp.progress`).
 
     Raises:
         OfframpError: a case raises it, a process dies, or no scheduler answers.
     """
     if processes is not None and processes < 1:
         raise OfframpError(f"--processes {processes}: expected at least 1")
-    told = _Teller(done)
+    told = _Teller(what, len(cases))
     if dask is not None:
         return _on_dask(function, cases, dask, told)
     count = min(processes or available_cores(), len(cases))
@@ -56,13 +57,13 @@ def available_cores() -> int:
 class _Teller:
     """Counts what is finished and passes it on."""
 
-    def __init__(self, done: Callable[[int], None] | None) -> None:
-        self._done, self._count = done, 0
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._count = what, total, 0
+        report(what, 0, total)
 
     def __call__(self, result: _R) -> _R:
         self._count += 1
-        if self._done is not None:
-            self._done(self._count)
+        report(self._what, self._count, self._total)
         return result
 
 

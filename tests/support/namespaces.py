@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Self, TypeVar
 
 import pytest
 
-_CLONE_NEWNET = 0x40000000
-_LIBC = ctypes.CDLL(None, use_errno=True)
+from offramp.iproute import enter_namespace
+
 T = TypeVar("T")
 
 
@@ -67,12 +65,7 @@ class Namespace:
 
         def work() -> None:
             try:
-                descriptor = os.open(Path("/run/netns") / self.name, os.O_RDONLY)
-                try:
-                    if _LIBC.setns(descriptor, _CLONE_NEWNET):
-                        raise OSError(ctypes.get_errno(), "setns")
-                finally:
-                    os.close(descriptor)
+                enter_namespace(self.name)
                 results.append(function())
             except BaseException as error:
                 errors.append(error)

@@ -124,3 +124,29 @@ def packing_problem(seed: int) -> Problem:
         ps=Kind(1.0, {"cpu": 1}),
     )
     return Problem(job.graph(machines), cluster)
+
+
+def large_problem() -> Problem:
+    """A thousand tasks, 65,000 flows an iteration, on a hundred machines."""
+    rng = np.random.default_rng(0)
+    rates = rng.choice([10e9, 20e9, 50e9], 100)
+    cluster = Cluster(
+        tuple(
+            Machine(f"m{i}", {"cpu": int(rng.integers(12, 33)), "gpu": int(rng.integers(2, 6))}, rate, rate)
+            for i, rate in enumerate(rates)
+        )
+    )
+    job = Job(
+        workers=297,
+        samplers=2,
+        sync="ps",
+        servers=9,
+        gathered=Volume(1e8, 0.05),
+        subgraph=Volume(1e8, 0.05),
+        model_bytes=0.83e6,
+        store=Kind(0.01),
+        sampler=Kind(0.02, {"cpu": 2}),
+        worker=Kind(0.06, {"cpu": 1, "gpu": 1}),
+        ps=Kind(0.003, {"cpu": 1}),
+    )
+    return Problem(job.graph(100), cluster)

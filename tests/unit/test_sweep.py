@@ -8,6 +8,7 @@ from math import sqrt  # a function that every process can import
 import pytest
 
 from offramp.errors import OfframpError
+from offramp.progress import listen
 from offramp.sweep import sweep
 
 
@@ -20,8 +21,9 @@ def _root(case: int) -> float:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_come_in_order(processes):
     told = []
-    assert sweep(sqrt, [9, 4, 1, 0], processes=processes, done=told.append) == [3, 2, 1, 0]
-    assert told == [1, 2, 3, 4]
+    with listen(lambda *news: told.append(news)):
+        assert sweep(sqrt, [9, 4, 1, 0], processes=processes, what="roots") == [3, 2, 1, 0]
+    assert told == [("roots", done, 4) for done in range(5)]
 
 
 def test_errors_of_a_case_are_those_of_the_sweep():
@@ -45,8 +47,9 @@ def test_on_a_dask_cluster():
     local = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None, "worker_dashboard_address": None}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **local) as cluster:
         told = []
-        assert sweep(sqrt, [9, 4], dask=cluster.scheduler_address, done=told.append) == [3, 2]
-        assert told == [1, 2]
+        with listen(lambda _, done, __: told.append(done)):
+            assert sweep(sqrt, [9, 4], dask=cluster.scheduler_address) == [3, 2]
+        assert told == [0, 1, 2]
 
 
 def test_no_scheduler(monkeypatch):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp.cli.stages import stages
+from offramp.cli.json_file import expect_writable, write_json
+from offramp.cli.stages import Stages, stages
 from offramp.errors import OfframpError
+from offramp.progress import listen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,20 +47,23 @@ def reproduce(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OfframpError(f"--plots {plots}: cannot be made: {error.strerror}") from None
+    expect_writable("--json", json_path)
     written = []
     for place, item in enumerate(items, 1):
         with stages(console) as stage:
-            stage(f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)")
-            found = item.reproduce(scale, seed, data)
+            name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
+            stage(name)
+            with listen(partial(_advance, stage, name)):
+                found = item.reproduce(scale, seed, data)
         path = folder / f"{item.name.replace('/', '-')}.png"
         draw(found.panels, f"{item.name}: {item.title}", path)
         written.append(found.as_json(item.name))
         _show(console, item, found, path)
-    if json_path is not None:
-        try:
-            Path(json_path).write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+    write_json(json_path, written)
+
+
+def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None:
+    stage.advance(f"{name}: {what}", done, total)
 
 
 def _show(console: Console, item: Item, found: Reproduction, path: Path) -> None:

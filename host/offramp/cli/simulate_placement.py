@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.cli.json_file import expect_writable, write_json
+from offramp.cli.stages import stages
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def placement(
         int | None, typer.Option(help="Walks of the portfolio, in parallel; 4, or 2 for large jobs.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of a walk; 10,000 or what seconds allow.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Simulations of a refinement.")] = None,
+    reliefs: Annotated[
+        int | None, typer.Option(help="Changes that annealing of the cards' load tries; what seconds allow.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Simulations of a refinement; what seconds allow.")] = None,
     beta: Annotated[float, typer.Option(help="Greed of a walk: 1 / the relative cost that it shrugs off.")] = 20.0,
     gamma: Annotated[float, typer.Option(help="Simulate placements within this share of the best path.")] = 0.1,
     mu: Annotated[float, typer.Option(help="Capacities may be exceeded by this share on the way.")] = 1.0,
@@ -49,7 +53,8 @@ def placement(
     from rich.console import Console
 
     from offramp.placement.exploration import Exploration
-    from offramp.placement.search import Search
+    from offramp.placement.search import Search, search
+    from offramp_sim.cluster.native.machine import FastCluster
     from offramp_sim.cluster.policies import POLICIES
     from offramp_sim.cluster.setups import NAMES
 
@@ -65,10 +70,15 @@ def placement(
             raise OfframpError(f"--policy {name}: expected all or one of {', '.join(POLICIES)}")
     if iterations < 1:
         raise OfframpError(f"--iterations {iterations}: expected at least 1")
+    expect_writable("--gantt", gantt)
+    expect_writable("--json", json_path)
     made = _load(setup, seed)
-    how = Search(method, walks, steps, trials, how=Exploration(beta=beta, gamma=gamma, mu=mu), seed=seed)
-    found = _search(console, made, how, processes, dask)
-    numbers = _judge(made, found, how, iterations, policies)
+    how = Search(method, walks, steps, reliefs, trials, how=Exploration(beta=beta, gamma=gamma, mu=mu), seed=seed)
+    with stages(console) as stage:
+        stage("searching")
+        found = search(made.problem, FastCluster, how, processes=processes, dask=dask)
+        stage("simulating")
+        numbers = _judge(made, found, how, iterations, policies)
     _show(console, made, found, numbers)
     _write(made, found, numbers, gantt, export, json_path, iterations, seed)
 
@@ -82,37 +92,24 @@ def _load(setup: str, seed: int) -> Setup:
     return make_setup(setup, seed)
 
 
-def _search(console: Console, setup: Setup, how: Search, processes: int | None, dask: str | None) -> Found:
-    from rich.progress import Progress
-
-    from offramp.placement.search import search, walk_count
-    from offramp_sim.cluster.native.machine import FastCluster
-
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("searching", total=walk_count(setup.problem, how))
-        return search(
-            setup.problem,
-            FastCluster,
-            how,
-            processes=processes,
-            dask=dask,
-            done=lambda count: progress.update(bar, completed=count),
-        )
-
-
 def _judge(setup: Setup, found: Found, how: Search, iterations: int, policies: list[str]) -> dict[str, Any]:
     """The placement's times, bounds and those of the baselines, on volumes that the search has not seen."""
     from offramp.placement.bounds import bounds
     from offramp.placement.volume import draw
+    from offramp.progress import counted
     from offramp_sim.cluster.native.machine import FastCluster
 
     problem = setup.problem
     held_out = draw(problem.graph, iterations, how.seed + 1_000_003)
     judge = FastCluster(problem, held_out)
     placements: dict[str, IntArray] = {"ours": found.machine, **_baselines(setup, how.seed)}
-    seconds = {name: {p: judge.makespan(at, p) for p in policies} for name, at in placements.items()}
+    seconds: dict[str, dict[str, float]] = {name: {} for name in placements}
+    for name, p in counted("simulating", [(name, p) for name in placements for p in policies]):
+        seconds[name][p] = judge.makespan(placements[name], p)
     known = bounds(problem, found.machine, held_out, judge.critical_path)
     reached = judge.makespan(found.machine)
+    if not reached:
+        raise OfframpError(f"{setup.name}: the job takes no time: expected a task or a transfer that takes some")
     return {
         "setup": setup.name,
         "search": {
@@ -192,8 +189,4 @@ def _write(
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
         write_plan(make_plan(setup.problem, found.machine, kept), Path(export))
-    if json_path is not None:
-        try:
-            Path(json_path).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+    write_json(json_path, numbers)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.cli.json_file import expect_writable, write_json
 from offramp.cli.size import parse_size
 from offramp.errors import OfframpError
 
@@ -41,6 +40,10 @@ def themis(
     execute: Annotated[
         bool, typer.Option(help="Also run it: processes on this machine, dimensions limited to their bandwidth.")
     ] = False,
+    namespaces: Annotated[
+        bool,
+        typer.Option(help="With --execute: veth interfaces behind HTB in namespaces, not token buckets (root)."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Values that --execute sums.")] = 0,
     plot: Annotated[str | None, typer.Option(help="Write utilisation and operations over time to this .png.")] = None,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
@@ -61,6 +64,10 @@ def themis(
     else:
         names = scheduler or ["baseline", "themis+fifo", "themis+scf", "balanced"]
         chosen = tuple(dict.fromkeys(Scheduler.named(name) for name in names))
+    expect_writable("--plot", plot)
+    expect_writable("--json", json_path)
+    if namespaces and not execute:
+        raise OfframpError("--namespaces: expected --execute beside it")
     settings = {"network": describe(made), "schedulers": [s.value for s in chosen], "chunks": chunks}
     numbers: dict[str, Any]
     if workload is not None:
@@ -74,13 +81,8 @@ def themis(
         case = themis_collective.Case(made, what, size_bytes, chunks, Options(threshold))
         numbers = themis_collective.report(console, case, chosen, change or [], plot)
         if execute:
-            numbers["executed"] = themis_execute.report(console, case, chosen, seed)
-    if json_path is not None:
-        try:
-            text = json.dumps({"settings": settings, **numbers}, indent=2)
-            Path(json_path).write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+            numbers["executed"] = themis_execute.report(console, case, chosen, seed, namespaces=namespaces)
+    write_json(json_path, {"settings": settings, **numbers})
 
 
 def describe(network: Network) -> dict[str, Any]:

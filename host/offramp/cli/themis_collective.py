@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from offramp.cli.stages import stages
 from offramp.collective.network import Collective, Network
 from offramp.collective.plan import Plan, Scheduler, make_plan
 from offramp.collective.themis import Options
 from offramp.errors import OfframpError
+from offramp.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.collective.demand import Demand
+    from offramp_sim.collective.speeds import SpeedProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,19 @@ def report(
 ) -> dict[str, Any]:
     """Simulate, print, draw; the numbers, ready for JSON."""
     from offramp.collective.bound import best_bound, ideal_ps
+    from offramp_sim.collective.speeds import SpeedProfile
 
     if case.network.npus == 1:
         raise OfframpError(f"network {case.network.name}: expected at least two NPUs")
-    with console.status("planning"):
-        plans = [make_plan(case.network, [case.demand], s, case.chunks, case.options) for s in schedulers]
+    dims = len(case.network.dimensions)
+    profile = SpeedProfile(dims, [_change(text, dims) for text in changes]) if changes else None
+    with stages(console) as stage:
+        stage("planning")
+        plans = [
+            make_plan(case.network, [case.demand], s, case.chunks, case.options)
+            for s in counted("planning", schedulers)
+        ]
+        stage("linear program")
         bound = best_bound(case.network, [case.demand])
     ideal = ideal_ps(case.network, [case.demand])
     rows = {plan.scheduler.value: _numbers(case, plan) for plan in plans}
@@ -57,8 +68,8 @@ def report(
         "ideal_s": ideal / 1e12,
     }
     _table(console, case, plans, rows, bound.finish_ps / 1e12, ideal / 1e12)
-    if changes:
-        numbers["changes"] = _changing(console, case, plans, changes)
+    if profile is not None:
+        numbers["changes"] = _changing(console, plans, profile)
     if plot is not None:
         from offramp_sim.collective.picture import draw_plans
 
@@ -113,20 +124,21 @@ def _table(
     )
 
 
-def _changing(console: Console, case: Case, plans: Sequence[Plan], changes: Sequence[str]) -> dict[str, Any]:
+def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) -> dict[str, Any]:
     from rich.table import Table
 
     from offramp.report.units import duration
-    from offramp_sim.collective.speeds import SpeedProfile, run_adaptive, run_static
+    from offramp_sim.collective.speeds import run_adaptive, run_static
 
-    dims = len(case.network.dimensions)
-    profile = SpeedProfile(dims, [_change(text, dims) for text in changes])
     table = Table(box=None, pad_edge=False, title="while dimensions change speed", title_justify="left")
     for heading in ("", "as planned", "planned again"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     found = {}
-    for plan in plans:
-        times = [run(plan.schedules[0], profile).finish_ps / 1e12 for run in (run_static, run_adaptive)]
+    ways = (run_static, run_adaptive)
+    with stages(console):
+        counting = counted("changing speed", plans)
+        rows = [[run(plan.schedules[0], profile).finish_ps / 1e12 for run in ways] for plan in counting]
+    for plan, times in zip(plans, rows, strict=True):
         found[plan.scheduler.value] = {"static_s": times[0], "adaptive_s": times[1]}
         table.add_row(plan.scheduler.value, *(duration(time) for time in times))
     console.print(table)

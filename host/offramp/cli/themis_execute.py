@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from offramp.cli.stages import stages
 from offramp.cli.themis_collective import Case
 from offramp.collective.network import Collective
 from offramp.collective.plan import Scheduler
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 MOST_RANKS = 32
 
 
-def report(console: Console, case: Case, schedulers: Sequence[Scheduler], seed: int) -> dict[str, Any]:
+def report(
+    console: Console, case: Case, schedulers: Sequence[Scheduler], seed: int, *, namespaces: bool
+) -> dict[str, Any]:
     """Run all-reduces of float32 values; the numbers, ready for JSON.
 
     Raises:
-        OfframpError: not an all-reduce, or more ranks than a machine should start.
+        OfframpError: not an all-reduce, more ranks than a machine should start, or no right to make namespaces.
     """
     from rich.table import Table
 
@@ -37,16 +40,19 @@ def report(console: Console, case: Case, schedulers: Sequence[Scheduler], seed: 
         raise OfframpError("--execute needs the package torch: pip install 'offramp[gnn]'") from None
 
     # Exact sums travel as 8 bytes a value.
-    trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed)
+    trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
     found: list[Outcome] = []
-    with console.status("starting the ranks") as status:
+    with stages(console) as stage:
+        stage("starting the ranks")
 
         def show(outcome: Outcome) -> None:
             found.append(outcome)
-            status.update(f"{outcome.scheduler}: {duration(outcome.seconds)}")
+            stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
 
         measure(trial, show)
-    table = Table(box=None, pad_edge=False, title=f"{case.network.npus} processes, in real time", title_justify="left")
+    behind = "veth interfaces with HTB" if namespaces else "token buckets"
+    title = f"{case.network.npus} processes behind {behind}, in real time"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
     for heading in ("", "time", "speed-up", "predicted", "bits of a single all-reduce"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for outcome in found:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from offramp.cli.stages import stages
 from offramp.collective.network import Network
 from offramp.collective.plan import Scheduler
+from offramp.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +34,8 @@ def report(
 
     workload = load_workload(name, network).scaled(compute)
     rows: dict[str, dict[str, Any]] = {}
-    with console.status("simulating"):
-        for scheduler in (*schedulers, None):
+    with stages(console):
+        for scheduler in counted("simulating", (*schedulers, None)):
             found = train(workload, network, scheduler, iterations, chunks)
             rows[scheduler.value if scheduler else "ideal"] = {
                 "seconds": found.total / 1e12,

@@ -10,7 +10,8 @@ TOML, one table for each dimension from the innermost out::
     bandwidth_gbps = 1200    # or links = 6 and link_gbps = 200
     latency_ns = 700         # 0 by default
 
-ASTRA-sim's bandwidth is that of a link, in GB/s; its rings have two links, its fully connected dimensions size - 1.
+ASTRA-sim's bandwidth is that of a link, in GB/s of 2^30 bytes; its rings have two links, its fully connected dimensions
+size - 1. Its latency is that of a link, of which there are two through a switch.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from offramp.collective.topologies import NAMED, network_named
 from offramp.errors import OfframpError
 
 _KEYS = {"type", "size", "bandwidth_gbps", "links", "link_gbps", "latency_ns", "payload_share"}
+_GB = 2**30
 _ASTRA_KEYS = ("topology", "npus_count", "bandwidth", "latency")
 
 
@@ -115,5 +117,6 @@ def _astra(text: str, stem: str) -> Network:
             raise OfframpError(f"dim{k}: {size}, {gbytes}, {latency}: expected an integer and two numbers") from None
         made = kind_named(kind)
         links = {Kind.RING: 2 if peers > 2 else 1, Kind.FULLY_CONNECTED: max(1, peers - 1)}.get(made, 1)
-        dimensions.append(Dimension(made, peers, rate * 8e9 * links, delay))
+        hops = 2 if made is Kind.SWITCH else 1
+        dimensions.append(Dimension(made, peers, rate * _GB * 8 * links, delay * hops))
     return Network(stem, tuple(dimensions))

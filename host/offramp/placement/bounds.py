@@ -85,6 +85,21 @@ def critical_path(
     return max(ended)
 
 
+def leaving(problem: Problem, drawn: FloatArray) -> FloatArray:
+    """Bytes of each edge in all iterations; a flow of lag 1 does not leave the last one."""
+    total: FloatArray = drawn.sum(axis=0) - np.where(problem.lag == 1, drawn[-1], 0)
+    return total
+
+
+def card_seconds(problem: Problem, machine: IntArray, sent: FloatArray) -> FloatArray:
+    """Seconds that each network card is busy with ``sent`` bytes of each edge: all that receive, then all that send."""
+    remote = problem.remote(machine)
+    count = len(problem.cluster)
+    into = np.bincount(machine[problem.target[remote]], sent[remote], count) / problem.ingress
+    out_of = np.bincount(machine[problem.source[remote]], sent[remote], count) / problem.egress
+    return np.concatenate([into, out_of])
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What is known of a placement's makespan over the iterations of ``drawn``, in seconds.
@@ -113,12 +128,7 @@ def bounds(
             return float(critical_path(problem, machine.tolist(), drawn.tolist(), alone=alone))
 
     iterations = len(drawn)
-    remote = problem.remote(machine)
-    # A flow of lag 1 does not leave the last iteration.
-    sent = drawn.sum(axis=0) - np.where(problem.lag == 1, drawn[-1], 0)
-    count = len(problem.cluster)
-    busiest_in = np.bincount(machine[problem.target[remote]], sent[remote], count) / problem.ingress
-    busiest_out = np.bincount(machine[problem.source[remote]], sent[remote], count) / problem.egress
+    busiest_card = card_seconds(problem, machine, leaving(problem, drawn)).max()
     busiest_task = iterations * problem.seconds[np.arange(len(machine)), machine].max()
-    lower = max(path(machine, True), float(busiest_in.max()), float(busiest_out.max()), float(busiest_task))
+    lower = max(path(machine, True), float(busiest_card), float(busiest_task))
     return Bounds(lower, path(machine, False), max(1, degrees(problem, machine).maximum))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.placement.problem import IntArray, Problem
+from offramp.progress import report
+
+_TELL: Final = 250
+"""Steps between two reports of progress."""
 
 
 class Evaluator(Protocol):
@@ -115,7 +119,9 @@ class _Walk:
 
     def run(self, visit: Callable[[IntArray], None] | None) -> Explored:
         movable = self.problem.movable
-        for _ in range(self.how.steps if len(movable) else 0):
+        for step in range(self.how.steps if len(movable) else 0):
+            if step % _TELL == 0:
+                report("walking", step, self.how.steps)
             self._step(int(movable[self.rng.integers(len(movable))]))
             if visit is not None:
                 visit(self.machine)

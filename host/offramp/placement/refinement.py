@@ -19,7 +19,7 @@ def refine(problem: Problem, start: IntArray, evaluator: Evaluator, trials: int,
     seen = {start.tobytes()}
     misses = 0
     while best.simulated <= trials and misses < 4 * trials + 200:
-        changed = _changed(problem, best.machine, rng)
+        changed = neighbour(problem, best.machine, rng)
         if changed is None or changed.tobytes() in seen or not problem.feasible(changed):
             misses += 1
             continue
@@ -33,8 +33,8 @@ def refine(problem: Problem, start: IntArray, evaluator: Evaluator, trials: int,
     return best
 
 
-def _changed(problem: Problem, machine: IntArray, rng: np.random.Generator) -> IntArray | None:
-    """One task moved, two swapped, or a task and its neighbours gathered on one machine."""
+def neighbour(problem: Problem, machine: IntArray, rng: np.random.Generator) -> IntArray | None:
+    """One task moved, two swapped, or a task and its suppliers gathered on one machine; None if none is at hand."""
     movable = problem.movable
     if not len(movable) or len(problem.cluster) < 2:
         return None
@@ -44,7 +44,7 @@ def _changed(problem: Problem, machine: IntArray, rng: np.random.Generator) -> I
     if kind == 0:
         of_movable[i] = rng.integers(len(problem.cluster))
     elif kind == 3:
-        near = _neighbours(problem, int(movable[i]))
+        near = _suppliers(problem, int(movable[i]))
         of_movable[np.isin(movable, near)] = rng.integers(len(problem.cluster))
     else:
         others = np.flatnonzero(of_movable != of_movable[i])
@@ -55,7 +55,7 @@ def _changed(problem: Problem, machine: IntArray, rng: np.random.Generator) -> I
     return problem.whole(of_movable)
 
 
-def _neighbours(problem: Problem, task: int) -> list[int]:
+def _suppliers(problem: Problem, task: int) -> list[int]:
     """A task and the movable ones that feed it directly."""
     graph = problem.graph
     feeding = [graph.edges[e].source for e in graph.inputs[task] if graph.edges[e].lag == 0 and problem.data[e]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Final
 
 from offramp.errors import OfframpError
@@ -12,6 +13,7 @@ from offramp.placement.exploration import Evaluator, Exploration, Explored, expl
 from offramp.placement.packing import initial_feasible
 from offramp.placement.problem import IntArray, Problem
 from offramp.placement.refinement import refine
+from offramp.placement.relief import relieve
 from offramp.placement.volume import FloatArray, draw
 from offramp.sweep import sweep
 
@@ -22,6 +24,7 @@ MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
 """Makes what judges placements on given volumes; of a module, so that other processes can import it."""
 
 _WALK_S: Final = 3.0
+_RELIEVE_S: Final = 3.0
 _REFINE_S: Final = 5.0
 _LONG_S: Final = 0.1
 """Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
@@ -34,9 +37,11 @@ class Search:
 
     Attributes:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
-            both starts at several temperatures, each refined by feasible moves and swaps.
+            both starts at several temperatures, after each the load of network cards annealed, then refined by feasible
+            moves and swaps.
         walks: of the portfolio; 4, and 2 for large jobs, if None.
         steps: of each walk; 10,000, and fewer for large jobs, if None.
+        reliefs: changes that each annealing tries; 40,000, and fewer for large jobs, if None. The paper has none.
         trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
         iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
         how: of each walk.
@@ -46,6 +51,7 @@ class Search:
     method: str = "portfolio"
     walks: int | None = None
     steps: int | None = None
+    reliefs: int | None = None
     trials: int | None = None
     iterations: int | None = None
     how: Exploration = field(default_factory=Exploration)
@@ -59,7 +65,7 @@ class Search:
         """
         if self.method not in METHODS:
             raise OfframpError(f"--search {self.method}: expected one of {', '.join(METHODS)}")
-        for name, least in (("walks", 1), ("steps", 0), ("trials", 0), ("iterations", 1)):
+        for name, least in (("walks", 1), ("steps", 0), ("reliefs", 0), ("trials", 0), ("iterations", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise OfframpError(f"--{name} {value}: expected at least {least}")
@@ -88,6 +94,7 @@ class _Case:
     evaluator: MakeEvaluator
     start: str
     how: Exploration
+    reliefs: int
     trials: int
     seed: int
 
@@ -99,21 +106,42 @@ def search(
     *,
     processes: int | None = None,
     dask: str | None = None,
-    done: Callable[[int], None] | None = None,
 ) -> Found:
     """The best placement found; the same seed finds the same one, whoever works on it.
 
     Raises:
         OfframpError: no placement is feasible.
     """
-    iterations = affordable_iterations(problem) if how.iterations is None else how.iterations
-    drawn = draw(problem.graph, iterations, how.seed)
-    results = sweep(_walk, _cases(problem, drawn, evaluator, how), processes=processes, dask=dask, done=done)
-    best = min(results, key=lambda walk: walk.makespan)
-    return Found(best.machine, best.makespan, iterations, tuple(results))
+    return search_all([(problem, how)], evaluator, processes=processes, dask=dask)[0]
 
 
-def walk_count(problem: Problem, how: Search) -> int:
+def search_all(
+    searches: Sequence[tuple[Problem, Search]],
+    evaluator: MakeEvaluator,
+    *,
+    processes: int | None = None,
+    dask: str | None = None,
+) -> list[Found]:
+    """Several searches, whose walks share the processes.
+
+    Raises:
+        OfframpError: for one of the problems no placement is feasible.
+    """
+    cases, iterations = [], []
+    for problem, how in searches:
+        iterations.append(affordable_iterations(problem) if how.iterations is None else how.iterations)
+        drawn = draw(problem.graph, iterations[-1], how.seed)
+        cases.append(_cases(problem, drawn, evaluator, how))
+    walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
+    found = []
+    for mine, count in zip(cases, iterations, strict=True):
+        results = tuple(islice(walks, len(mine)))
+        best = min(results, key=lambda walk: walk.makespan)
+        found.append(Found(best.machine, best.makespan, count, results))
+    return found
+
+
+def _walk_count(problem: Problem, how: Search) -> int:
     """How many walks a search will take."""
     if how.method == "paper":
         return 1
@@ -146,15 +174,17 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
     share = 0.5 if large else 1.0
     steps = min(10_000, int(share * _WALK_S / path_s)) if how.steps is None else how.steps
     if how.method == "paper":
-        return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, how.seed)]
+        return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, 0, how.seed)]
     trials = min(2_000, int(share * _REFINE_S / simulation_s)) if how.trials is None else how.trials
+    load_s = 60e-6 + 40e-9 * len(problem.graph.edges)
+    reliefs = min(40_000, int(share * _RELIEVE_S / load_s)) if how.reliefs is None else how.reliefs
     starts = _starts(problem)[-1:] if large else _starts(problem)
     cases = []
-    for i in range(walk_count(problem, how)):
+    for i in range(_walk_count(problem, how)):
         # Each start is walked from at a higher temperature every other time.
         beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
         limit = replace(how.how, steps=steps, beta=beta, simulations=max(2, trials // 3))
-        cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, trials, how.seed + i))
+        cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, reliefs, trials, how.seed + i))
     return cases
 
 
@@ -162,6 +192,12 @@ def _walk(case: _Case) -> Explored:
     evaluator = case.evaluator(case.problem, case.drawn)
     begin = initial_feasible if case.start == "ifs" else max_colocated
     found = explore(case.problem, begin(case.problem, case.seed), evaluator, case.how, case.seed)
+    if case.reliefs:
+        relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed)
+        makespan = evaluator.makespan(relieved)
+        found.simulated += 1
+        if makespan < found.makespan:
+            found.machine, found.makespan = relieved, makespan
     if not case.trials:
         return found
     better = refine(case.problem, found.machine, evaluator, case.trials, case.seed)

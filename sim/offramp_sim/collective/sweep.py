@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offramp.collective.bound import best_bound, ideal_ps
@@ -10,6 +10,7 @@ from offramp.collective.demand import Demand
 from offramp.collective.network import Collective, Network
 from offramp.collective.plan import CHUNKS, Scheduler, make_plan
 from offramp.collective.topologies import PAPER
+from offramp.progress import counted
 from offramp_sim.collective.metrics import utilisation
 
 SIZES_MB = (100, 250, 500, 750, 1000)
@@ -46,11 +47,7 @@ def measure(
     )
 
 
-def sweep(report: Callable[[int, int], None] = lambda _done, _of: None) -> list[Point]:
-    """All topologies and sizes; ``report`` hears how many points are done, of how many."""
+def sweep() -> list[Point]:
+    """All topologies and sizes, one after the other."""
     cases = [(network, mb) for network in PAPER.values() for mb in SIZES_MB]
-    points = []
-    for i, (network, mb) in enumerate(cases, 1):
-        points.append(measure(network, mb * 10**6))
-        report(i, len(cases))
-    return points
+    return [measure(network, mb * 10**6) for network, mb in counted("all-reduces", cases)]

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from offramp.errors import OfframpError
-from offramp_sim.reproduce import dgtp_simulations, dgtp_testbed, themis_design, themis_microbenchmark, themis_training
+from offramp_sim.reproduce import (
+    dgtp_sensitivity,
+    dgtp_simulations,
+    dgtp_testbed,
+    themis_design,
+    themis_microbenchmark,
+    themis_training,
+)
 from offramp_sim.reproduce.hermod_scale import figure512, figure513
 from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
 from offramp_sim.reproduce.hermod_testbed import figure58, figure59, figure510, figure511
@@ -46,9 +53,10 @@ ITEMS = {
         Item("placement/fig7", "Network use over time", 10, dgtp_testbed.figure7),
         Item("placement/fig8", "Heterogeneous testbed", 20, dgtp_testbed.figure8),
         Item("placement/fig9", "Search time by criterion", 25, dgtp_testbed.figure9),
-        Item("placement/fig10", "Training time against batch", 60, dgtp_simulations.figure10),
-        Item("placement/fig11", "Time against peak-to-mean ratio", 60, dgtp_simulations.figure11),
+        Item("placement/fig10", "Training time against batch", 40, dgtp_simulations.figure10),
+        Item("placement/fig11", "Time against peak-to-mean ratio", 35, dgtp_simulations.figure11),
         Item("placement/bounds", "What the theorems promise and what happens", 7, dgtp_simulations.theorems),
+        Item("placement/sensitivity", "What the search's settings are worth", 30, dgtp_sensitivity.sensitivity),
         Item("hermod/table5.2", "One type of coflow first", 20, table52),
         Item("hermod/table5.5", "Models and what they send", 1, table55),
         Item("hermod/fig5.3", "Coflows at a core switch", 15, figure53),
@@ -71,5 +79,8 @@ def find(name: str) -> list[Item]:
     """
     found = [item for item in ITEMS.values() if name in ("all", item.name, item.name.split("/")[0])]
     if not found:
-        raise OfframpError(f"reproduce {name}: expected all, list or one of {', '.join(ITEMS)}")
+        systems = list(dict.fromkeys(item.split("/")[0] for item in ITEMS))
+        own = [item for item in ITEMS if item.startswith(f"{name.split('/', maxsplit=1)[0]}/")]
+        choice = f"one of {', '.join(own)}" if own else f"all, list, a system ({', '.join(systems)}) or an item of list"
+        raise OfframpError(f"reproduce {name}: expected {choice}")
     return found

@@ -3,65 +3,84 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from offramp.placement.bounds import bounds
 from offramp.placement.colocation import max_colocated
-from offramp.placement.problem import Problem
-from offramp.placement.search import Search, search
+from offramp.placement.problem import IntArray, Problem
+from offramp.placement.search import Search, search_all
 from offramp.placement.volume import FloatArray, draw, peak_to_mean, with_peak_to_mean
 from offramp.sweep import sweep
 from offramp_sim.cluster.native.machine import FastCluster
 from offramp_sim.cluster.setups import make_setup, random_cluster, simulated_job
-from offramp_sim.reproduce.dgtp_testbed import PROFILE
+from offramp_sim.reproduce.dgtp_testbed import HELD_OUT, PROFILE
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 _DATASETS: Final = ("products", "papers100m")
 _BATCHES: Final = (250, 1000, 4000)
 _RATIOS: Final = (1.05, 1.5, 3.0)
 _SCHEMES: Final = ("DGTP", "DistDGL", "OMCoflow", "MRTF", "MRTF, exclusive")
-_HELD_OUT: Final = 1_000_003
 _ITERATIONS: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    dataset: str
-    seed: int
-    ratios: bool
 
 
 def _clusters(scale: float) -> int:
     return max(1, round(3 * scale))
 
 
-def _measure(case: _Case) -> tuple[int, list[list[float]]]:
-    """Clusters refused, and for each batch or ratio the seconds of each scheme."""
-    job, machines = simulated_job(case.dataset)
-    cluster, refused = random_cluster(machines, job, case.seed)
-    problem = Problem(job.graph(machines), cluster)
-    how = Search(steps=2500, trials=400, seed=case.seed)
-    ours = search(problem, FastCluster, how, processes=1).machine
-    theirs = max_colocated(problem, case.seed)
-    rows = []
-    for value in _RATIOS if case.ratios else _BATCHES:
-        if case.ratios:
-            drawn = draw(problem.graph, _ITERATIONS, case.seed + _HELD_OUT)
-            judge = FastCluster(problem, with_peak_to_mean(drawn, _from_stores(problem), value))
-            per_epoch = 1.0
-        else:
-            of_batch, _ = simulated_job(case.dataset, int(value))
-            judge = FastCluster(
-                other := Problem(of_batch.graph(machines), cluster),
-                draw(other.graph, _ITERATIONS, case.seed + _HELD_OUT),
-            )
-            per_epoch = of_batch.iterations / _ITERATIONS
-        row = [judge.makespan(ours), judge.makespan(theirs)]
-        row += [judge.makespan(ours, policy) for policy in ("omcoflow", "mrtf", "mrtf-exclusive")]
-        rows.append([seconds * per_epoch for seconds in row])
-    return refused, rows
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A random cluster with the job of a data set, and where schemes put its tasks."""
+
+    dataset: str
+    seed: int
+    refused: int
+    problem: Problem
+    ours: IntArray
+    theirs: IntArray
+
+
+@cache
+def _placed(clusters: int, seed: int) -> tuple[_Placed, ...]:
+    """Both figures judge the same placements."""
+    drawn = []
+    for dataset, i in product(_DATASETS, range(clusters)):
+        job, machines = simulated_job(dataset)
+        cluster, refused = random_cluster(machines, job, seed + i)
+        drawn.append((dataset, seed + i, refused, Problem(job.graph(machines), cluster)))
+    searches = [(problem, Search(walks=2, steps=500, trials=150, seed=own)) for _, own, _, problem in drawn]
+    found = search_all(searches, FastCluster, processes=2)
+    return tuple(
+        _Placed(dataset, own, refused, problem, result.machine, max_colocated(problem, own))
+        for (dataset, own, refused, problem), result in zip(drawn, found, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    placed: _Placed
+    value: float
+    ratios: bool
+
+
+def _measure(case: _Case) -> list[float]:
+    """Seconds of each scheme at one batch or peak-to-mean ratio."""
+    at, seed = case.placed, case.placed.seed + HELD_OUT
+    if case.ratios:
+        drawn = draw(at.problem.graph, _ITERATIONS, seed)
+        judge = FastCluster(at.problem, with_peak_to_mean(drawn, _from_stores(at.problem), case.value))
+        per_epoch = 1.0
+    else:
+        job, machines = simulated_job(at.dataset, int(case.value))
+        problem = Problem(job.graph(machines), at.problem.cluster)
+        judge = FastCluster(problem, draw(problem.graph, _ITERATIONS, seed))
+        per_epoch = job.iterations / _ITERATIONS
+    row = [judge.makespan(at.ours), judge.makespan(at.theirs)]
+    row += [judge.makespan(at.ours, policy) for policy in ("omcoflow", "mrtf", "mrtf-exclusive")]
+    return [seconds * per_epoch for seconds in row]
 
 
 def _from_stores(problem: Problem) -> Any:
@@ -71,13 +90,14 @@ def _from_stores(problem: Problem) -> Any:
 def _all(scale: float, seed: int, *, ratios: bool) -> tuple[dict[str, FloatArray], dict[str, int]]:
     """By data set: clusters by values by schemes; and how many clusters could not host the job."""
     clusters = _clusters(scale)
-    cases = [_Case(dataset, seed + i, ratios) for dataset in _DATASETS for i in range(clusters)]
-    found = sweep(_measure, cases, processes=2)
-    times, refused = {}, {}
-    for i, dataset in enumerate(_DATASETS):
-        mine = found[i * clusters : (i + 1) * clusters]
-        times[dataset] = np.array([rows for _, rows in mine])
-        refused[dataset] = sum(n for n, _ in mine)
+    placed = _placed(clusters, seed)
+    values = _RATIOS if ratios else _BATCHES
+    cases = [_Case(at, value, ratios) for at in placed for value in values]
+    rows = np.array(sweep(_measure, cases, processes=2, what="simulating")).reshape(
+        len(_DATASETS), clusters, len(values), len(_SCHEMES)
+    )
+    times = dict(zip(_DATASETS, rows, strict=True))
+    refused = {name: sum(at.refused for at in placed if at.dataset == name) for name in _DATASETS}
     return times, refused
 
 

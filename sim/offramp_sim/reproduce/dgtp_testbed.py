@@ -15,6 +15,7 @@ from offramp.placement.job import Job
 from offramp.placement.problem import IntArray, Problem
 from offramp.placement.search import Found, Search, search
 from offramp.placement.volume import FloatArray, draw
+from offramp.progress import counted
 from offramp_sim.cluster.native.machine import FastCluster
 from offramp_sim.cluster.setups import heterogeneous_testbed, homogeneous_testbed, make_job
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
@@ -25,7 +26,7 @@ PROFILE: Final = (
     "The paper prints neither execution times nor volumes: these are assumed (offramp_sim.cluster.setups), time stands "
     "for time to converge, and placements are judged on volumes that the search has not seen."
 )
-_HELD_OUT: Final = 1_000_003
+HELD_OUT: Final = 1_000_003
 
 
 def _iterations(scale: float) -> int:
@@ -34,7 +35,7 @@ def _iterations(scale: float) -> int:
 
 def plan(problem: Problem, seed: int) -> Found:
     """A portfolio that takes seconds."""
-    return search(problem, FastCluster, Search(walks=2, steps=1500, trials=300, seed=seed), processes=1)
+    return search(problem, FastCluster, Search(walks=2, steps=1500, reliefs=5000, trials=300, seed=seed), processes=1)
 
 
 class _Bench:
@@ -42,9 +43,9 @@ class _Bench:
 
     def __init__(self, job: Job, cluster: Cluster, iterations: int, seed: int) -> None:
         self.problem = Problem(job.graph(len(cluster)), cluster)
-        self.judge = FastCluster(self.problem, draw(self.problem.graph, iterations, seed + _HELD_OUT))
+        self.judge = FastCluster(self.problem, draw(self.problem.graph, iterations, seed + HELD_OUT))
         waiting = Problem(replace(job, pipelined=False).graph(len(cluster)), cluster)
-        self.unpipelined = FastCluster(waiting, draw(waiting.graph, iterations, seed + _HELD_OUT))
+        self.unpipelined = FastCluster(waiting, draw(waiting.graph, iterations, seed + HELD_OUT))
         self.ours = plan(self.problem, seed).machine
         self.colocated = [max_colocated(self.problem, seed + tie) for tie in range(TIES)]
         self.seconds = self.judge.makespan(self.ours)
@@ -68,7 +69,7 @@ def table3(scale: float, seed: int) -> Reproduction:
         ("ring", "reddit"): "24.00 %",
     }
     comparisons, bars = [], {}
-    for (sync, dataset), percent in published.items():
+    for (sync, dataset), percent in counted("jobs", list(published.items())):
         bench = _Bench(make_job(dataset, 6, 2, sync), homogeneous_testbed(), _iterations(scale), seed)
         name = f"{sync}, {dataset}"
         rows = {
@@ -94,7 +95,7 @@ def table3(scale: float, seed: int) -> Reproduction:
 def figure7(scale: float, seed: int) -> Reproduction:
     """Network use of all servers over time, PS, both data sets."""
     panels, comparisons, data = [], [], {}
-    for dataset in ("products", "reddit"):
+    for dataset in counted("data sets", ("products", "reddit")):
         bench = _Bench(make_job(dataset, 6, 2, "ps"), homogeneous_testbed(), max(10, _iterations(scale) // 5), seed)
         lines = {}
         for name, at, policy in (("DGTP", bench.ours, "oes"), ("DistDGL", bench.colocated[0], "fifo")):
@@ -121,7 +122,7 @@ def figure8(scale: float, seed: int) -> Reproduction:
     """The heterogeneous testbed, 8 workers, ring; against volumes, on which the gain depends."""
     megabytes = (12.5, 25, 50, 100, 200)
     kinds: dict[str, list[float]] = {"mean": [], "most": [], "no pipelining: mean": [], "no pipelining: most": []}
-    for size in megabytes:
+    for size in counted("volumes", megabytes):
         job = make_job("products", 8, 2, "ring", gathered=size * 1e6)
         bench = _Bench(job, heterogeneous_testbed(), _iterations(scale), seed)
         for prefix, saved in (("", bench.saves("fifo")), ("no pipelining: ", bench.saves("fifo", pipelined=False))):
@@ -156,7 +157,7 @@ def figure9(scale: float, seed: int) -> Reproduction:
     }
     for name, (job, cluster) in beds.items():
         problem = Problem(job.graph(4), cluster)
-        judge = FastCluster(problem, draw(problem.graph, 100, seed + _HELD_OUT))
+        judge = FastCluster(problem, draw(problem.graph, 100, seed + HELD_OUT))
         judge.makespan(max_colocated(problem, seed))  # compiles
         for criterion, taken in seconds.items():
             how = Exploration(by_makespan=criterion == "simulated time")

@@ -8,6 +8,7 @@ from offramp.collective.demand import Demand
 from offramp.collective.network import Collective
 from offramp.collective.plan import Scheduler, make_plan
 from offramp.collective.topologies import PAPER
+from offramp.progress import counted
 from offramp_sim.collective.metrics import WINDOW_PS, present, share_by_window, utilisation
 from offramp_sim.collective.sweep import METHODS, SIZES_MB, Point, sweep
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
@@ -84,7 +85,7 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
     network = PAPER["3D-SW_SW_SW_homo"]
     panels, comparisons, data = [], [], {}
     published = {"baseline": "dim2, dim3 mostly idle", "themis+fifo": "balanced, with gaps", "themis+scf": "fewer gaps"}
-    for scheduler in Scheduler:
+    for scheduler in counted("all-reduces", tuple(Scheduler)):
         plan = make_plan(network, [Demand(Collective.ALL_REDUCE, 10**9)], scheduler)
         lines, means = {}, []
         for dim in range(len(network.dimensions)):
@@ -104,14 +105,12 @@ def figure9(_scale: float, _seed: int) -> Reproduction:
 def figure10(_scale: float, _seed: int) -> Reproduction:
     """Utilisation of 100 MB all-reduces against the number of chunks."""
     lines: dict[str, dict[str, tuple[list[int], list[float]]]] = {name: {} for name in _STUDIED}
-    for name in _STUDIED:
+    cases = [(name, scheduler, chunks) for name in _STUDIED for scheduler in Scheduler for chunks in _CHUNKS]
+    for name, scheduler, chunks in counted("all-reduces", cases):
         network = PAPER[name]
-        for scheduler in Scheduler:
-            used = []
-            for chunks in _CHUNKS:
-                plan = make_plan(network, [Demand(Collective.ALL_REDUCE, 10**8)], scheduler, chunks)
-                used.append(100 * utilisation(network, plan.stages(), plan.finish_ps))
-            lines[name][scheduler.value] = list(_CHUNKS), used
+        plan = make_plan(network, [Demand(Collective.ALL_REDUCE, 10**8)], scheduler, chunks)
+        _, used = lines[name].setdefault(scheduler.value, (list(_CHUNKS), []))
+        used.append(100 * utilisation(network, plan.stages(), plan.finish_ps))
     published = {("themis+fifo", 4): "43.13 %", ("themis+scf", 4): "48.58 %"}
     published |= {("themis+fifo", 512): "87.81 %", ("themis+scf", 512): "91.18 %"}
     comparisons = []

@@ -8,6 +8,7 @@ from functools import cache
 from offramp.collective.network import Network
 from offramp.collective.plan import Scheduler
 from offramp.collective.topologies import CURRENT, PAPER
+from offramp.progress import counted
 from offramp_sim.collective.iteration import Breakdown, train
 from offramp_sim.collective.models import MODELS, model_for
 from offramp_sim.collective.workload import Scope, Workload
@@ -65,7 +66,7 @@ def figure12(_scale: float, _seed: int) -> Reproduction:
     """Three training iterations of four workloads on six topologies, and what they wait for."""
     comparisons, panels, data = [], [], {}
     reduced: dict[str, list[float]] = {"themis+scf": [], "balanced": [], "ideal": []}
-    for name in MODELS:
+    for name in counted("workloads", tuple(MODELS)):
         gains: dict[str, list[float]] = {}
         for method, ratios in reduced.items():
             for network in PAPER:
@@ -120,7 +121,7 @@ def figure4(_scale: float, _seed: int) -> Reproduction:
     panels, data = [], {}
     used: list[float] = []
     partly: list[float] = []
-    for name in ("resnet-152", "gnmt", "transformer-1t"):
+    for name in counted("workloads", ("resnet-152", "gnmt", "transformer-1t")):
         lines: dict[str, tuple[list[float], list[float]]] = {}
         dots: tuple[list[float], list[float]] = ([], [])
         slowest = 0.0

@@ -11,7 +11,8 @@ from offramp.cli.app import app
 from offramp.errors import OfframpError
 from offramp.placement import read_plan
 
-QUICK = ["--steps", "300", "--trials", "50", "--walks", "2", "--iterations", "20", "--processes", "1"]
+QUICK = ["--reliefs", "500", "--steps", "300", "--trials", "50", "--walks", "2", "--iterations", "20"]
+QUICK += ["--processes", "1"]
 
 
 def run(*arguments):
@@ -57,6 +58,16 @@ def test_any_graph_from_a_file(tmp_path):
     assert set(numbers["placement"]) == {0, 1}
 
 
+def test_a_job_that_takes_no_time_is_an_error(tmp_path):
+    path = tmp_path / "nothing.yaml"
+    path.write_text(
+        "machines: [{name: a, cpu: 4, network: 1Gbps}]\ntasks: [{name: x, seconds: 0, cpu: 3}]\nedges: []\n"
+    )
+    result = run(str(path), *QUICK, "--json", str(tmp_path / "n.json"))
+    assert str(result.exception) == "nothing: the job takes no time: expected a task or a transfer that takes some"
+    assert not (tmp_path / "n.json").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -66,6 +77,9 @@ def test_any_graph_from_a_file(tmp_path):
         (["heterogeneous", "--search", "x"], "--search x: expected one of paper, portfolio"),
         (["heterogeneous", "--iterations", "0"], "--iterations 0: expected at least 1"),
         (["heterogeneous", "--processes", "0"], "--processes 0: expected at least 1"),
+        (["heterogeneous", "--reliefs", "-1"], "--reliefs -1: expected at least 0"),
+        (["heterogeneous", "--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written: No such file"),
+        (["heterogeneous", "--gantt", "/nowhere/g.png"], "--gantt /nowhere/g.png: cannot be written: No such file"),
         (["heterogeneous", "--mu", "-1"], "mu -1.0: expected at least 0"),
     ],
 )

@@ -57,11 +57,13 @@ def test_a_workload(tmp_path):
         (["--threshold", "3"], "threshold 3.0: expected a part of a chunk"),
         (["--change", "now"], "--change now: expected microseconds, = and 3 factors"),
         (["--change", "5=1,1"], r"speeds \(1.0, 1.0\): expected 3 factors above 0"),
+        (["--namespaces"], "--namespaces: expected --execute beside it"),
         (["--execute"], "--execute: 1024 processes: expected a network of 2 to 32 NPUs"),
         (["--workload", "gnmt", "--execute"], "--workload: --change, --execute and --plot are for single collectives"),
         (["--workload", "gnmt", "--iterations", "0"], "0 iterations: expected at least 1"),
-        (["--size", "1MB", "--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written"),
-        (["--size", "1MB", "--plot", "/nowhere/p.png"], "/nowhere/p.png: cannot be written"),
+        (["--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written: No such file"),
+        (["--plot", "/nowhere/p.png"], "--plot /nowhere/p.png: cannot be written: No such file"),
+        (["--plot", "/"], "--plot /: cannot be written: Is a directory"),
     ],
 )
 def test_bad_input(arguments, message):

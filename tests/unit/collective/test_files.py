@@ -68,7 +68,7 @@ def test_astra_network(tmp_path):
     (tmp_path / "n.yml").write_text(ASTRA)
     network = load_network(str(tmp_path / "n.yml"))
     assert [d.kind for d in network.dimensions] == [Kind.RING, Kind.FULLY_CONNECTED, Kind.SWITCH]
-    assert [d.bandwidth_bps for d in network.dimensions] == [800e9, 600e9, 100e9]
+    assert [d.bandwidth_bps for d in network.dimensions] == [rate * 8 * 2**30 for rate in (100, 75, 12.5)]
     assert load_network("2D-SW_SW") is PAPER["2D-SW_SW"]
 
 

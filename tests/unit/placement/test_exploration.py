@@ -11,12 +11,16 @@ import pytest
 
 import placements as of
 from offramp.errors import OfframpError
-from offramp.placement import Search, draw, search
+from offramp.placement import Cluster, Problem, Search, draw, search
+from offramp.placement.bounds import card_seconds, leaving
+from offramp.placement.colocation import max_colocated
 from offramp.placement.exploration import Exploration, explore
 from offramp.placement.packing import initial_feasible
 from offramp.placement.refinement import refine
+from offramp.placement.relief import relieve
+from offramp.progress import listen
 from offramp_sim.cluster.native.machine import FastCluster
-from offramp_sim.cluster.setups import make_setup
+from offramp_sim.cluster.setups import homogeneous_testbed, make_job, make_setup
 
 
 class Weights:
@@ -107,13 +111,29 @@ def test_refinement_never_loses_and_stays_feasible():
     assert better.makespan < judge.makespan(start)
 
 
+def test_relief_takes_load_off_the_busiest_cards_and_stays_feasible():
+    problem = make_setup("simulated-products").problem
+    drawn = draw(problem.graph, 5, 0)
+    start = max_colocated(problem, 0)
+    relieved = relieve(problem, start, drawn, 3000, 0)
+    assert problem.feasible(relieved)
+    assert (relieved == relieve(problem, start, drawn, 3000, 0)).all()
+    sent = leaving(problem, drawn)
+    assert card_seconds(problem, relieved, sent).max() < 0.9 * card_seconds(problem, start, sent).max()
+    judge = FastCluster(problem, drawn)
+    assert judge.makespan(relieved) < 0.9 * judge.makespan(start)
+    alone = Problem(make_job("products", 1, 1, "ps").graph(1), Cluster(homogeneous_testbed().machines[:1]))
+    assert (relieve(alone, max_colocated(alone, 0), draw(alone.graph, 2, 0), 100, 0) == 0).all()
+
+
 def test_the_same_search_whoever_works_on_it():
     setup = make_setup("testbed-products-ps")
-    how = Search(walks=2, steps=200, trials=50, iterations=3, seed=5)
+    how = Search(walks=2, steps=200, reliefs=100, trials=50, iterations=3, seed=5)
     told = []
-    here = search(setup.problem, FastCluster, how, processes=1, done=told.append)
+    with listen(lambda what, done, total: told.append((done, total)) if what == "searching" else None):
+        here = search(setup.problem, FastCluster, how, processes=1)
     there = search(setup.problem, FastCluster, how, processes=2)
-    assert told == [1, 2]
+    assert told == [(0, 2), (1, 2), (2, 2)]
     assert (here.machine == there.machine).all()
     assert here.makespan == there.makespan == min(walk.makespan for walk in here.walks)
 
@@ -123,6 +143,7 @@ def test_the_same_search_whoever_works_on_it():
     [
         (lambda: Search("best"), "--search best: expected one of paper, portfolio"),
         (lambda: Search(walks=0), "--walks 0: expected at least 1"),
+        (lambda: Search(reliefs=-1), "--reliefs -1: expected at least 0"),
         (lambda: Exploration(steps=-1), "steps -1: expected at least 0"),
         (lambda: Exploration(beta=-0.1), "beta -0.1: expected at least 0"),
     ],

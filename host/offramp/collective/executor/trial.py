@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp.collective.network import Network
 from offramp.collective.plan import Scheduler
+from offramp.iproute import enter_namespace
 
 if TYPE_CHECKING:
     import torch
 
+    from offramp.collective.executor.mesh import Mesh
+    from offramp.collective.executor.rate import TokenBucket
     from offramp.train.group import Group
 
 Span = tuple[int, int, int, float, float]
@@ -30,6 +35,8 @@ class Trial:
         chunks: per collective.
         repeats: all-reduces of each scheduler; the fastest counts, for other processes only add to the time.
         seed: of the values.
+        namespaces: limit dimensions by the kernel instead: ranks in network namespaces, an interface for each
+            dimension (:mod:`offramp.collective.executor.interfaces`); needs root.
     """
 
     network: Network
@@ -38,6 +45,7 @@ class Trial:
     chunks: int
     repeats: int = 1
     seed: int = 0
+    namespaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +71,39 @@ def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> lis
     """Run a trial with a process for each rank on this machine; ``report`` hears each outcome.
 
     Raises:
-        OfframpError: a rank failed.
+        OfframpError: a rank failed, or namespaces cannot be made.
     """
+    from offramp.collective.executor.interfaces import namespaces
     from offramp.train.processes import run_workers
 
-    outcomes: list[Outcome] = run_workers(rank_work, [trial] * trial.network.npus, report)
+    nowhere = nullcontext([None] * trial.network.npus)
+    with namespaces(trial.network) if trial.namespaces else nowhere as places:
+        outcomes: list[Outcome] = run_workers(rank_work, [(trial, place) for place in places], report)
     return outcomes
 
 
-def rank_work(group: Group, trial: Trial, report: Callable[[Any], None]) -> list[Outcome]:
-    """What one rank does; the outcomes are complete on rank 0."""
-    import torch
-
-    from offramp.collective.executor.executor import Executor
+def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | None]]:
+    """The mesh of this rank, in its namespace if it has one, and what limits its dimensions."""
+    from offramp.collective.executor.interfaces import CONTROL, interface
     from offramp.collective.executor.mesh import Mesh
     from offramp.collective.executor.rate import TokenBucket
 
-    mesh = Mesh(trial.network)
+    dimensions = trial.network.dimensions
+    if place is None:
+        return Mesh(trial.network), [TokenBucket(d.bandwidth_bps) for d in dimensions]
+    enter_namespace(place)
+    os.environ["GLOO_SOCKET_IFNAME"] = CONTROL
+    return Mesh(trial.network, [interface(k) for k in range(len(dimensions))]), [None] * len(dimensions)
+
+
+def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[Outcome]:
+    """What one rank does, perhaps in a network namespace; the outcomes are complete on rank 0."""
+    import torch
+
+    from offramp.collective.executor.executor import Executor
+
+    trial, place = item
+    mesh, buckets = _join(trial, place)
     values = [
         torch.randn(trial.elements, generator=torch.Generator().manual_seed(trial.seed + rank))
         for rank in range(group.size)
@@ -87,7 +111,6 @@ def rank_work(group: Group, trial: Trial, report: Callable[[Any], None]) -> list
     expected = in_rank_order(values)
     outcomes = []
     for scheduler in trial.schedulers:
-        buckets = [TokenBucket(d.bandwidth_bps) for d in trial.network.dimensions]
         with Executor(mesh, trial.network, scheduler, trial.chunks, buckets=buckets) as executor:
             executor.prepare(values[group.rank])
             executor.all_reduce(values[group.rank][: group.size]).result()  # connections and threads

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import subprocess
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from offramp.errors import OfframpError
+from offramp.iproute import unshare_network
 
-_CLONE_NEWNET: Final = 0x40000000
 T = TypeVar("T")
-
-
-def _unshare() -> None:
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
-        raise OfframpError(f"a network namespace of its own (needs root): {os.strerror(ctypes.get_errno())}")
 
 
 def in_namespace(work: Callable[[], T]) -> T:
@@ -31,7 +22,7 @@ def in_namespace(work: Callable[[], T]) -> T:
 
     def enter() -> None:
         try:
-            _unshare()
+            unshare_network()
             results.append(work())
         except BaseException as error:
             faults.append(error)
@@ -42,14 +33,3 @@ def in_namespace(work: Callable[[], T]) -> T:
     if faults:
         raise faults[0]
     return results[0]
-
-
-def ip(*words: str) -> None:
-    """Have iproute2 do this in the namespace of this thread.
-
-    Raises:
-        OfframpError: what it said.
-    """
-    done = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise OfframpError(f"ip {' '.join(words)}: {done.stderr.strip()}")

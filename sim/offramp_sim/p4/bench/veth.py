@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from offramp.errors import OfframpError
+from offramp.iproute import ip
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.bench import player
-from offramp_sim.p4.bench.namespace import in_namespace, ip
+from offramp_sim.p4.bench.namespace import in_namespace
 from offramp_sim.p4.bench.rates import Rate, fresh
 from offramp_sim.p4.bench.workload import Workload
 from offramp_sim.p4.engines import make_switch

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from offramp.errors import OfframpError
+from offramp.iproute import ip
 from offramp.transport import FrameIO, open_io
 from offramp.transport.links import TRANSPORTS
-from offramp_sim.p4.bench.namespace import in_namespace, ip
+from offramp_sim.p4.bench.namespace import in_namespace
 from offramp_sim.p4.bench.transports import sink
 from offramp_sim.p4.bench.transports.report import ACKNOWLEDGED, frames, reported
 from offramp_sim.p4.veth_links import VethLinks

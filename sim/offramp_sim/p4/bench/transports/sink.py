@@ -13,7 +13,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_sim.p4.bench.namespace import ip
+from offramp.iproute import ip
 from offramp_sim.p4.bench.transports.report import ACKNOWLEDGED, IDLE_S, report
 from offramp_sim.p4.serve import open_port
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+from offramp.splitmix import GOLDEN, mix
 
 
 class VertexDropout:
@@ -31,15 +31,8 @@ class VertexDropout:
 
     def mask(self, ids: npt.NDArray[np.int64], width: int, layer: int) -> npt.NDArray[np.bool_]:
         """``(t, width)``: which elements stay."""
-        stream = _mix(np.array([self._seed, self.step, layer], np.uint64))
-        key = _mix(stream[:1] ^ _mix(stream[1:2] + stream[2:]))
-        rows = _mix(ids.astype(np.uint64) ^ key)[:, np.newaxis]
-        columns = np.arange(width, dtype=np.uint64) * _GOLDEN
-        return _mix(rows + columns) >> np.uint64(11) >= np.uint64(self.probability * 2**53)
-
-
-def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+        stream = mix(np.array([self._seed, self.step, layer], np.uint64))
+        key = mix(stream[:1] ^ mix(stream[1:2] + stream[2:]))
+        rows = mix(ids.astype(np.uint64) ^ key)[:, np.newaxis]
+        columns = np.arange(width, dtype=np.uint64) * np.uint64(GOLDEN)
+        return mix(rows + columns) >> np.uint64(11) >= np.uint64(self.probability * 2**53)

@@ -64,16 +64,21 @@ def train(
         str,
         typer.Option(
             help="plain (sums travel, layer by layer), or states travel in bins: sequential | inter | intra | g3 | "
-            "stale (an epoch old) | isolated (not at all)."
+            "stale (an epoch old) | adaptive (as Sylvie decides) | isolated (not at all)."
         ),
     ] = "plain",
     bins: Annotated[int, typer.Option(help="Of each worker's vertices, with a schedule other than plain.")] = 8,
     link: Annotated[
         str | None, typer.Option(help="Emulate network cards of this rate: 100M, 10G; not with plain.")
     ] = None,
+    sample: Annotated[float, typer.Option(help="Share of neighbours' messages that travels (BNS-GCN).")] = 1.0,
     dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
     codec: Annotated[
-        str, typer.Option(help="Features between workers under p2p: fp32 | fixed (as the switch gets them).")
+        str,
+        typer.Option(
+            help="Features between workers under p2p: fp32 | fixed (as the switch gets them), or in bins sylvie "
+            "(as few bits as it decides) | q1 | q2 | q4 | q8."
+        ),
     ] = "fp32",
     split: Annotated[
         str | None,
@@ -150,6 +155,7 @@ def train(
         schedule=schedule,
         bins=bins,
         link_bps=parse_rate(link, "--link") if link else None,
+        sample=sample,
         dtype=dtype,
         codec=codec,
         partition=partition,

@@ -32,19 +32,23 @@ class Snapshot:
     Attributes:
         epoch: the last one that is done.
         arrays: parameters, and Adam's two moments of each, in the order of the model's parameters.
+        history: ``(epoch, 2)`` loss and seconds of each epoch, which Sylvie's controller goes by.
     """
 
     epoch: int
     arrays: Sequence[npt.NDArray[np.floating]]
+    history: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, epoch: int, model: torch.nn.Module, adam: torch.optim.Adam) -> Snapshot:
-        """Of a model and its optimiser."""
+    def of(
+        cls, epoch: int, model: torch.nn.Module, adam: torch.optim.Adam, history: Sequence[tuple[float, float]]
+    ) -> Snapshot:
+        """Of a model, its optimiser, and what has happened."""
         arrays = []
         for parameter in model.parameters():
             state = adam.state[parameter]
             arrays += [parameter.detach().numpy(), *(state[moment].numpy() for moment in _MOMENTS)]
-        return cls(epoch, arrays)
+        return cls(epoch, arrays, np.array(history, np.float64).reshape(-1, 2))
 
     def into(self, model: torch.nn.Module, adam: torch.optim.Adam) -> None:
         """Give a model and its optimiser this state; they were made from the same settings."""
@@ -58,7 +62,20 @@ class Snapshot:
 
 def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:
     """What must be equal for a run to go on from a checkpoint."""
-    names = ("model", "workers", "layers", "hidden", "heads", "aggregator", "dtype", "lr", "dropout", "seed")
+    names = (
+        "model",
+        "workers",
+        "layers",
+        "hidden",
+        "heads",
+        "aggregator",
+        "dtype",
+        "lr",
+        "dropout",
+        "seed",
+        "codec",
+        "schedule",
+    )
     size = {"graph": graph.name, "vertices": graph.vertices, "edges": graph.edges, "features": graph.width}
     return {**size, **{name: getattr(settings, name) for name in names}}
 
@@ -72,7 +89,7 @@ def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.npz")
     arrays = {f"array{number}": array for number, array in enumerate(snapshot.arrays)}
     try:
-        np.savez(partial, facts=np.array(json.dumps(known)), epoch=snapshot.epoch, **arrays)  # type: ignore[arg-type]
+        np.savez(partial, facts=np.array(json.dumps(known)), epoch=snapshot.epoch, history=snapshot.history, **arrays)  # type: ignore[arg-type]
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
@@ -101,7 +118,11 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
                 f"--resume {path}: its {differing} is {found[differing]}, this run's is {known[differing]}"
             )
         arrays = [archive.read(f"array{n}", "f", len(shapes[n // 3])) for n in range(3 * len(shapes))]
-        epoch = archive.scalar("epoch")
-    if epoch < 1 or any(array.shape != tuple(shapes[n // 3]) for n, array in enumerate(arrays)):
+        epoch, history = archive.scalar("epoch"), archive.read("history", "f", 2)
+    if (
+        epoch < 1
+        or history.shape != (epoch, 2)
+        or any(array.shape != tuple(shapes[n // 3]) for n, array in enumerate(arrays))
+    ):
         raise OfframpError(f"--resume {path}: expected a file that --checkpoint wrote")
-    return Snapshot(epoch, arrays)
+    return Snapshot(epoch, arrays, history)

@@ -18,7 +18,8 @@ PLAIN = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
 DTYPES = ("float32", "float64")
 TARGETS = ("v1model", "v1model-replicated", "tna")
-CODECS = ("fp32", "fixed")
+ROW_CODECS = ("sylvie", "q1", "q2", "q4", "q8")
+CODECS = ("fp32", "fixed", *ROW_CODECS)
 SCALES = ("agreed", "carried")
 LAYERS = range(2, 65)
 
@@ -36,9 +37,11 @@ class TrainSettings:
     :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``;
     ``link_bps`` emulates network cards of that rate.
 
-    ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
-    switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
-    seconds in between; ``plan`` is a file that holds the plan of all its exchanges.
+    ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
+    add, or as Sylvie's codes of a few bits, as many as its controller decides or always the same. Of neighbours'
+    messages a share of ``sample`` travels (BNS-GCN). A switch always gets
+    integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan`` is a file that holds
+    the plan of all its exchanges.
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
 
@@ -72,6 +75,7 @@ class TrainSettings:
     schedule: str = PLAIN
     bins: int = 8
     link_bps: float | None = None
+    sample: float = 1.0
     codec: str = "fp32"
     partition: str = "auto"
     memory: int = 4_000_000
@@ -145,6 +149,8 @@ class TrainSettings:
     def _check_rows(self) -> None:
         if self.link_bps is not None and not self.link_bps > 0:
             raise OfframpError(f"--link {self.link_bps:g}: expected a positive rate")
+        if not 0 < self.sample <= 1:
+            raise OfframpError(f"--sample {self.sample:g}: expected more than 0, at most 1")
         if self.aggregator != "gcn" and self.model != "gcn":
             raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
         if self.model == "gat" and self.hidden % self.heads:
@@ -156,6 +162,13 @@ class TrainSettings:
                 )
             if self.codec == "fixed":
                 raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+            if self.codec in ROW_CODECS and self.dtype != "float32":
+                raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
+            if self.sample < 1 and (self.model == "gat" or self.codec == "sylvie"):
+                raise OfframpError(f"--sample {self.sample:g}: not with --model gat or --codec sylvie")
+        elif self.codec in ROW_CODECS or self.sample < 1:
+            flag = f"--codec {self.codec}" if self.codec in ROW_CODECS else f"--sample {self.sample:g}"
+            raise OfframpError(f"{flag}: goes with --schedule other than {PLAIN}")
         elif self.model == "gat":
             raise OfframpError(
                 "--model gat: needs neighbours' messages, not their sums: --schedule g3 or sequential, "

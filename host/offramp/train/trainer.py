@@ -18,7 +18,7 @@ from offramp.train.neighbourhood import as_features, stacked
 from offramp.train.propagators.base import Propagator
 from offramp.train.reduction import LayerwiseSum
 from offramp.train.results import Epoch
-from offramp.train.rows.codec import PlainCodec
+from offramp.train.rows.control import AdaptiveControl, open_codec
 from offramp.train.rows.engine import RowEngine
 from offramp.train.rows.schedule import schedule_of
 from offramp.train.traffic import Timers
@@ -49,22 +49,26 @@ class Trainer:
         dtype = getattr(torch, settings.dtype)
         self.model: Model = make_model(settings, job.widths).to(dtype)
         self._sum = LayerwiseSum(group, overlapped=settings.by_rows and schedule_of(settings.schedule).asynchronous)
+        self._control = AdaptiveControl.of(settings)
         self._computation: Computation
         if isinstance(way, Propagator):
             features = as_features(job.local.features, dtype)
             self._computation = PlainComputation(self.model, features, job.local, way, dtype)
         else:
             assert job.rows is not None
-            assert job.received_features is not None
             features = as_features(stacked(job.local.features, job.received_features), dtype)
-            schedule = schedule_of(settings.schedule)
-            self._computation = RowEngine(self.model, job.rows, features, schedule, way, PlainCodec(dtype), dtype)
+            codec = open_codec(settings, job.rows, group.rank)
+            engine = RowEngine(self.model, job.rows, features, schedule_of(settings.schedule), way, codec, dtype)
+            self._control.govern(engine, codec)
+            self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
         self._facts = job.facts
         self._done = 0
         if job.snapshot is not None:
             job.snapshot.into(self.model, self._adam)
             self._done = job.snapshot.epoch
+            for loss, seconds in job.snapshot.history.tolist():
+                self._control.observe(loss, seconds)
 
     def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:
         """Train; ``on_epoch`` is called after each epoch.
@@ -82,7 +86,7 @@ class Trainer:
     def _save(self, number: int) -> None:
         path, last = self._settings.checkpoint, number == self._settings.epochs
         if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
-            save(Path(path), Snapshot.of(number, self.model, self._adam), self._facts)
+            save(Path(path), Snapshot.of(number, self.model, self._adam, self._control.history), self._facts)
 
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""
@@ -99,7 +103,7 @@ class Trainer:
         with self._timers("reduction"):
             self._sum.finish()
         self._adam.step()
-        if self._settings.dropout:
+        if self._settings.dropout or self._settings.sample < 1:
             scores = self.evaluate()
         seconds = (
             time.perf_counter() - start,
@@ -119,8 +123,10 @@ class Trainer:
         hits = [float((right & mask).sum()) for mask in self._masks]
         sums = torch.tensor([loss, *hits], dtype=torch.float64)
         self._group.sum(sums)
-        slowest = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
+        time_s, waited_s, reduced_s = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
         if not sums[0].isfinite():
             raise OfframpError(f"epoch {number}: the loss is {sums[0]:g}; expected a smaller --lr")
-        accuracies = sums[1:] / self._counts.clamp(min=1)
-        return Epoch(number, float(sums[0]), *accuracies.tolist(), *slowest)
+        train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
+        bits, stale = self._control.used
+        self._control.observe(float(sums[0]), time_s)
+        return Epoch(number, float(sums[0]), train, val, test, time_s, waited_s, reduced_s, bits, stale)

@@ -26,7 +26,7 @@ from offramp.train.trainer import Trainer
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=6, epochs=3, dtype="float64", schedule="g3", bins=3
 )
-EXACT = [name for name, schedule in SCHEDULES.items() if not schedule.stale and not schedule.isolated]
+EXACT = [name for name, schedule in SCHEDULES.items() if not (schedule.stale or schedule.adaptive or schedule.isolated)]
 
 
 def gradients(graph, run_settings, group, way) -> list[np.ndarray]:
@@ -174,7 +174,10 @@ def test_a_message_that_does_not_come_ends_the_epoch(in_group, graph) -> None:
 
 def test_golden_settings_errors() -> None:
     for changes, message in (
-        ({"schedule": "g4"}, "--schedule g4: expected one of plain, sequential, inter, intra, g3, stale, isolated"),
+        (
+            {"schedule": "g4"},
+            "--schedule g4: expected one of plain, sequential, inter, intra, g3, stale, adaptive, isolated",
+        ),
         ({"propagator": "switch"}, "--schedule g3: goes with --propagator p2p or local, not through a switch"),
         ({"codec": "fixed"}, "--codec fixed: goes with --schedule plain only"),
         ({"bins": 0}, "--bins 0: expected at least 1"),

@@ -10,6 +10,7 @@ import torch
 from offramp.train.models import Inputs, Prepared
 from offramp.train.rows.arrivals import Arrivals
 from offramp.train.rows.bins import Bins
+from offramp.train.rows.codec import PlainCodec
 from offramp.train.rows.mailbox import Key
 from offramp.train.rows.tape import Outputs, Tape, leaf
 
@@ -37,6 +38,9 @@ class RowEngine:
     Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave.
     Sums go in a fixed order (bins by number, workers by rank), so that results do not depend on what arrives when. All
     workers call the same methods in the same order.
+
+    Attributes:
+        stale: whether the next training step takes other workers' rows of the step before.
     """
 
     def __init__(
@@ -56,11 +60,13 @@ class RowEngine:
         features: ``(n + h, F)`` of the own vertices and of the others.
         schedule: when what is computed and sent.
         mailbox: to and from the other workers.
-        codec: of messages and their gradients.
+        codec: of messages and their gradients, in training.
         dtype: of both.
         """
         self._model, self._plan, self._schedule = model, plan, schedule
-        self._mailbox, self._codec = mailbox, codec
+        self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
+        self._used = codec
+        self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._features = features
         self._bins = Bins(plan, dtype)
@@ -72,7 +78,8 @@ class RowEngine:
         """Class scores ``(n, classes)`` of the own vertices; in training mode :meth:`backward` must follow."""
         model, training = self._model, self._model.training
         self._step += 1
-        stale = self._schedule.stale and training and self._training_step > 0
+        self._used = self._codec if training else self._exact
+        stale = self.stale and training and self._training_step > 0
         self._came = self._training_step if stale else self._step
         with torch.set_grad_enabled(training):
             encoded = model.encode(self._features)
@@ -172,11 +179,12 @@ class RowEngine:
         left = [len(users) for users in bins.consumers]
         held: list[Message] = []
 
-        def accept(index: int, payload: torch.Tensor) -> None:
-            came[index] = self._codec.decode(payload, model.messages[number])
-
         expected = plan.sends if number < model.layers else []
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
+
+        def accept(index: int, payload: torch.Tensor) -> None:
+            came[index] = self._used.decode(payload, expected[index], labels[index][1], model.messages[number])
+
         awaits = bins.awaits if expected else [[]] * len(bins.blocks)
         for index in Arrivals(self._mailbox, labels, accept).bins(awaits, eager=self._schedule.eager):
             for message_number in awaits[index]:
@@ -230,19 +238,19 @@ class RowEngine:
 
     def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
         """What others prepared for layer ``layer + 1``, into ``messages``; for the first it is there already."""
-
-        def accept(index: int, payload: torch.Tensor) -> None:
-            messages[self._plan.receives[index].rows] = self._codec.decode(payload, messages.shape[1])
-
         expected = self._plan.receives if layer else []
         labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
+
+        def accept(index: int, payload: torch.Tensor) -> None:
+            rows = self._used.decode(payload, expected[index], labels[index][1], messages.shape[1])
+            messages[expected[index].rows] = rows
+
         return Arrivals(self._mailbox, labels, accept)
 
     def _post(self, messages: list[Message], layer: int, rows: torch.Tensor, *, backward: bool) -> list[Message]:
         for message in messages:
             key = Key(self._step, layer, backward, message.bin)
-            payload = self._codec.encode(rows[message.rows], key, self._plan.ids[message.rows])
-            self._mailbox.post(message.peer, key, payload)
+            self._mailbox.post(message.peer, key, self._used.encode(rows, message, key))
         return []
 
     def _settle(self) -> None:

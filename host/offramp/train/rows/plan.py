@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from offramp.graph.bins import priority_order
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -23,11 +25,13 @@ class Message:
         bin: of the sender.
         rows: positions in the state of this end: own rows at the sender, received rows at the receiver; both in the
             same order, so no index travels.
+        ids: the same vertices in the whole graph.
     """
 
     peer: int
     bin: int
     rows: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,7 @@ def plan_rows(
     on_boundary = np.zeros(graph.vertices, np.bool_)
     on_boundary[tails[crossing]] = not isolated
     own = [np.flatnonzero(owner == worker) for worker in range(workers)]
-    binned = [_bins(vertices, on_boundary[vertices], bins, boundary_first=boundary_first) for vertices in own]
+    binned = [_bins(graph, owner == w, on_boundary, bins, boundary_first=boundary_first) for w in range(workers)]
     bin_of = np.zeros(graph.vertices, np.int64)
     for vertices, parts in zip(own, binned, strict=True):
         for number, rows in enumerate(parts):
@@ -95,8 +99,9 @@ def plan_rows(
         states.append(np.concatenate([vertices, remote]))
         receives.append([])
         for sender, number, rows in _runs(owner[remote], bin_of[remote]):
-            receives[worker].append(Message(sender, number, len(vertices) + rows))
-            sends[sender].append(Message(worker, number, np.searchsorted(own[sender], remote[rows])))
+            of = remote[rows]
+            receives[worker].append(Message(sender, number, len(vertices) + rows, of))
+            sends[sender].append(Message(worker, number, np.searchsorted(own[sender], of), of))
     position = np.zeros(graph.vertices, np.int64)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
@@ -112,15 +117,18 @@ def plan_rows(
 
 
 def _bins(
-    vertices: npt.NDArray[np.int64], boundary: npt.NDArray[np.bool_], count: int, *, boundary_first: bool
+    graph: Graph, mine: npt.NDArray[np.bool_], boundary: npt.NDArray[np.bool_], count: int, *, boundary_first: bool
 ) -> list[npt.NDArray[np.int64]]:
-    """Rows of ``count`` bins of about one size; a bin holds boundary vertices or others, where these come first."""
-    order = np.arange(len(vertices))
-    if not boundary_first or count == 1:
-        return [part for part in np.array_split(order, count) if len(part)]
-    size = -(-len(vertices) // count)
-    groups = (order[boundary], order[~boundary])
-    return [part for group in groups if len(group) for part in np.array_split(group, -(-len(group) // size))]
+    """Own rows of ``count`` bins of about one size; a bin holds boundary vertices or others, where these come first."""
+    size = -(-int(mine.sum()) // count)
+    if boundary_first and count > 1:
+        order = priority_order(graph, mine)
+        groups = [order[boundary[order]], order[~boundary[order]]]
+    else:
+        groups = [np.flatnonzero(mine)]
+    row = np.cumsum(mine) - 1
+    parts = [part for group in groups if len(group) for part in np.array_split(group, -(-len(group) // size))]
+    return [np.sort(row[part]) for part in parts]
 
 
 def _runs(owner: npt.NDArray[np.int32], number: npt.NDArray[np.int64]) -> list[tuple[int, int, npt.NDArray[np.int64]]]:

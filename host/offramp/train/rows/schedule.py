@@ -17,6 +17,7 @@ class Schedule:
         asynchronous: rows leave while the next bin is computed; otherwise after the layer, which waits for that.
         boundary_first: bins of boundary vertices come first; otherwise vertices are in the order of their ids.
         stale: rows of other workers are those of the epoch before (PipeGCN; Sylvie's asynchronous mode).
+        adaptive: whether rows are stale is Sylvie's controller's to say, epoch by epoch.
         isolated: edges between workers are left out (ClusterGCN).
     """
 
@@ -24,6 +25,7 @@ class Schedule:
     asynchronous: bool = False
     boundary_first: bool = False
     stale: bool = False
+    adaptive: bool = False
     isolated: bool = False
 
 
@@ -33,9 +35,10 @@ SCHEDULES: Final = {
     "intra": Schedule(asynchronous=True, boundary_first=True),
     "g3": Schedule(eager=True, asynchronous=True, boundary_first=True),
     "stale": Schedule(eager=True, asynchronous=True, boundary_first=True, stale=True),
+    "adaptive": Schedule(eager=True, asynchronous=True, boundary_first=True, adaptive=True),
     "isolated": Schedule(isolated=True),
 }
-"""By name: G3's pipeline ablation, one-epoch staleness, and no exchange at all."""
+"""By name: G3's pipeline ablation, one-epoch staleness (always, or as Sylvie decides), and no exchange at all."""
 
 
 def schedule_of(name: str) -> Schedule:

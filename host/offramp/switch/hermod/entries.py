@@ -49,7 +49,7 @@ class SwitchPlan:
         without_dscp: queue of frames that are not IP, such as ARP.
         profiles: by queue.
         hosts: ports of MAC addresses; frames to others are flooded.
-        ports: all ports, to flood to.
+        ports: all ports, to flood to; none: forwarding is somebody else's concern.
     """
 
     queues: Mapping[int, int]
@@ -111,6 +111,8 @@ def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
         )
         for queue, profile in sorted(plan.profiles.items())
     ]
+    if not plan.ports:
+        return Entries(tuple(rows), {})
     rows.append(Entry(macs, {}, FLOOD, {"group": FLOOD_GROUP}))
     rows += [Entry(macs, {"dst_addr": mac}, FORWARD, {"port": port}) for mac, port in sorted(plan.hosts.items())]
     return Entries(tuple(rows), {FLOOD_GROUP: [(port, instance) for instance, port in enumerate(plan.ports, 1)]})

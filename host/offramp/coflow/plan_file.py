@@ -67,9 +67,7 @@ def check_plan(document: Any) -> None:
     """
     if not isinstance(document, dict):
         raise OfframpError("expected an object, as offramp coflow plan --json writes it")
-    queues = document.get("queues")
-    if not _is_int(queues) or not 1 <= queues <= MOST_QUEUES:
-        raise OfframpError(f"queues {queues}: expected 1 to {MOST_QUEUES}")
+    queues = _number("queues", document.get("queues"), 1, MOST_QUEUES)
     by_dscp = _numbers(document, "dscp_to_queue", queues - 1)
     if len(by_dscp) != CODES:
         raise OfframpError(f"dscp_to_queue: {len(by_dscp)} queues, expected one for each of {CODES} DSCPs")
@@ -79,9 +77,7 @@ def check_plan(document: Any) -> None:
         raise OfframpError("priorities: expected a list of them")
     seen = set()
     for row in rows:
-        dscp = row.get("dscp") if isinstance(row, dict) else None
-        if not _is_int(dscp) or not 0 <= dscp < CODES:
-            raise OfframpError(f"priorities: DSCP {dscp}: expected 0 to {CODES - 1}")
+        dscp = _number("priorities: DSCP", row.get("dscp") if isinstance(row, dict) else None, 0, CODES - 1)
         if dscp in seen:
             raise OfframpError(f"priorities: DSCP {dscp} is given twice")
         if row.get("queue") != by_dscp[dscp]:
@@ -93,11 +89,10 @@ def _numbers(document: Document, name: str, most: int) -> Sequence[int]:
     values = document.get(name)
     if not isinstance(values, list):
         raise OfframpError(f"{name}: expected a list of numbers")
-    for value in values:
-        if not _is_int(value) or not 0 <= value <= most:
-            raise OfframpError(f"{name}: {value}: expected 0 to {most}")
-    return values
+    return [_number(f"{name}:", value, 0, most) for value in values]
 
 
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _number(what: str, value: Any, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise OfframpError(f"{what} {value}: expected {least} to {most}")
+    return value

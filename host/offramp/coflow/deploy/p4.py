@@ -8,8 +8,8 @@ from typing import Any
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.coflow.deploy.target import Difference, in_use, require_equal
 from offramp.errors import OfframpError
-from offramp.switch.hermod.control import GROUP, HermodControl, Key, State, Value
-from offramp.switch.hermod.entries import CLASSES, Profile, SwitchPlan
+from offramp.switch.hermod.control import GROUP, HermodControl, Key, State, Value, state_of
+from offramp.switch.hermod.entries import CLASSES, Profile, SwitchPlan, entries_for
 from offramp.switch.p4rt.session import Session
 
 
@@ -38,6 +38,11 @@ def switch_plan(
     return SwitchPlan(plan.queues, plan.other, plan.urgent, profiles, dict(hosts or {}), tuple(ports))
 
 
+def rendered(plan: SwitchPlan) -> str:
+    """The entries of a plan, without a switch."""
+    return _rendered(state_of(entries_for(plan, ())))
+
+
 class P4Target:
     """A switch at the other end of a session."""
 
@@ -48,7 +53,7 @@ class P4Target:
 
     def rendered(self) -> str:
         """One line for each entry."""
-        return "\n".join(_line(key, value) for key, value in self._wanted.items())
+        return _rendered(self._wanted)
 
     def deployed(self) -> dict[str, Any]:
         """The entries that are there."""
@@ -66,7 +71,7 @@ class P4Target:
         if before == self._wanted:
             return False
         if held and found and not replace:
-            raise in_use(self.name, [d for d in found if CLASSES in d.what] or found)
+            raise in_use(self.name, [d for d in found if d.what.startswith("DSCP")] or found)
         self._control.write(self._wanted, before)
         try:
             require_equal(self)
@@ -103,6 +108,9 @@ def _name(key: Key) -> str:
     table, keys = key
     if table == GROUP:
         return f"{GROUP} {keys[0][1]}"
+    if table.endswith(CLASSES):
+        given = dict(keys)
+        return "other DSCPs" if not keys else f"DSCP {given['dscp']}" if given["is_ip"] else "frames without DSCP"
     inside = ", ".join(f"{name} {value:012x}" if name == "dst_addr" else f"{name} {value}" for name, value in keys)
     return f"{table}({inside or 'default'})"
 
@@ -112,5 +120,5 @@ def _text(value: Value) -> str:
     return f"{action.rpartition('.')[2]}({', '.join(f'{name} {number}' for name, number in params)})"
 
 
-def _line(key: Key, value: Value) -> str:
-    return f"{_name(key)} -> {_text(value)}"
+def _rendered(state: State) -> str:
+    return "\n".join(f"{_name(key)} -> {_text(value)}" for key, value in state.items())

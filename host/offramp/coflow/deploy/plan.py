@@ -69,7 +69,9 @@ def load_plan(
     Args:
         source: as ``offramp coflow plan`` takes and writes it.
         queues: what the switch has; None: 8, or what the plan's file says.
-        classes, control, scheme: as in :func:`~offramp.coflow.queues.plan_queues`; of jobs only.
+        classes: as the next two in :func:`~offramp.coflow.queues.plan_queues`; of jobs only.
+        control: DSCPs that are kept free.
+        scheme: code points to queues.
         ecn_bytes: by queue.
 
     Raises:

@@ -57,9 +57,9 @@ class HermodControl:
 
     def __init__(self, session: Session, *, forwarding: bool = True) -> None:
         self._session, self._forwarding = session, forwarding
-        tables = session.index.tables
-        self._tables = tuple(full_name(name, tables) for name in (CLASSES, PROFILES, MACS))
-        if self._tables[0] not in tables:
+        self._names = frozenset(table.preamble.name for table in session.index.tables)
+        self._tables = tuple(full_name(name, self._names) for name in (CLASSES, PROFILES, MACS))
+        if self._tables[0] not in self._names:
             raise OfframpError(f"switch {session.name}: runs another program; expected p4/hermod")
 
     def wanted(self, plan: SwitchPlan) -> State:
@@ -71,7 +71,7 @@ class HermodControl:
         size = self._session.index.tables[self._tables[2]].size
         if len(plan.hosts) > size:
             raise OfframpError(f"table {self._tables[2]}: the plan has {len(plan.hosts)} hosts, expected up to {size}")
-        return state_of(entries_for(plan, self._session.index.tables))
+        return state_of(entries_for(plan, self._names))
 
     def read(self) -> State:
         """What it holds now."""
@@ -123,7 +123,7 @@ class HermodControl:
 
     def _counts(self, name: str, ports: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
         session = self._session
-        counter = full_name(name, session.index.tables)
+        counter = full_name(name, self._names)
         cells = {cell(port, queue): (port, queue) for port in ports for queue in range(QUEUES)}
         found = session.read([session.make.counter(counter, index) for index in cells])
         entries = (entity.counter_entry for entity in found)

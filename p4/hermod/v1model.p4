@@ -1,5 +1,6 @@
 // Hermod (Wan, 2025, chapter 5) for v1model: a switch that serves each DSCP in the queue that the plan gives it.
-// It needs strict-priority queues: offramp switch run --priority-queues 8, simple_switch -- --priority-queues 8.
+// It needs strict-priority queues: offramp switch run --priority-queues 8, simple_switch -- --priority-queues 8. With
+// -D ONE_QUEUE it runs where there are none: simple_switch_grpc drops what names another queue than its one.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -41,7 +42,9 @@ control HermodIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
             forward.apply(hdr, meta);
         }
+#ifndef ONE_QUEUE
         standard_metadata.priority = meta.queue;
+#endif
         if (meta.drop == 1) {
             mark_to_drop(standard_metadata);
         } else if (meta.group != 0) {

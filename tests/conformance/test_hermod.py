@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hermod_model import CONGESTED, PORTS, Model, random_frame
 
+from hermod_model import CONGESTED, PORTS, Model, random_frame
 from offramp.coflow.deploy.p4 import P4Target, switch_plan
 from offramp.coflow.deploy.plan import load_plan
 from offramp.errors import OfframpError

@@ -94,18 +94,19 @@ def _applied(config: Config, patch: list[Operation]) -> Config:
 
 
 def _write_all(contents: dict[Path, Any]) -> None:
-    had = {path: path.read_bytes() if path.exists() else None for path in contents}
+    had: dict[Path, bytes | None] = {}
     try:
         for path, content in contents.items():
+            had[path] = path.read_bytes() if path.is_file() else None
             if content is None:
                 path.unlink(missing_ok=True)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        for path, old in had.items():
-            if old is None:
-                path.unlink(missing_ok=True)
-            else:
-                path.write_bytes(old)
+        for other, old in had.items():
+            if old is not None:
+                other.write_bytes(old)
+            elif other.is_file():
+                other.unlink()
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None

@@ -61,7 +61,7 @@ control HermodIngress(inout headers_t hdr,
             }
             forward.apply(hdr, meta.frame);
         }
-        to_tm.qid = (bit<5>)meta.frame.queue;
+        to_tm.qid = (QueueId_t)meta.frame.queue;
         if (meta.frame.drop == 1) {
             to_deparser.drop_ctl = 1;
         } else if (meta.frame.group != 0) {

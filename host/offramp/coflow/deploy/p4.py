@@ -7,7 +7,6 @@ from typing import Any
 
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.coflow.deploy.target import Difference, in_use, require_equal
-from offramp.errors import OfframpError
 from offramp.switch.hermod.control import GROUP, HermodControl, Key, State, Value, state_of
 from offramp.switch.hermod.entries import CLASSES, Profile, SwitchPlan, entries_for
 from offramp.switch.p4rt.session import Session
@@ -75,8 +74,8 @@ class P4Target:
         self._control.write(self._wanted, before)
         try:
             require_equal(self)
-        except OfframpError:
-            self._control.restore(before)
+        except BaseException as error:
+            self._control.restore(before, error)
             raise
         return True
 

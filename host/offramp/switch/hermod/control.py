@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from offramp.errors import OfframpError
+from offramp.errors import OfframpError, not_restored
 from offramp.switch.hermod.entries import (
     CLASSES,
     DROPPED,
@@ -104,12 +104,18 @@ class HermodControl:
                 raise
             self._write_and_restore(updates, before)
 
-    def restore(self, before: State) -> None:
-        """Make the switch hold again what it held."""
-        now = self.read()
-        updates = self._updates(before, now)
-        if updates:
-            self._session.write(updates, batch=len(updates))
+    def restore(self, before: State, cause: BaseException) -> None:
+        """Make the switch hold again what it held, because of ``cause``.
+
+        Raises:
+            OfframpError: that failed too.
+        """
+        try:
+            updates = self._updates(before, self.read())
+            if updates:
+                self._session.write(updates, batch=len(updates))
+        except OfframpError as error:
+            raise not_restored(cause, error) from cause
 
     def sent(self, ports: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
         """Packets and bytes that left, by port and queue."""
@@ -134,8 +140,8 @@ class HermodControl:
     def _write_and_restore(self, updates: list[Any], before: State) -> None:
         try:
             self._session.write(updates, batch=len(updates))
-        except RpcError:
-            self.restore(before)
+        except BaseException as error:
+            self.restore(before, error)
             raise
 
     def _updates(self, state: State, before: Mapping[Key, Value]) -> list[Any]:

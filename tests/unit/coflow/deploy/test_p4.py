@@ -159,6 +159,40 @@ def test_more_hosts_than_the_table_has_room_for(lab: Lab) -> None:
         P4Target(lab.session, switch_plan(load_plan("gpt3-13b"), PORTS, hosts))
 
 
+def test_a_switch_that_cannot_be_restored_either(lab: Lab, before: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = Bmv2Like(lab.service)
+    monkeypatch.setattr(lab.session, "_connection", connection)
+    target = P4Target(lab.session, NEW)
+    reads = iter([target._control.read()])
+    monkeypatch.setattr(target._control, "read", lambda: next(reads, None) or fail())
+
+    def fail() -> None:
+        raise RpcError(Code.UNAVAILABLE, "gone")
+
+    with pytest.raises(OfframpError, match=r"update 0 .*; and what was there before could not be restored: gone$"):
+        target.apply(replace=True)
+
+
+def test_a_tofino(tmp_path: Path) -> None:
+    """Names begin with the pipe's there; the same plan, and a frame goes its way."""
+    program = tmp_path / "hermod.p4"
+    program.write_text(p4_text("hermod/tna.p4"))
+    lab = Lab("python", program)
+    try:
+        target = P4Target(lab.session, NEW)
+        assert target.apply()
+        assert target.differences() == []
+        assert "pipe.HermodIngress.forward.macs(dst_addr 020000000002)" in target.deployed()
+        assert "DSCP 63" in target.deployed()
+        frame = bytes.fromhex("020000000002020000000001 0800") + bytes([0x45, 63 << 2]) + bytes(18)
+        assert lab.packets(1, frame) == [(3, frame)]
+        assert HermodControl(lab.session).sent([3])[3, NEW.queues[63]] == (1, len(frame))
+        assert target.undo()
+        assert lab.packets(1, frame) == []
+    finally:
+        lab.close()
+
+
 def test_a_port_that_the_switch_does_not_have() -> None:
     with pytest.raises(OfframpError, match="host 020000000001: port 1 is none of the switch's"):
         switch_plan(load_plan("gpt3-13b"), (2, 3), HOSTS)

@@ -11,7 +11,7 @@ from offramp.coflow.deploy.linux.state import HANDLE, TcState, state_for
 from offramp.coflow.deploy.linux.tc import Tc, speed_bps
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.coflow.deploy.target import Difference, in_use, require_equal
-from offramp.errors import OfframpError
+from offramp.errors import OfframpError, not_restored
 
 KINDS = ("auto", "prio", "htb")
 
@@ -118,7 +118,7 @@ class LinuxTarget:
             elif there:
                 self._batch([f"qdisc del dev {self._interface} root"])
         except OfframpError as error:
-            raise OfframpError(f"{cause}; and what was there could not be restored: {error}") from cause
+            raise not_restored(cause, error) from cause
 
     def _show(self, what: str, *more: str) -> str:
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from offramp.coflow.deploy.sonic.patch import Operation
 from offramp.coflow.deploy.sonic.tables import TABLES, Config
-from offramp.errors import OfframpError
+from offramp.errors import OfframpError, not_restored
 
 CHECKPOINT = "offramp-hermod"
 
@@ -68,7 +68,7 @@ class Device:
         try:
             _run("config", "rollback", CHECKPOINT)
         except OfframpError as error:
-            raise OfframpError(f"{cause}; and the rollback failed too: {error}") from cause
+            raise not_restored(cause, error) from cause
 
 
 def config_of(text: str, source: str) -> Config:

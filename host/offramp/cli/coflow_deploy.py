@@ -37,7 +37,7 @@ def deploy(
     host: Annotated[list[str] | None, typer.Option(help="p4: MAC=PORT; others are flooded to.")] = None,
     mtu: Annotated[int, typer.Option(help="p4: bytes of a packet, for ECN.")] = 1500,
     interface: Annotated[
-        list[str] | None, typer.Option("-i", "--interface", help="linux: interface; sonic: ports, all by default.")
+        list[str] | None, typer.Option("-i", "--interface", help="linux: interfaces; sonic: ports, all by default.")
     ] = None,
     qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
     rate: Annotated[str | None, typer.Option(help="linux: of the line, for htb; as the interface says.")] = None,
@@ -148,12 +148,14 @@ def _sonic(plan: DeployPlan, ports: list[str], config_db: Path | None, out: Path
 
 def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None) -> Target:
     from offramp.cli.traffic import parse_rate
+    from offramp.coflow.deploy.linux.several import LinuxTargets
     from offramp.coflow.deploy.linux.target import LinuxTarget
 
-    if len(interfaces) != 1:
-        raise OfframpError(f"--interface: {len(interfaces)} given, expected one for linux")
+    if not interfaces or len(set(interfaces)) != len(interfaces):
+        raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
     rate_bps = None if rate is None else parse_rate(rate, "--rate")
-    return LinuxTarget(interfaces[0], plan, kind=qdisc, rate_bps=rate_bps)
+    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps) for interface in interfaces]
+    return targets[0] if len(targets) == 1 else LinuxTargets(targets)
 
 
 def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:

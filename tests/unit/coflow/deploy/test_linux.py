@@ -16,6 +16,7 @@ import namespaces
 from offramp.coflow.deploy.linux import tc as tc_module
 from offramp.coflow.deploy.linux.host import settings
 from offramp.coflow.deploy.linux.prefixes import blocks, tos_match
+from offramp.coflow.deploy.linux.several import LinuxTargets
 from offramp.coflow.deploy.linux.show import root_of, state_from
 from offramp.coflow.deploy.linux.state import state_for
 from offramp.coflow.deploy.linux.target import LinuxTarget
@@ -36,11 +37,9 @@ def inside() -> Iterator[namespaces.Namespace]:
         yield namespace
 
 
-def shown() -> str:
-    """Everything that tc knows of the interface, without what it counts."""
-    parts = (("qdisc", "show", "dev", "left"), ("class", "show", "dev", "left"))
-    parts += (("filter", "show", "dev", "left"),)
-    text = "".join(Tc().show(*part) for part in parts)
+def shown(interface: str = "left") -> str:
+    """Everything that tc knows of an interface, without what it counts."""
+    text = "".join(Tc().show(what, "show", "dev", interface) for what in ("qdisc", "class", "filter"))
     return re.sub(r"direct_packets_stat \d+|refcnt \d+| fh \S+| key ht \S+", "", text)
 
 
@@ -202,6 +201,33 @@ def test_somebody_elses_discipline_stays(inside: namespaces.Namespace) -> None:
                 act()
         assert shown() == was
         Tc().batch(["qdisc del dev left root"])
+
+    inside.call(work)
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("before", [None, OLD])
+def test_several_interfaces_or_none(inside: namespaces.Namespace, before: object) -> None:
+    def work() -> None:
+        old = LinuxTargets([LinuxTarget(name, OLD, kind="htb", rate_bps=RATE) for name in ("left", "right")])
+        if before is not None:
+            assert old.apply()
+        was = [shown(name) for name in ("left", "right")]
+        broken = Breaking()
+        last = LinuxTarget("right", NEW, kind="htb", rate_bps=RATE, tc=broken)
+        new = LinuxTargets([LinuxTarget("left", NEW, kind="htb", rate_bps=RATE), last])
+        broken.at = 9
+        with pytest.raises(OfframpError, match=r"^interface right: tc: "):
+            new.apply(replace=True)
+        assert [shown(name) for name in ("left", "right")] == was
+        assert new.apply(replace=True)
+        assert not new.apply()
+        assert new.differences() == []
+        assert {d.what.partition(":")[0] for d in old.differences()} == {"interface left", "interface right"}
+        assert new.deployed()["interface right: DSCP 63 (ip)"] == "queue 6"
+        assert [new.rendered().count(text) for text in ("tc qdisc add", "tcp_reflect_tos")] == [2, 1]
+        assert new.undo()
+        assert not new.undo()
 
     inside.call(work)
 

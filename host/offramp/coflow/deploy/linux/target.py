@@ -56,23 +56,27 @@ class LinuxTarget:
 
     def rendered(self) -> str:
         """A batch for tc, and what the host's sockets need."""
-        return "\n".join([*(f"tc {line}" for line in self._wanted.commands(self._interface)), *settings(self._plan)])
+        return "\n".join([*self.commands(), *settings(self._plan)])
+
+    def commands(self) -> list[str]:
+        """Shell commands that do the same to an interface that has its default discipline."""
+        return [f"tc {line}" for line in self._wanted.commands(self._interface)]
 
     def deployed(self) -> dict[str, Any]:
         """Our discipline, if it is there."""
-        state = self._read()
+        state = self.state()
         return {} if state is None else {**_facts(state)}
 
     def differences(self) -> list[Difference]:
         """Discipline, rate, and queue of each DSCP."""
-        state = self._read()
+        state = self.state()
         planned, found = _facts(self._wanted), {} if state is None else _facts(state)
         names = [*planned, *(name for name in found if name not in planned)]
         return [Difference(n, planned.get(n), found.get(n)) for n in names if planned.get(n) != found.get(n)]
 
     def apply(self, *, replace: bool = False) -> bool:
         """A batch of tc, read back after it; on failure the interface gets back what it had."""
-        before = self._read()
+        before = self.state()
         found = self.differences()
         if not found:
             return False
@@ -82,18 +86,18 @@ class LinuxTarget:
             self._set(self._wanted, had=before is not None)
             require_equal(self)
         except BaseException as error:
-            self._restore(before, error)
+            self.restore(before, error)
             raise
         return True
 
     def undo(self) -> bool:
         """The kernel's default discipline."""
-        if self._read() is None:
+        if self.state() is None:
             return False
         self._batch([f"qdisc del dev {self._interface} root"])
         return True
 
-    def _read(self) -> TcState | None:
+    def state(self) -> TcState | None:
         """Our discipline; None: the kernel's default one is there."""
         qdiscs = self._show("qdisc")
         kind, handle = root_of(qdiscs)
@@ -106,11 +110,12 @@ class LinuxTarget:
             )
         return state_from(qdiscs, self._show("class"), self._show("filter", "parent", HANDLE))
 
-    def _set(self, state: TcState, *, had: bool) -> None:
-        remove = [f"qdisc del dev {self._interface} root"] if had else []
-        self._batch(remove + state.commands(self._interface))
+    def restore(self, before: TcState | None, cause: BaseException) -> None:
+        """Make the interface have again what it had, because of ``cause``.
 
-    def _restore(self, before: TcState | None, cause: BaseException) -> None:
+        Raises:
+            OfframpError: that failed too.
+        """
         try:
             there = root_of(self._show("qdisc"))[1] == HANDLE
             if before is not None:
@@ -119,6 +124,10 @@ class LinuxTarget:
                 self._batch([f"qdisc del dev {self._interface} root"])
         except OfframpError as error:
             raise not_restored(cause, error) from cause
+
+    def _set(self, state: TcState, *, had: bool) -> None:
+        remove = [f"qdisc del dev {self._interface} root"] if had else []
+        self._batch(remove + state.commands(self._interface))
 
     def _show(self, what: str, *more: str) -> str:
         try:

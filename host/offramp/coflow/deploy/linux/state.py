@@ -40,6 +40,12 @@ class TcState:
     dscps: Mapping[tuple[str, int], int]
     rate_bps: int | None = None
 
+    @property
+    def whole(self) -> bool:
+        """Whether :meth:`commands` would make the same again: nobody has changed what was deployed."""
+        used = (self.other, self.urgent, *self.dscps.values())
+        return all(0 <= queue < self.queues for queue in used) and (self.kind == "prio" or self.rate_bps is not None)
+
     def commands(self, interface: str) -> list[str]:
         """Lines of a batch for an interface that has its default discipline."""
         lines = self._htb(interface) if self.kind == "htb" else self._prio(interface)

@@ -82,6 +82,8 @@ class LinuxTarget:
             return False
         if before is not None and not replace:
             raise in_use(self.name, [d for d in found if d.found is not None] or found)
+        if before is not None and not before.whole:
+            raise OfframpError(f"{self.name}: has been changed since, and could not be put back; --undo first")
         try:
             self._set(self._wanted, had=before is not None)
             require_equal(self)

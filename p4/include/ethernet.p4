@@ -8,6 +8,5 @@ header ethernet_t {
 }
 
 const bit<16> ETHER_TYPE_IPV4 = 0x0800;
-const bit<48> BROADCAST_MAC = 0xFFFFFFFFFFFF;
 
 #endif

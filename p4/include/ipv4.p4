@@ -16,8 +16,4 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// For experiments and testing, RFC 3692.
-const bit<8> IP_PROTOCOL_SWITCHGNN = 253;
-const bit<32> BROADCAST_IP = 0xFFFFFFFF;
-
 #endif

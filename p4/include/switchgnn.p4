@@ -60,11 +60,16 @@ header payload_t {
     bit<32> lane31;
 }
 
+// For experiments and testing, RFC 3692.
+const bit<8> IP_PROTOCOL_SWITCHGNN = 253;
+
 const bit<32> NO_ID = 0xFFFFFFFF;
 
 // The switch's own address; replies are broadcast, since the port already says who receives them.
 const bit<48> SWITCH_MAC = 0x02000000FFFE;
 const bit<32> SWITCH_IP = 0x0A00FFFE;
+const bit<48> BROADCAST_MAC = 0xFFFFFFFFFFFF;
+const bit<32> BROADCAST_IP = 0xFFFFFFFF;
 
 // Of leaf 0 among several switches; leaf i has the i-th after it.
 const bit<32> LEAF_IP = 0x0A010000;

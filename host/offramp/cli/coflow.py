@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp.cli.coflow_deploy import deploy
 from offramp.cli.coflow_export import export
 from offramp.cli.coflow_match import match
 from offramp.cli.coflow_models import models
@@ -16,5 +17,6 @@ coflow = typer.Typer(
 )
 coflow.command()(models)
 coflow.command()(plan)
+coflow.command()(deploy)
 coflow.command()(match)
 coflow.command()(export)

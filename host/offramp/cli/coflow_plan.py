@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,52 +25,35 @@ def plan(
 
     from offramp.coflow.dscp import Codec
     from offramp.coflow.job_file import load_job
+    from offramp.coflow.plan_file import plan_document
     from offramp.coflow.queues import plan_queues
 
     described = load_job(job)
     codec = Codec(described.micro_batches, described.model.layers, described.interleaved, plain)
-    made = plan_queues(codec, queues, classes, _dscps(control), scheme)
-    rows: list[dict[str, Any]] = []
+    made = plan_queues(codec, queues, classes, parse_dscps(control), scheme)
+    document = plan_document(described, codec, queues, made)
     table = Table(box=None, pad_edge=False)
     for heading in ("code", "DSCP", "queue", "microbatch", "type", "layers"):
         table.add_column(heading, justify="left" if heading == "type" else "right")
-    for code, dscp in made.dscp.items():
-        meaning = codec.meanings[code]
-        types = " ".join(t.name for t in meaning.ctypes)
-        table.add_row(str(code), str(dscp), str(made.queue[dscp]), _range(meaning.mids), types, _range(meaning.lids))
-        rows.append(
-            {
-                "code": code,
-                "dscp": dscp,
-                "queue": made.queue[dscp],
-                "micro_batches": meaning.mids,
-                "types": [t.name for t in meaning.ctypes],
-                "layers": meaning.lids,
-            }
-        )
+    for row in document["priorities"]:
+        bounds = (_range(row["micro_batches"]), " ".join(row["types"]), _range(row["layers"]))
+        table.add_row(str(row["code"]), str(row["dscp"]), str(row["queue"]), *bounds)
     console = Console(highlight=False)
     console.print(table)
     kept = ", ".join(map(str, sorted(made.control))) or "none"
-    console.print(f"{len(rows)} priorities, {made.classes} queues for data; higher queues go first; control: {kept}")
-    write_json(
-        json_path,
-        {
-            "job": described.as_json(),
-            "queues": queues,
-            "classes": made.classes,
-            "control": sorted(made.control),
-            "priorities": rows,
-            "dscp_to_queue": made.queue,
-        },
+    console.print(
+        f"{len(made.dscp)} priorities, {made.classes} queues for data; higher queues go first; control: {kept}"
     )
+    write_json(json_path, document)
 
 
-def _dscps(text: str) -> list[int]:
+def parse_dscps(text: str) -> list[int]:
+    """The DSCPs of ``--control``."""
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise OfframpError(f"--control {text}: expected DSCPs with commas") from None
 
 
-def _range(bounds: tuple[int, int]) -> str:
+def _range(bounds: list[int]) -> str:
     return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]}\N{EN DASH}{bounds[1]}"

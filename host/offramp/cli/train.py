@@ -56,7 +56,8 @@ def train(
     lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.0,
     partition: Annotated[
-        str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
+        str,
+        typer.Option(help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random."),
     ] = "auto",
     memory: Annotated[str, typer.Option(help="Aggregator memory of the switch: 4MB, 512KiB, …")] = "4MB",
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",

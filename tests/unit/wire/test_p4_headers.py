@@ -16,9 +16,12 @@ HEADERS = {
     "include/switchgnn.p4": [switchgnn.SWITCHGNN, switchgnn.PAYLOAD],
 }
 CONSTANTS = {
-    "include/ethernet.p4": {"ETHER_TYPE_IPV4": ethernet.ETHER_TYPE_IPV4, "BROADCAST_MAC": ethernet.BROADCAST_MAC},
-    "include/ipv4.p4": {"IP_PROTOCOL_SWITCHGNN": switchgnn.IP_PROTOCOL, "BROADCAST_IP": ethernet.BROADCAST_IP},
+    "include/ethernet.p4": {"ETHER_TYPE_IPV4": ethernet.ETHER_TYPE_IPV4},
+    "include/ipv6.p4": {"ETHER_TYPE_IPV6": ethernet.ETHER_TYPE_IPV6},
     "include/switchgnn.p4": {
+        "IP_PROTOCOL_SWITCHGNN": switchgnn.IP_PROTOCOL,
+        "BROADCAST_MAC": ethernet.BROADCAST_MAC,
+        "BROADCAST_IP": ethernet.BROADCAST_IP,
         "NO_ID": switchgnn.NO_ID,
         "SWITCH_MAC": switchgnn.SWITCH_MAC,
         "SWITCH_IP": switchgnn.SWITCH_IP,

@@ -36,6 +36,7 @@ class SylvieCodec(RowCodec):
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
+        self._layouts: dict[tuple[str, int, int, int, int], Layout] = {}
         self._importance = {
             **{("sent", *_name(m)): p for m, p in _pools(plan, plan.sends)},
             **{("received", *_name(m)): p for m, p in _pools(plan, plan.receives)},
@@ -66,7 +67,11 @@ class SylvieCodec(RowCodec):
         return torch.from_numpy(rows)
 
     def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
-        return Layout(self._widths(message, end, base), width, base, compact=self._compact and base != PLAIN)
+        place = end, *_name(message), width, base
+        if place not in self._layouts:
+            widths = self._widths(message, end, base)
+            self._layouts[place] = Layout(widths, width, base, compact=self._compact and base != PLAIN)
+        return self._layouts[place]
 
     def _widths(self, message: Message, end: str, base: int) -> Widths:
         if not self._joint:

@@ -36,6 +36,7 @@ def run(
     packets: Sequence[tuple[int, int, bytes]],
     ports: Sequence[int],
     *,
+    target_options: Sequence[str] = (),
     include: Iterable[Path] = (),
     defines: Mapping[str, str] | None = None,
     quiet_s: float = _QUIET_S,
@@ -47,6 +48,7 @@ def run(
         like: a switch in the state that bmv2 is to be in.
         packets: (microseconds, port, bytes), sent at these times after the first, as far as bmv2 keeps up.
         ports: all ports, also those that only send.
+        target_options: of simple_switch.
         include: folders for p4c's preprocessor.
         defines: its macros.
         quiet_s: time without a frame after which the last one has left.
@@ -59,8 +61,17 @@ def run(
         wait_s = 4 + sum(1 for _ in commands(like)) // 400  # bmv2 reads after that; its CLI must be done by then
         _write_inputs(folder, packets, ports)
         interfaces = {port: f"p{port}" for port in ports}
-        options = ("--use-files", str(wait_s))
-        with SimpleSwitch(source, like, interfaces, folder, options, include=include, defines=defines) as bmv2:
+        bmv2 = SimpleSwitch(
+            source,
+            like,
+            interfaces,
+            folder,
+            ("--use-files", str(wait_s)),
+            target_options=target_options,
+            include=include,
+            defines=defines,
+        )
+        with bmv2:
             reads_s = bmv2.started_s + wait_s
             if time.monotonic() > reads_s:
                 raise OfframpError(f"simple_switch_CLI took more than {wait_s} s to write the tables")

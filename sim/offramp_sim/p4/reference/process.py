@@ -40,6 +40,7 @@ class SimpleSwitch:
         interfaces: what each port is attached to.
         folder: for the compiled program and the log; bmv2 runs in it.
         options: more of them, before the program.
+        target_options: those of simple_switch itself, such as ``--priority-queues``.
         include, defines: for p4c's preprocessor.
 
     Attributes:
@@ -57,6 +58,7 @@ class SimpleSwitch:
         folder: Path,
         options: Sequence[str] = (),
         *,
+        target_options: Sequence[str] = (),
         include: Iterable[Path] = (),
         defines: Mapping[str, str] | None = None,
     ) -> None:
@@ -70,6 +72,7 @@ class SimpleSwitch:
         ports = [part for port, name in interfaces.items() for part in ("-i", f"{port}@{name}")]
         self._command = ["simple_switch", *options, "--thrift-port", str(self._thrift), *ports]
         self._command += ["--device-id", str(self._thrift), "program.json"]
+        self._command += ["--", *target_options] if target_options else []
         self.started_s = 0.0
 
     def __enter__(self) -> Self:

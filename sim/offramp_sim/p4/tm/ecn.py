@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from offramp.wire.ethernet import ETHER_TYPE_IPV4
+from offramp.wire.ethernet import ETHER_TYPE_IPV4, ETHER_TYPE_IPV6
 
-ETHER_TYPE_IPV6 = 0x86DD
 _VLAN_TAGS = (0x8100, 0x88A8)
 _CE = 3
 

@@ -1,0 +1,191 @@
+"""``offramp coflow deploy``: a queue plan on switches and hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offramp.cli.json_file import write_json
+from offramp.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.coflow.deploy.plan import DeployPlan
+    from offramp.coflow.deploy.target import Target
+    from offramp.switch.hermod.entries import SwitchPlan
+
+_ACTIONS = ("dry_run", "check", "read_back", "undo")
+
+
+def deploy(
+    plan: Annotated[str, typer.Argument(help="A plan (offramp coflow plan JOB --json plan.json), or a job.")],
+    target: Annotated[str, typer.Option(help="p4 | sonic | linux.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be written, change nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare what is there; exit code 1 if it differs.")] = False,
+    read_back: Annotated[bool, typer.Option("--read-back", help="Print what is there.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove what was deployed.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="In the place of another plan that is there.")] = False,
+    switch: Annotated[str, typer.Option(help="p4: P4Runtime server.")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(help="p4: device.")] = 0,
+    election_id: Annotated[int, typer.Option(help="p4: the highest controller writes.")] = 1,
+    ports: Annotated[str, typer.Option(help="p4: the switch's ports, as 1-4,7; forwarding stays without.")] = "",
+    host: Annotated[list[str] | None, typer.Option(help="p4: MAC=PORT; others are flooded to.")] = None,
+    mtu: Annotated[int, typer.Option(help="p4: bytes of a packet, for ECN.")] = 1500,
+    interface: Annotated[
+        list[str] | None, typer.Option("-i", "--interface", help="linux: interfaces; sonic: ports, all by default.")
+    ] = None,
+    qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
+    rate: Annotated[str | None, typer.Option(help="linux: of the line, for htb; as the interface says.")] = None,
+    config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
+    out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
+    name: Annotated[str, typer.Option(help="sonic: of maps, scheduler and profiles.")] = "HERMOD",
+    queues: Annotated[int | None, typer.Option(help="Queues that the switch has.")] = None,
+    classes: Annotated[int | None, typer.Option(help="Of a job: queues for data.")] = None,
+    control: Annotated[str, typer.Option(help="Of a job: DSCPs for control traffic, with commas.")] = "48",
+    scheme: Annotated[str, typer.Option(help="Of a job: split | msb.")] = "split",
+    ecn: Annotated[
+        list[str] | None, typer.Option(help="Mark above this: SIZE for each queue, or QUEUE=SIZE.", show_default=False)
+    ] = None,
+    json_path: Annotated[str | None, typer.Option("--json", help="Write the outcome to this file.")] = None,
+) -> None:
+    """Put a plan on a P4 switch, a SONiC switch or a Linux interface: all of it or nothing, read back.
+
+    P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
+    """
+    from offramp.cli.coflow_plan import parse_dscps
+    from offramp.coflow.deploy.plan import load_plan
+
+    given = [flag for flag, on in zip(_ACTIONS, (dry_run, check, read_back, undo), strict=True) if on]
+    if len(given) > 1:
+        first, second = (f"--{flag.replace('_', '-')}" for flag in given[:2])
+        raise OfframpError(f"{first} and {second}: expected one of them")
+    action = given[0] if given else "apply"
+    made = load_plan(plan, queues, classes=classes, control=parse_dscps(control), scheme=scheme)
+    made = _with_ecn(made, ecn or [])
+    if target == "p4":
+        told = _switch_plan(made, ports, host or [], mtu)
+        if dry_run:
+            from offramp.coflow.deploy.p4 import rendered
+
+            write_json(json_path, {"target": target, "action": action, "rendered": rendered(told)})
+            typer.echo(rendered(told))
+            return
+        with _p4(switch, device_id, election_id, told) as opened:
+            _act(opened, target, action, json_path, replace=replace)
+    elif target == "sonic":
+        _act(_sonic(made, interface or [], config_db, out, name), target, action, json_path, replace=replace)
+    elif target == "linux":
+        _act(_linux(made, interface or [], qdisc, rate), target, action, json_path, replace=replace)
+    else:
+        raise OfframpError(f"--target {target}: expected p4, sonic or linux")
+
+
+def _act(opened: Target, target: str, action: str, json_path: str | None, *, replace: bool) -> None:
+    outcome: dict[str, Any] = {"target": target, "name": opened.name, "action": action}
+    code = 0
+    if action == "dry_run":
+        outcome["rendered"] = opened.rendered()
+        typer.echo(outcome["rendered"])
+    elif action == "check":
+        found = opened.differences()
+        outcome["differences"], code = [asdict(d) for d in found], 1 if found else 0
+        typer.echo("\n".join(map(str, found)) or f"{opened.name}: as planned")
+    elif action == "read_back":
+        outcome["deployed"] = opened.deployed()
+        _show(outcome["deployed"])
+    elif action == "undo":
+        outcome["changed"] = opened.undo()
+        typer.echo(f"{opened.name}: {'removed' if outcome['changed'] else 'nothing was deployed'}")
+    else:
+        outcome["changed"] = opened.apply(replace=replace)
+        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'as planned already'}")
+    write_json(json_path, outcome)
+    raise typer.Exit(code)
+
+
+def _show(deployed: dict[str, Any]) -> None:
+    import json
+
+    plain = all(isinstance(value, str) for value in deployed.values())
+    if not deployed:
+        typer.echo("nothing is deployed")
+    elif plain:
+        typer.echo("\n".join(f"{what}: {value}" for what, value in deployed.items()))
+    else:
+        typer.echo(json.dumps(deployed, indent=2))
+
+
+@contextmanager
+def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iterator[Target]:
+    from offramp.coflow.deploy.p4 import P4Target
+    from offramp.switch.p4rt.session import Session
+
+    with Session(switch, device_id=device_id, election_id=election_id) as session:
+        yield P4Target(session, plan)
+
+
+def _switch_plan(plan: DeployPlan, ports: str, hosts: list[str], mtu: int) -> SwitchPlan:
+    from offramp.coflow.deploy.p4 import switch_plan
+
+    if mtu < 1:
+        raise OfframpError(f"--mtu {mtu}: expected bytes of a packet")
+    return switch_plan(plan, _ports(ports), dict(_host(text) for text in hosts), mtu=mtu)
+
+
+def _sonic(plan: DeployPlan, ports: list[str], config_db: Path | None, out: Path, name: str) -> Target:
+    from offramp.coflow.deploy.sonic.device import Device, is_sonic
+    from offramp.coflow.deploy.sonic.files import Files
+    from offramp.coflow.deploy.sonic.target import SonicTarget
+
+    here = config_db is None and is_sonic()
+    return SonicTarget(Device() if here else Files(out, name, config_db), plan, ports, name)
+
+
+def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None) -> Target:
+    from offramp.cli.traffic import parse_rate
+    from offramp.coflow.deploy.linux.several import LinuxTargets
+    from offramp.coflow.deploy.linux.target import LinuxTarget
+
+    if not interfaces or len(set(interfaces)) != len(interfaces):
+        raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
+    rate_bps = None if rate is None else parse_rate(rate, "--rate")
+    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps) for interface in interfaces]
+    return targets[0] if len(targets) == 1 else LinuxTargets(targets)
+
+
+def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
+    from dataclasses import replace
+
+    from offramp.cli.size import parse_size
+
+    sizes: dict[int, int] = {}
+    for text in texts:
+        queue, equals, size = text.rpartition("=")
+        if equals and not queue.isdecimal():
+            raise OfframpError(f"--ecn {text}: expected SIZE or QUEUE=SIZE, such as 3=150KB")
+        which = [int(queue)] if equals else [q for q in range(plan.count) if q not in sizes]
+        sizes |= dict.fromkeys(which, parse_size(size, "--ecn"))
+    return replace(plan, ecn_bytes=sizes) if sizes else plan
+
+
+def _ports(text: str) -> list[int]:
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+        if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
+            raise OfframpError(f"--ports {text}: expected different numbers up to 510, such as 1-4,7")
+        found += numbers
+    return found
+
+
+def _host(text: str) -> tuple[int, int]:
+    mac, _, port = text.partition("=")
+    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or not port.isdecimal():
+        raise OfframpError(f"--host {text}: expected MAC=PORT, such as 02:00:00:00:00:01=1")
+    return int(mac.replace(":", ""), 16), int(port)

@@ -1,0 +1,1 @@
+"""A queue plan on the machines that enforce it: P4 switches, SONiC switches, Linux hosts."""

@@ -1,0 +1,1 @@
+"""A plan on a SONiC switch, as tables of its CONFIG_DB."""

@@ -1,0 +1,1 @@
+"""Hermod's switch program: what to write into it, and its counters."""

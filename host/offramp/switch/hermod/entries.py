@@ -1,0 +1,137 @@
+"""What a queue plan is to ``p4/hermod``: table entries, default actions and the flood group."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from offramp.errors import OfframpError
+
+CLASSES = "HermodIngress.classify.classes"
+ENQUEUE = "HermodIngress.classify.enqueue"
+MACS = "HermodIngress.forward.macs"
+FORWARD = "HermodIngress.forward.forward"
+FLOOD = "HermodIngress.forward.flood"
+DROP = "HermodIngress.forward.drop"
+PROFILES = "HermodEgress.congestion.profiles"
+MARK = "HermodEgress.congestion.mark"
+MARK_OR_DROP = "HermodEgress.congestion.mark_or_drop"
+BY_DSCP = "HermodIngress.by_dscp"
+SENT, MARKED, DROPPED = (f"HermodEgress.{name}" for name in ("sent", "marked", "dropped"))
+
+FLOOD_GROUP = 1
+"""Multicast group of all ports."""
+QUEUES = 8
+_DEEPEST = (1 << 19) - 2
+_PIPE = "pipe."
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What happens to frames that find a queue above a threshold.
+
+    Attributes:
+        threshold: packets on bmv2 and the embedded switch, cells on a Tofino; a frame that finds more is marked.
+        drops: whether frames that cannot be marked (not ECT) are dropped.
+    """
+
+    threshold: int
+    drops: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPlan:
+    """All that one switch is told.
+
+    Attributes:
+        queues: by DSCP; the highest goes first.
+        other: queue of every DSCP that is not in ``queues``.
+        without_dscp: queue of frames that are not IP, such as ARP.
+        profiles: by queue.
+        hosts: ports of MAC addresses; frames to others are flooded.
+        ports: all ports, to flood to; none: forwarding is somebody else's concern.
+    """
+
+    queues: Mapping[int, int]
+    other: int = 0
+    without_dscp: int = QUEUES - 1
+    profiles: Mapping[int, Profile] = field(default_factory=dict)
+    hosts: Mapping[int, int] = field(default_factory=dict)
+    ports: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        for dscp, queue in self.queues.items():
+            _check(f"DSCP {dscp}", dscp, 63)
+            _check(f"DSCP {dscp}: queue {queue}", queue, QUEUES - 1)
+        _check(f"queue {self.other} of other DSCPs", self.other, QUEUES - 1)
+        _check(f"queue {self.without_dscp} of frames without DSCP", self.without_dscp, QUEUES - 1)
+        for queue, profile in self.profiles.items():
+            _check(f"profile of queue {queue}", queue, QUEUES - 1)
+            _check(f"queue {queue}: threshold {profile.threshold}", profile.threshold, _DEEPEST)
+        for mac, port in self.hosts.items():
+            if port not in self.ports:
+                raise OfframpError(f"host {mac:012x}: port {port} is none of the switch's")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry with exact keys; no keys: the table's default action."""
+
+    table: str
+    keys: dict[str, int]
+    action: str
+    params: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The whole state of a switch: entries, and ``(port, instance)`` replicas of groups."""
+
+    entries: tuple[Entry, ...]
+    groups: dict[int, list[tuple[int, int]]]
+
+
+def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
+    """A pure function of the plan and of the names of the program's tables, which say for what target it is."""
+    classes, profiles, macs = (full_name(name, tables) for name in (CLASSES, PROFILES, MACS))
+    rows = [
+        Entry(classes, {}, ENQUEUE, {"queue": plan.other, "profile": plan.other}),
+        Entry(classes, {"is_ip": 0, "dscp": 0}, ENQUEUE, _class(plan.without_dscp)),
+    ]
+    rows += [
+        Entry(classes, {"is_ip": 1, "dscp": dscp}, ENQUEUE, _class(queue))
+        for dscp, queue in sorted(plan.queues.items())
+    ]
+    rows += [
+        Entry(
+            profiles,
+            {"profile": queue},
+            MARK_OR_DROP if profile.drops else MARK,
+            {"threshold": profile.threshold},
+        )
+        for queue, profile in sorted(plan.profiles.items())
+    ]
+    if not plan.ports:
+        return Entries(tuple(rows), {})
+    rows.append(Entry(macs, {}, FLOOD, {"group": FLOOD_GROUP}))
+    rows += [Entry(macs, {"dst_addr": mac}, FORWARD, {"port": port}) for mac, port in sorted(plan.hosts.items())]
+    return Entries(tuple(rows), {FLOOD_GROUP: [(port, instance) for instance, port in enumerate(plan.ports, 1)]})
+
+
+def full_name(name: str, tables: Container[str]) -> str:
+    """The name of a table or counter in a program with these tables: Tofino's begin with the name of the pipe."""
+    return _PIPE + name if _PIPE + CLASSES in tables else name
+
+
+def cell(port: int, queue: int) -> int:
+    """The cell of a port's queue in ``sent``, ``marked`` and ``dropped``."""
+    return port << 3 | queue
+
+
+def _class(queue: int) -> dict[str, int]:
+    return {"queue": queue, "profile": queue}
+
+
+def _check(what: str, value: int, most: int) -> None:
+    if not 0 <= value <= most:
+        raise OfframpError(f"{what}: expected 0 to {most}")

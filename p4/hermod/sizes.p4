@@ -1,0 +1,19 @@
+#ifndef OFFRAMP_HERMOD_SIZES_P4
+#define OFFRAMP_HERMOD_SIZES_P4
+
+// Entries of macs: one for each host. May be set with -D.
+#ifndef HOSTS
+#define HOSTS 4096
+#endif
+
+#define DSCPS 64
+
+// Every DSCP, and frames without one.
+#define CLASS_ENTRIES 65
+
+#define PROFILES 8
+
+// Cells of a counter by port (9 bits) and queue (3 bits).
+#define PORT_QUEUES 4096
+
+#endif

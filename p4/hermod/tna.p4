@@ -1,0 +1,159 @@
+// Hermod (Wan, 2025, chapter 5) for Tofino: what v1model.p4 does. The priorities of the queues 0 to 7 of each port, the
+// highest first, are set in the traffic manager.
+
+#include <core.p4>
+#include <tna.p4>
+
+#include "types.p4"
+#include "parser.p4"
+#include "classify.p4"
+#include "forward.p4"
+#include "congestion.p4"
+
+// What ingress tells egress: stands before Ethernet in between, and nowhere else.
+header bridge_t {
+    bit<7> reserved;
+    bit<9> came_from;
+    bit<2> more_reserved;
+    bit<3> queue;
+    bit<3> profile;
+}
+
+struct pipe_metadata_t {
+    metadata_t frame;
+    bridge_t   bridge;
+}
+
+#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+parser HermodParser(packet_in packet,
+                    out headers_t hdr,
+                    out pipe_metadata_t meta,
+                    out ingress_intrinsic_metadata_t intrinsic) {
+    FrameParser() frame;
+
+    state start {
+        packet.extract(intrinsic);
+        packet.advance(PORT_METADATA_SIZE);
+        meta.frame = UNKNOWN;
+        frame.apply(packet, hdr);
+        transition accept;
+    }
+}
+
+control HermodIngress(inout headers_t hdr,
+                      inout pipe_metadata_t meta,
+                      in ingress_intrinsic_metadata_t intrinsic,
+                      in ingress_intrinsic_metadata_from_parser_t from_parser,
+                      inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
+                      inout ingress_intrinsic_metadata_for_tm_t to_tm) {
+    Counter<bit<64>, bit<6>>(DSCPS, CounterType_t.PACKETS_AND_BYTES) by_dscp;  // what came in, IP only
+    Classify() classify;
+    Forward() forward;
+
+    apply {
+        if (from_parser.parser_err != 0) {
+            meta.frame.drop = 1;
+        } else {
+            classify.apply(hdr, meta.frame);
+            if (meta.frame.is_ip == 1) {
+                by_dscp.count(meta.frame.dscp);
+            }
+            forward.apply(hdr, meta.frame);
+        }
+        to_tm.qid = (QueueId_t)meta.frame.queue;
+        if (meta.frame.drop == 1) {
+            to_deparser.drop_ctl = 1;
+        } else if (meta.frame.group != 0) {
+            to_tm.mcast_grp_a = meta.frame.group;
+        } else {
+            to_tm.ucast_egress_port = meta.frame.port;
+        }
+        meta.bridge.setValid();
+        meta.bridge.reserved = 0;
+        meta.bridge.more_reserved = 0;
+        meta.bridge.came_from = intrinsic.ingress_port;
+        meta.bridge.queue = meta.frame.queue;
+        meta.bridge.profile = meta.frame.profile;
+    }
+}
+
+control HermodIngressDeparser(packet_out packet,
+                              inout headers_t hdr,
+                              in pipe_metadata_t meta,
+                              in ingress_intrinsic_metadata_for_deparser_t to_deparser) {
+    apply {
+        packet.emit(meta.bridge);
+        packet.emit(hdr);
+    }
+}
+
+parser HermodEgressParser(packet_in packet,
+                          out headers_t hdr,
+                          out pipe_metadata_t meta,
+                          out egress_intrinsic_metadata_t intrinsic) {
+    FrameParser() frame;
+
+    state start {
+        packet.extract(intrinsic);
+        packet.extract(meta.bridge);
+        meta.frame = UNKNOWN;
+        frame.apply(packet, hdr);
+        transition accept;
+    }
+}
+
+control HermodEgress(inout headers_t hdr,
+                     inout pipe_metadata_t meta,
+                     in egress_intrinsic_metadata_t intrinsic,
+                     in egress_intrinsic_metadata_from_parser_t from_parser,
+                     inout egress_intrinsic_metadata_for_deparser_t to_deparser,
+                     inout egress_intrinsic_metadata_for_output_port_t to_port) {
+    // By port and queue: (port << 3) + queue. Bytes as they leave.
+    Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) sent;
+    Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS) marked;
+    Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) dropped;
+    Congestion() congestion;
+
+    apply {
+        if (intrinsic.egress_port == meta.bridge.came_from) {
+            to_deparser.drop_ctl = 1;  // nothing leaves where it came in
+        } else {
+            meta.frame.queue = meta.bridge.queue;
+            meta.frame.profile = meta.bridge.profile;
+            bit<12> index = intrinsic.egress_port ++ meta.frame.queue;
+            bit<1> mark;
+            meta.frame.depth = intrinsic.enq_qdepth;
+            congestion.apply(hdr, meta.frame, mark);
+            if (meta.frame.drop == 1) {
+                dropped.count(index, sizeInBytes(meta.bridge));
+                to_deparser.drop_ctl = 1;
+            } else {
+                sent.count(index, sizeInBytes(meta.bridge));
+                if (mark == 1) {
+                    marked.count(index);
+                }
+            }
+        }
+    }
+}
+
+control HermodEgressDeparser(packet_out packet,
+                             inout headers_t hdr,
+                             in pipe_metadata_t meta,
+                             in egress_intrinsic_metadata_for_deparser_t to_deparser) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+Pipeline(
+    HermodParser(),
+    HermodIngress(),
+    HermodIngressDeparser(),
+    HermodEgressParser(),
+    HermodEgress(),
+    HermodEgressDeparser()
+) pipe;
+
+Switch(pipe) main;

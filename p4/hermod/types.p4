@@ -1,0 +1,37 @@
+#ifndef OFFRAMP_HERMOD_TYPES_P4
+#define OFFRAMP_HERMOD_TYPES_P4
+
+// What every target shares: the frame, and what is known of it.
+
+#include "../include/ethernet.p4"
+#include "../include/ipv4.p4"
+#include "../include/ipv6.p4"
+#include "sizes.p4"
+
+struct headers_t {
+    ethernet_t ethernet;
+    ipv4_t     ipv4;
+    ipv6_t     ipv6;
+}
+
+struct metadata_t {
+    bit<1>  is_ip;     // IPv4 or IPv6: the frame has a DSCP
+    bit<6>  dscp;
+    bit<2>  ecn;
+    bit<3>  queue;     // the highest goes first
+    bit<3>  profile;   // what egress does when the queue is long
+    bit<1>  drop;
+    bit<9>  port;      // where to; 0 if it leaves to a group
+    bit<16> group;     // where to; 0 if it leaves to a port
+    bit<19> depth;     // of the queue, as the frame found it
+    bit<19> threshold;
+    bit<19> excess;    // by how much the depth is above it
+}
+
+// Explicit congestion notification, RFC 3168.
+const bit<2> NOT_ECT = 0;
+const bit<2> ECT_1 = 1;
+const bit<2> ECT_0 = 2;
+const bit<2> CE = 3;
+
+#endif

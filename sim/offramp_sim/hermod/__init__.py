@@ -1,0 +1,1 @@
+"""Hermod on the embedded switch."""

@@ -1,0 +1,37 @@
+"""Writes a queue plan straight into an embedded switch, without P4Runtime."""
+
+from __future__ import annotations
+
+from offramp.switch.hermod.entries import DROPPED, MARKED, SENT, SwitchPlan, cell, entries_for, full_name
+from offramp_sim.p4 import AnySwitch
+from offramp_sim.p4.state import ActionData, Exact, Replica, TableEntry
+
+
+def load(switch: AnySwitch, plan: SwitchPlan) -> None:
+    """Give a switch that runs ``p4/hermod`` the plan; it was just made or reset."""
+    made = entries_for(plan, switch.tables)
+    for row in made.entries:
+        table, action = switch.tables[row.table], ActionData(row.action, tuple(row.params.values()))
+        if row.keys:
+            table.insert(TableEntry(tuple(Exact(value) for value in row.keys.values()), action))
+        else:
+            table.set_default(action)
+    for group, replicas in made.groups.items():
+        switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
+
+
+def sent(switch: AnySwitch, port: int, queue: int) -> tuple[int, int]:
+    """Packets and bytes that left a port from a queue."""
+    found = switch.counters[full_name(SENT, switch.tables)]
+    return found.packets[cell(port, queue)], found.bytes[cell(port, queue)]
+
+
+def marked(switch: AnySwitch, port: int, queue: int) -> int:
+    """Packets that left a port from a queue with a mark of this switch."""
+    return switch.counters[full_name(MARKED, switch.tables)].packets[cell(port, queue)]
+
+
+def dropped(switch: AnySwitch, port: int, queue: int) -> tuple[int, int]:
+    """Packets and bytes of a port's queue that its profile dropped."""
+    found = switch.counters[full_name(DROPPED, switch.tables)]
+    return found.packets[cell(port, queue)], found.bytes[cell(port, queue)]

@@ -1,0 +1,34 @@
+"""The programs on every engine that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from offramp.p4src import p4_source
+from offramp.switch.hermod.entries import SwitchPlan
+from offramp_sim.hermod import direct
+from offramp_sim.p4 import AnySwitch, ir, make_switch
+from offramp_sim.p4.frontend import load
+
+MakeHermod = Callable[[SwitchPlan], AnySwitch]
+
+
+@pytest.fixture(scope="session")
+def programs() -> dict[str, ir.Program]:
+    return {name: load(p4_source(f"hermod/{name}.p4")) for name in ("v1model", "tna")}
+
+
+@pytest.fixture(scope="session", params=["python", "native", "tna"])
+def make_hermod(request: pytest.FixtureRequest, programs: dict[str, ir.Program]) -> MakeHermod:
+    """``make_hermod(plan)``: the one switch of each kind with this plan."""
+    tna = request.param == "tna"
+    switch = make_switch(programs["tna" if tna else "v1model"], "python" if tna else request.param)
+
+    def make(plan: SwitchPlan) -> AnySwitch:
+        switch.reset()
+        direct.load(switch, plan)
+        return switch
+
+    return make

@@ -1,0 +1,139 @@
+"""``offramp coflow deploy`` as users type it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import fake_sonic
+import namespaces
+from offramp.cli.app import app
+from offramp.errors import OfframpError
+from offramp.p4src import p4_source
+from offramp_sim.p4.embedded import EmbeddedSwitch
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["coflow", "deploy", *arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.p4
+def test_p4(tmp_path: Path) -> None:
+    plan, out = tmp_path / "plan.json", tmp_path / "out.json"
+    CliRunner().invoke(app, ["coflow", "plan", "gpt3-13b", "--json", str(plan)], catch_exceptions=False)
+    with EmbeddedSwitch(p4_source("hermod/v1model.p4"), 3, workdir=tmp_path, engine="python") as switch:
+        there = [str(plan), "--target", "p4", "--switch", switch.address, "--ports", "0-2", "--ecn", "3=150KB"]
+        there += ["--host", "02:00:00:00:00:01=1"]
+        assert "DSCP 63 -> enqueue(queue 6, profile 6)\n" in run(*there, "--dry-run")
+        assert "DSCP 63: missing, planned enqueue(queue 6, profile 6)\n" in run(*there, "--check", code=1)
+        assert run(*there) == f"switch {switch.address}: deployed and read back\n"
+        assert run(*there, "--json", str(out)) == f"switch {switch.address}: as planned already\n"
+        assert json.loads(out.read_text()) == {
+            "target": "p4",
+            "name": f"switch {switch.address}",
+            "action": "apply",
+            "changed": False,
+        }
+        assert run(*there, "--check") == f"switch {switch.address}: as planned\n"
+        assert "HermodEgress.congestion.profiles(profile 3): mark(threshold 100)\n" in run(*there, "--read-back")
+        assert run(*there, "--ecn", "0=150KB", "--check", "--json", str(out), code=1).count("\n") == 1
+        assert json.loads(out.read_text())["differences"] == [
+            {"what": "HermodEgress.congestion.profiles(profile 0)", "planned": "mark(threshold 100)", "found": None}
+        ]
+        assert run(*there, "--undo") == f"switch {switch.address}: removed\n"
+        assert run(*there, "--undo") == f"switch {switch.address}: nothing was deployed\n"
+        assert run(*there, "--read-back") == "nothing is deployed\n"
+
+
+def test_p4_without_a_switch() -> None:
+    text = run("gpt3-13b", "--target", "p4", "--dry-run", "--queues", "2", "--ecn", "3KB")
+    assert text.splitlines()[0] == "other DSCPs -> enqueue(queue 0, profile 0)"
+    assert "HermodEgress.congestion.profiles(profile 1) -> mark(threshold 2)" in text
+    assert "macs" not in text
+    with pytest.raises(OfframpError, match=r"127\.0\.0\.1:1 does not answer"):
+        run("gpt3-13b", "--target", "p4", "--switch", "127.0.0.1:1")
+
+
+def test_sonic_files(tmp_path: Path) -> None:
+    config = tmp_path / "config_db.json"
+    config.write_text(json.dumps({"PORT": {"Ethernet0": {}, "Ethernet4": {}}}))
+    there = ["gpt3-13b", "--target", "sonic", "--config-db", str(config), "--out", str(tmp_path), "--name", "TRAINING"]
+    assert json.loads(run(*there, "--dry-run"))["SCHEDULER"] == {"TRAINING": {"type": "STRICT"}}
+    assert run(*there) == f"files {tmp_path}/training*.json: deployed and read back\n"
+    assert sorted(path.name for path in tmp_path.glob("training*")) == [
+        "training.json",
+        "training.patch.json",
+        "training.undo-patch.json",
+    ]
+    assert json.loads(run(*there, "--read-back")) == json.loads((tmp_path / "training.json").read_text())
+    assert run(*there, "--check").endswith("as planned\n")
+    run(*there, "--undo")
+    assert "SCHEDULER TRAINING: type: missing, planned STRICT\n" in run(*there, "--check", code=1)
+
+
+def test_sonic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = f"#!{sys.executable} -IS\n" + Path(fake_sonic.__file__).read_text()
+    for name in ("sonic-cfggen", "config"):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    state = {"config": {"PORT": {"Ethernet0": {}}}, "checkpoints": {}, "run": 0}
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run("gpt3-13b", "--target", "sonic", "-i", "Ethernet0") == "SONiC: deployed and read back\n"
+    assert "Ethernet0|7" in json.loads((tmp_path / "state.json").read_text())["config"]["QUEUE"]
+
+
+@pytest.mark.netns
+def test_linux() -> None:
+    namespaces.require()
+
+    def work() -> None:
+        there = ["gpt3-13b", "--target", "linux", "--interface", "left", "--rate", "10gbit", "--qdisc", "htb"]
+        text = run(*there, "--dry-run")
+        assert "tc qdisc add dev left root handle 4845: htb default 0x10\n" in text
+        assert "sysctl -w net.ipv4.tcp_reflect_tos=1\n" in text
+        assert run(*there) == "interface left: deployed and read back\n"
+        assert run(*there, "--check") == "interface left: as planned\n"
+        assert "rate: 10000000000 bit/s\n" in run(*there, "--read-back")
+        assert run(*there[:-3], "9gbit", *there[-2:], "--check", code=1) == (
+            "rate: 10000000000 bit/s, planned 9000000000 bit/s\n"
+        )
+        assert run(*there, "--undo") == "interface left: removed\n"
+
+    with namespaces.Namespace() as namespace:
+        namespace.veth("left", "right")
+        namespace.call(work)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "cisco"], "--target cisco: expected p4, sonic or linux"),
+        (["--target", "p4", "--check", "--undo"], "--check and --undo: expected one of them"),
+        (["--target", "p4", "--ports", "1-"], "--ports 1-: expected different numbers up to 510, such as 1-4,7"),
+        (["--target", "p4", "--ports", "3,2-4"], "--ports 3,2-4: expected different numbers up to 510, such as 1-4,7"),
+        (["--target", "p4", "--host", "02=1"], "--host 02=1: expected MAC=PORT, such as 02:00:00:00:00:01=1"),
+        (["--target", "p4", "--host", "02:00:00:00:00:01=1"], "host 020000000001: port 1 is none of the switch's"),
+        (["--target", "p4", "--mtu", "0"], "--mtu 0: expected bytes of a packet"),
+        (["--target", "linux"], "--interface: none; expected one or more, each once"),
+        (["--target", "linux", "-i", "lo", "-i", "lo"], "--interface: lo, lo; expected one or more, each once"),
+        (["--target", "linux", "--interface", "nosuch0"], "interface nosuch0: no such interface"),
+        (["--target", "linux", "--interface", "lo", "--rate", "x"], "--rate x: expected a rate such as 10mbit"),
+        (["--target", "p4", "--ecn", "x=1"], "--ecn x=1: expected SIZE or QUEUE=SIZE, such as 3=150KB"),
+        (["--target", "p4", "--ecn", "many"], "--ecn many: expected a size such as"),
+        (["--target", "p4", "--ecn", "8=1KB"], "ECN of queue 8: expected 0 to 7"),
+        (["--target", "p4", "--queues", "3", "--classes", "3"], "classes 3: the switch has 3 queues, one of them for"),
+        (["--target", "p4", "--control", "a"], "--control a: expected DSCPs with commas"),
+    ],
+)
+def test_bad_input(arguments: list[str], message: str) -> None:
+    with pytest.raises(OfframpError) as caught:
+        run("gpt3-13b", *arguments)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

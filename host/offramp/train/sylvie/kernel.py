@@ -13,8 +13,9 @@ from functools import cache, partial
 from typing import Any, Final
 
 from offramp.native.llvm import I8, I32, I64, PTR, Value, const, i64, ll
+from offramp.splitmix import GOLDEN, STEPS
 from offramp.train.sylvie.model import LEAST_RANGE, NUDGE
-from offramp.train.sylvie.streams import GOLDEN_32, GOLDEN_64, GROUP, LANES, LOW_BIAS, SPLITMIX
+from offramp.train.sylvie.streams import GOLDEN_32, GROUP, LANES, LOW_BIAS
 from offramp.train.sylvie.vectors import (
     F32,
     FLOATS,
@@ -215,8 +216,8 @@ def _down(b: Any, x: Value) -> Value:
 
 def _keys(b: Any, seed: Value, row: Value) -> Pair:
     """The two keys of a row, in all lanes."""
-    key = b.add(seed, b.mul(b.add(row, i64(1)), i64(GOLDEN_64)))
-    for shift, factor in SPLITMIX:
+    key = b.add(seed, b.mul(b.add(row, i64(1)), i64(GOLDEN)))
+    for shift, factor in STEPS:
         key = b.mul(b.xor(key, b.lshr(key, i64(shift))), i64(factor))
     return spread(b, b.trunc(key, I32), WORDS), spread(b, b.trunc(b.lshr(key, i64(32)), I32), WORDS)
 

@@ -12,35 +12,28 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.splitmix import GOLDEN, mix, mix_word
+
 GROUP: Final = 32
 """Columns that draw from the same words."""
 
 LANES: Final = GROUP // 2
-GOLDEN_64: Final = 0x9E3779B97F4A7C15
 GOLDEN_32: Final = 0x9E3779B9
-SPLITMIX: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
-"""Shift and factor of each step of SplitMix64's finaliser (Steele, Lea, Flood 2014)."""
 LOW_BIAS: Final = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1))
-"""The same for 32 bits; the second key comes in after the first step."""
-
-_WORD: Final = (1 << 64) - 1
+"""Shift and factor of each step of the mixer of 32 bits; the second key comes in after the first step."""
 
 
 def stream(seed: int, *place: int) -> int:
     """The 64-bit seed of one use of ``seed``: of an epoch, a layer, a direction, …, whatever ``place`` counts."""
-    word = seed & _WORD
+    word = seed
     for number in (len(place), *place):
-        word = (word + (number + 1) * GOLDEN_64) & _WORD
-        for shift, factor in SPLITMIX:
-            word = (word ^ word >> shift) * factor & _WORD
+        word = mix_word(word + (number + 1) * GOLDEN)
     return word
 
 
 def fractions(seed: int, rows: npt.NDArray[np.int64], columns: int) -> npt.NDArray[np.float32]:
     """``(n, columns)`` float32 in (0, 1): multiples of 2^-16, plus 2^-17 so that their mean is 1/2."""
-    key = np.uint64(seed) + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN_64)
-    for shift, factor in SPLITMIX:
-        key = (key ^ key >> np.uint64(shift)) * np.uint64(factor)
+    key = mix(np.uint64(seed) + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
     groups = -(-columns // GROUP)
     words = np.arange(groups * LANES, dtype=np.uint32) * np.uint32(GOLDEN_32) + key.astype(np.uint32)[:, None]
     second = (key >> np.uint64(32)).astype(np.uint32)[:, None]

@@ -1,0 +1,206 @@
+"""Iterative re-partitioning for an even load of remote neighbours (thesis on G3, algorithm 2; specification section 4).
+
+A step takes one vertex of the worker with the largest load and one of the worker with the least and swaps them, so
+that workers keep their numbers of vertices. As printed, the algorithm mostly ends in a cycle with a larger maximum than
+it began with; ``guarded`` takes only swaps that leave both below that maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import Adjacency, IntArray
+from offramp.graph.remote import RemoteNeighbours
+from offramp.splitmix import GOLDEN, mix_word
+
+MODES: Final = ("guarded", "best", "literal")
+BALANCES: Final = ("recv", "max")
+STOPS: Final = ("gap", "delta")
+
+
+@dataclass(frozen=True)
+class Repartition:
+    """How vertices are swapped.
+
+    Attributes:
+        mode: ``guarded``; ``best``: the literal algorithm, of whose states the best is kept; ``literal``: its last one.
+        gamma: how near the loads must come to each other, as a share of the largest.
+        stop: of the literal algorithm, ``gap``: largest and least load are that near; ``delta``: their ratio changed by
+            no more than that.
+        balance: a worker's load: ``recv``, the rows that it receives, or ``max`` of these and those that it sends.
+        tau: guarded only: no swap may raise a sum of degrees above (1 + tau) times the mean; None for no such bound.
+        tries: candidates on either side of a guarded swap: the c of the specification.
+        widest: where none of these swaps helps, twice as many candidates are tried, up to these.
+        most: swaps; 0 for 10·√n.
+
+    Raises:
+        OfframpError: a value that is none of these.
+    """
+
+    mode: str = "guarded"
+    gamma: float = 0.005
+    stop: str = "gap"
+    balance: str = "recv"
+    tau: float | None = None
+    tries: int = 8
+    widest: int = 32
+    most: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("mode", MODES), ("stop", STOPS), ("balance", BALANCES)):
+            if getattr(self, name) not in choices:
+                raise OfframpError(f"{name} {getattr(self, name)}: expected one of {', '.join(choices)}")
+        for name, least in (("gamma", 0), ("tries", 1), ("widest", 1), ("most", 0), ("tau", 0)):
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                raise OfframpError(f"{name} {value}: expected at least {least}")
+
+
+@dataclass(frozen=True)
+class Repartitioned:
+    """What came of it.
+
+    Attributes:
+        owner: ``(n,)`` int64 worker of each vertex.
+        recv: ``(workers,)`` rows that each worker receives.
+        send: ``(workers,)`` rows that each sends.
+        steps: largest and least load at the start and after each swap.
+        reason: why it ended: ``even``, ``stuck`` (no swap helps), ``cycle`` or ``most`` (swaps).
+    """
+
+    owner: IntArray
+    recv: IntArray
+    send: IntArray
+    steps: list[tuple[int, int]]
+    reason: str
+
+
+def repartition(graph: Adjacency, owner: npt.ArrayLike, workers: int, how: Repartition | None = None) -> Repartitioned:
+    """Swap vertices of a partition of an undirected graph until the loads are even.
+
+    Raises:
+        OfframpError: an owner that does not fit the graph.
+    """
+    how = Repartition() if how is None else how
+    search = _Search(graph, owner, workers, how)
+    reason = "even" if workers == 1 else search.guarded() if how.mode == "guarded" else search.literal()
+    if how.mode == "best":
+        search.restore()
+    tracker = search.tracker
+    return Repartitioned(tracker.owner, tracker.recv, tracker.send, search.steps, reason)
+
+
+class _Search:
+    def __init__(self, graph: Adjacency, owner: npt.ArrayLike, workers: int, how: Repartition) -> None:
+        self.how, self._graph, self._workers = how, graph, workers
+        self.tracker = RemoteNeighbours(graph, owner, workers)
+        self._degree = np.diff(graph.indptr)
+        self._degrees = np.bincount(self.tracker.owner, weights=self._degree, minlength=workers).astype(np.int64)
+        self._ceiling = math.inf if how.tau is None else (1 + how.tau) * self._degrees.mean()
+        self._most = how.most or math.ceil(10 * math.sqrt(len(self._degree)))
+        self.steps: list[tuple[int, int]] = []
+        self._best = math.inf, 0.0
+        self._kept = self.tracker.owner.copy()
+        self._note()
+
+    def guarded(self) -> str:
+        """Take the first of a few swaps that lowers both ends of the range and raises no other load to the top."""
+        tries = self.how.tries
+        while len(self.steps) <= self._most:
+            load = self._load()
+            if self._even(load):
+                return "even"
+            if self._swap_some(load, tries):
+                tries = self.how.tries
+                self._note()
+            elif tries < self.how.widest:
+                tries *= 2
+            else:
+                return "stuck"
+        return "most"
+
+    def _swap_some(self, load: IntArray, tries: int) -> bool:
+        high, low = int(load.argmax()), int(load.argmin())
+        for v in self._from(high, high, tries).tolist():
+            for u in self._from(low, high, tries).tolist():
+                if self._too_heavy(v, u, high, low):
+                    continue
+                self.tracker.swap(v, u)
+                now = self._load()
+                # Among the others none may come to the top: so (largest load, workers that have it) falls.
+                if max(now[high], now[low]) < load[high] and ((now < load[high]) | (now <= load)).all():
+                    moved = self._degree[v] - self._degree[u]
+                    self._degrees[high] -= moved
+                    self._degrees[low] += moved
+                    return True
+                self.tracker.swap(v, u)
+        return False
+
+    def literal(self) -> str:
+        """Algorithm 2 as printed, until the loads are even, an assignment comes back or nothing is there to swap."""
+        signature = 0
+        seen = {signature}
+        ratio: float | None = None
+        while len(self.steps) <= self._most:
+            load = self._load()
+            high, low = int(load.argmax()), int(load.argmin())
+            before, ratio = ratio, load[low] / load[high] if load[high] else 1.0
+            if self._even(load) or (
+                self.how.stop == "delta" and before is not None and abs(ratio - before) <= self.how.gamma
+            ):
+                return "even"
+            some = self._from(high, high, 1).tolist(), self._from(low, high, 1).tolist()
+            if high == low or not all(some):
+                return "stuck"
+            (v,), (u,) = some
+            for vertex, worker in ((v, high), (v, low), (u, low), (u, high)):  # Zobrist 1970: XOR of who is where
+                signature ^= mix_word((vertex * self._workers + worker + 1) * GOLDEN)
+            self.tracker.swap(v, u)
+            self._note()
+            if signature in seen:
+                return "cycle"
+            seen.add(signature)
+        return "most"
+
+    def restore(self) -> None:
+        """Back to the best state: the smallest largest load, then the largest ratio."""
+        if not np.array_equal(self._kept, self.tracker.owner):
+            self.tracker = RemoteNeighbours(self._graph, self._kept, self._workers)
+
+    def _load(self) -> IntArray:
+        tracker = self.tracker
+        return np.maximum(tracker.recv, tracker.send) if self.how.balance == "max" else tracker.recv.copy()
+
+    def _note(self) -> None:
+        load = self._load()
+        high, low = int(load.max()), int(load.min())
+        self.steps.append((high, low))
+        rank = float(high), -low / high if high else -1.0
+        if self.how.mode == "best" and rank < self._best:
+            self._best = rank
+            self._kept = self.tracker.owner.copy()
+
+    def _even(self, load: IntArray) -> bool:
+        return bool(load.max() - load.min() <= self.how.gamma * load.max())
+
+    def _from(self, worker: int, high: int, count: int) -> IntArray:
+        """Vertices of ``worker`` to swap: of ``high`` those with most neighbours elsewhere, else with fewest outside it."""
+        members = np.flatnonzero(self.tracker.owner == worker)
+        outside = self._degree[members] - self.tracker.edges[high, members]
+        key = (-outside if worker == high else outside) * len(self._degree) + members
+        count = min(count, len(members))
+        if not count:
+            return members
+        chosen = np.argpartition(key, count - 1)[:count]
+        return members[chosen[np.argsort(key[chosen])]]
+
+    def _too_heavy(self, v: int, u: int, high: int, low: int) -> bool:
+        moved = self._degree[v] - self._degree[u]
+        after = max(self._degrees[high] - moved, self._degrees[low] + moved)
+        return bool(after > max(self._ceiling, self._degrees[high], self._degrees[low]))

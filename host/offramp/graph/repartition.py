@@ -190,7 +190,7 @@ class _Search:
         return bool(load.max() - load.min() <= self.how.gamma * load.max())
 
     def _from(self, worker: int, high: int, count: int) -> IntArray:
-        """Vertices of ``worker`` to swap: of ``high`` those with most neighbours elsewhere, else with fewest outside it."""
+        """Vertices of ``worker`` to swap: of ``high`` those with most neighbours outside it, of others with fewest."""
         members = np.flatnonzero(self.tracker.owner == worker)
         outside = self._degree[members] - self.tracker.edges[high, members]
         key = (-outside if worker == high else outside) * len(self._degree) + members

@@ -27,6 +27,7 @@ from offramp.train.sylvie.vectors import (
     lesser,
     load_pair,
     pack_pair,
+    prefetch_pair,
     reduced,
     splat,
     spread,
@@ -36,6 +37,8 @@ from offramp.train.sylvie.vectors import (
 
 BITS: Final = (1, 2, 4, 8)
 NO_ROW: Final = -1
+AHEAD: Final = 12
+"""Rows between the one at work and the one that is fetched, as no cache foresees which rows are chosen."""
 _EXPONENT: Final = 0x7F800000
 _QUANTISE: Final = (PTR, I64, PTR, I64, I64, I64, PTR, PTR, PTR, I64, I64)
 _DEQUANTISE: Final = (PTR, I64, PTR, PTR, PTR, I64, PTR, I64, I64)
@@ -145,7 +148,9 @@ def _quantise(module: Any, bits: int) -> Value:
     x, stride, rows, _, _, _, packed, least_out, greatest_out, seed, compact = f.made.args
     with f.loop(f.start, f.stop, 1) as (at, *_):
         source, number = f.row(x, stride, rows, at)
-        least, greatest, bad = _bounds(f, source, compact)
+        later = b.add(at, i64(AHEAD))
+        coming, _ = f.row(x, stride, rows, b.select(b.icmp_signed("<", later, f.stop), later, at))
+        least, greatest, bad = _bounds(f, source, coming, compact)
         with b.if_then(bad, likely=False):
             b.ret(at)
         b.store(least, b.gep(least_out, [at], source_etype=F32))
@@ -165,8 +170,8 @@ def _quantise(module: Any, bits: int) -> Value:
     return f.made
 
 
-def _bounds(f: _Rows, source: Value, compact: Value) -> tuple[Value, Value, Value]:
-    """Least and greatest code point, and whether there are none."""
+def _bounds(f: _Rows, source: Value, coming: Value, compact: Value) -> tuple[Value, Value, Value]:
+    """Least and greatest code point, and whether there are none; the row that is ``coming`` is fetched on the way."""
     b = f.b
     first = spread(b, b.load(source, typ=F32))
 
@@ -178,6 +183,7 @@ def _bounds(f: _Rows, source: Value, compact: Value) -> tuple[Value, Value, Valu
         return low, high, size
 
     with f.loop(i64(0), f.whole, GROUP, (first, first, splat(0))) as state:
+        prefetch_pair(b, f.module, coming, state[0])
         state[1:] = step(load_pair(b, source, state[0]), (state[1], state[2], state[3]))
     before, entry = state[1:], b.block
     with f.tail():

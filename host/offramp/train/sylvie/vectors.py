@@ -65,6 +65,15 @@ def store_pair(b: Any, pair: Pair, pointer: Value, column: Value) -> None:
     b.store(pair[1], b.gep(first, [i64(LANES)], source_etype=F32), align=4)
 
 
+def prefetch_pair(b: Any, module: Any, pointer: Value, column: Value) -> None:
+    """Ask for 32 floats from ``column`` on, to be read soon."""
+    kind = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
+    function = module.declare_intrinsic("llvm.prefetch.p0", [], kind)
+    for offset in (0, LANES):  # a line of the cache each
+        place = b.gep(pointer, [b.add(column, i64(offset))], source_etype=F32)
+        b.call(function, [place, const(I32, 0), const(I32, 3), const(I32, 1)])
+
+
 def pack_pair(b: Any, pair: Pair, bits: int, target: Value) -> None:
     """32 codes, ``(WORDS, WORDS)``, to ``4·bits`` bytes at ``target``."""
     low, high = (b.trunc(half, ll.VectorType(I8, LANES)) for half in pair)

@@ -90,13 +90,14 @@ class Orchestrator:
         rates: the rate of descent of each epoch from the second on.
 
     An adaptive run starts with the fewest bits and synchronously, and keeps both until the rule has enough epochs.
+    A checkpoint may hold the controller as it is: it pickles, and goes on where it was.
     """
 
     def __init__(self, control: Control | None = None) -> None:
         self.control = Control() if control is None else control
         self.rates: list[float] = []
         self._mean: float | None = None
-        self._trace = hashlib.sha256()
+        self._digest = b""
         base = BITS[0] if isinstance(self.control.base, str) else self.control.base
         self.decision = Decision(base, SYNC if self.control.mode == ADAPTIVE else self.control.mode)
 
@@ -121,12 +122,12 @@ class Orchestrator:
         if before is not None:
             self.rates.append(self._signed((before - self._mean) / time_s))
             self._decide(_trend(self.rates, self.control))
-        self._trace.update(repr((self.rates[-1:], self.decision)).encode())
+        self._digest = hashlib.sha256(self._digest + repr((self.rates[-1:], self.decision)).encode()).digest()
         return self.decision
 
     def digest(self) -> bytes:
-        """16 bytes that ranks compare: the same for the same decisions from the same rates (S13)."""
-        return self._trace.digest()[:16]
+        """32 bytes that ranks compare, none before the first epoch: the same for the same history (S13)."""
+        return self._digest
 
     def _signed(self, descent: float) -> float:
         match self.control.sign:

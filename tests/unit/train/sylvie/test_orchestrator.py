@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from itertools import pairwise
 
@@ -124,6 +125,19 @@ def test_ranks_with_the_same_numbers_decide_the_same_and_can_compare():
         other.observe(losses, seconds)
     other.observe([loss * 1.01 for loss in epochs[-1][0]], epochs[-1][1])
     assert other.digest() != ranks[0].digest()
+
+
+def test_a_controller_goes_on_after_a_checkpoint():
+    draw = random.Random(5)
+    epochs = [([draw.random()], [1 + draw.random()]) for _ in range(24)]
+    through = Orchestrator(Control(lag=2))
+    for at, epoch in enumerate(epochs):
+        if at == 11:
+            resumed = pickle.loads(pickle.dumps(through))
+        through.observe(*epoch)
+    for epoch in epochs[11:]:
+        resumed.observe(*epoch)
+    assert (resumed.digest(), resumed.decision, resumed.rates) == (through.digest(), through.decision, through.rates)
 
 
 @pytest.mark.parametrize(

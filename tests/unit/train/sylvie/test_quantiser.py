@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offramp.errors import OfframpError
-from offramp.train.sylvie import model
+from offramp.train.sylvie import kernel, model, quantiser
 from offramp.train.sylvie.kernel import BITS
 from offramp.train.sylvie.quantiser import Codes, dequantise, quantise, row_bytes
 from offramp.train.sylvie.streams import fractions, stream
@@ -211,6 +211,23 @@ def test_golden_errors(change, message):
     given_ = {"x": np.zeros((2, 3), np.float32), "rows": None, "bits": 1, "into": None} | change
     with pytest.raises(OfframpError, match=message):
         quantise(given_["x"], given_["rows"], given_["bits"], 0, into=given_["into"])
+
+
+def test_numpy_does_the_work_without_llvmlite(monkeypatch):
+    x = np.random.default_rng(1).normal(size=(20, 37)).astype(np.float32)
+    native = quantise(x, None, 2, 9)
+
+    def missing(bits):
+        raise ImportError("llvmlite")
+
+    monkeypatch.setattr(kernel, "functions", missing)
+    monkeypatch.setattr(quantiser, "_native", quantiser._native.__wrapped__)
+    plain = quantise(x, None, 2, 9)
+    assert all(same_bits(*pair) for pair in zip(native, plain, strict=True))
+    out = np.zeros_like(x)
+    dequantise(plain, 2, out)
+    monkeypatch.undo()
+    assert same_bits(out, decoded(native, 2, 37))
 
 
 def test_no_rows():

@@ -27,7 +27,8 @@ def plan(
     memory: Annotated[str, typer.Option(help="Aggregator memory of the switch.")] = "4MB",
     width: Annotated[int | None, typer.Option(help="Features on the wire; the graph's by default.")] = None,
     partition: Annotated[
-        str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
+        str,
+        typer.Option(help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random."),
     ] = "auto",
     racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",

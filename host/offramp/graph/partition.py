@@ -7,12 +7,15 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
+from offramp.graph.g3 import first_stage
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
 from offramp.graph.metis import metis_parts
 from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
+from offramp.graph.repartition import Repartition, repartition
+from offramp.splitmix import GOLDEN, mix
 
-METHODS = ("auto", "metis", "metis-volume", "kahypar", "hash", "chunk", "random")
+METHODS = ("auto", "metis", "metis-volume", "kahypar", "g3", "g3-best", "g3-literal", "hash", "chunk", "random")
 
 _BLIND = ("hash", "chunk", "random")
 """Methods that do not look at the edges."""
@@ -27,9 +30,10 @@ def partition(
     """``(n,)`` int32 worker that owns each vertex; every worker owns at least one.
 
     ``metis`` minimises cut edges (as in the paper), ``metis-volume`` METIS's communication volume,
-    ``kahypar`` the multicast volume R; ``hash`` mixes ids with the seed, ``chunk`` takes consecutive ids,
-    ``random`` deals a seeded permutation; ``auto`` is ``kahypar`` where installed and quick, else
-    ``metis-volume``.
+    ``kahypar`` the multicast volume R; ``g3`` balances vertices, edges and remote neighbours, ``g3-best`` and
+    ``g3-literal`` do by the algorithm as its thesis prints it (:mod:`offramp.graph.repartition`); ``hash`` mixes
+    ids with the seed, ``chunk`` takes consecutive ids, ``random`` deals a seeded permutation; ``auto`` is
+    ``kahypar`` where installed and quick, else ``metis-volume``.
 
     With ``racks``, consecutive workers share one: methods that look at the edges cut into racks first and then into
     their workers, unless METIS straight into workers sends less between racks.
@@ -75,6 +79,10 @@ def _owners(graph: Adjacency, workers: int, method: str, seed: int) -> npt.NDArr
             return metis_parts(graph.indptr, graph.indices, workers, seed, "volume")
         case "kahypar":
             return kahypar_parts(graph.indptr, graph.indices, workers, seed)[0]
+        case "g3" | "g3-best" | "g3-literal":
+            start = _occupied(first_stage(graph, workers, seed), workers)
+            how = Repartition(mode=method.partition("-")[2] or "guarded")
+            return repartition(graph, start, workers, how).owner
         case "hash":
             return (_mix(np.arange(n, dtype=np.uint64), seed) % np.uint64(workers)).astype(np.int64)
         case "chunk":
@@ -85,10 +93,7 @@ def _owners(graph: Adjacency, workers: int, method: str, seed: int) -> npt.NDArr
 
 def _mix(ids: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
     """The finaliser of SplitMix64 over each id, offset by the seed."""
-    x = ids + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    return mix(ids + np.uint64((seed + 1) * GOLDEN & 0xFFFFFFFFFFFFFFFF))
 
 
 def _occupied(owner: npt.NDArray[np.int64], workers: int) -> npt.NDArray[np.int64]:

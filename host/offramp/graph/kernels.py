@@ -1,0 +1,87 @@
+"""Walks over CSR arrays in the part of Python that :mod:`offramp.native` compiles; Python runs them too, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from offramp.errors import OfframpError
+from offramp.native.subset import Words, native
+
+USED = 0  # state: what the last bin takes
+FILLED = 1  # state: its targets
+
+
+@native
+def walk(indptr: Words, indices: Words, seen: Words, visited: Words, vertices: int) -> int:
+    """``visited``: vertices not ``seen``, breadth first from the lowest of each component; returns how many."""
+    end = 0
+    at = 0
+    for start in range(vertices):
+        if seen[start] == 0:
+            seen[start] = 1
+            visited[end] = start
+            end += 1
+            while at < end:
+                v = visited[at]
+                at += 1
+                for i in range(indptr[v], indptr[v + 1]):
+                    u = indices[i]
+                    if seen[u] == 0:
+                        seen[u] = 1
+                        visited[end] = u
+                        end += 1
+    return end
+
+
+@native
+def fill(
+    indptr: Words,
+    indices: Words,
+    targets: Words,
+    bins: Words,
+    loaded: Words,
+    state: Words,
+    count: int,
+    row: int,
+    target: int,
+    limit: int,
+) -> int:
+    """``bins[i]`` of each of ``targets``, in order; returns how many bins there are.
+
+    A bin takes ``row`` for each vertex that it loads and ``target`` for each that it computes. ``loaded`` holds the
+    last bin that loaded each vertex, -1 at first.
+    """
+    last = 0
+    used = 0
+    filled = 0
+    for i in range(count):
+        v = targets[i]
+        fresh = int(loaded[v] != last)
+        for e in range(indptr[v], indptr[v + 1]):
+            fresh = fresh + int(loaded[indices[e]] != last)
+        if filled > 0 and used + fresh * row + target > limit:
+            last += 1
+            used = 0
+            filled = 0
+            fresh = 1 + indptr[v + 1] - indptr[v]
+        loaded[v] = last
+        for e in range(indptr[v], indptr[v + 1]):
+            loaded[indices[e]] = last
+        used += fresh * row + target
+        filled += 1
+        bins[i] = last
+    state[USED] = used
+    state[FILLED] = filled
+    return last + int(filled > 0)
+
+
+@cache
+def fast(kernel: Callable[..., int]) -> Callable[..., int]:
+    """The machine code of a kernel, or the kernel itself, run by Python, where there is no LLVM."""
+    from offramp.native.library import compiled
+
+    try:
+        return compiled(kernel)
+    except OfframpError:
+        return kernel

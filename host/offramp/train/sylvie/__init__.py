@@ -1,0 +1,1 @@
+"""Sylvie: boundary features and gradients in 1, 2, 4 or 8 bits (specification part 1)."""

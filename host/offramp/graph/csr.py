@@ -77,13 +77,19 @@ def transposed(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]
     return np.concatenate([[0], np.cumsum(np.bincount(indices, minlength=n))]), rows_of(indptr)[by_column]
 
 
+def entries_of(indptr: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:
+    """Places of the entries of the rows ``members``, row by row, and how many each has."""
+    counts = np.diff(indptr)[members]
+    ends = np.cumsum(counts)
+    entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(indptr[members] - (ends - counts), counts)
+    return entries, counts
+
+
 def induced(indptr: IntArray, indices: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:
     """CSR over ranks of the subgraph that sorted ``members`` induce."""
     rank = np.full(len(indptr) - 1, -1, np.int64)
     rank[members] = np.arange(len(members))
-    counts = np.diff(indptr)[members]
-    ends = np.cumsum(counts)
-    entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(indptr[members] - (ends - counts), counts)
+    entries, counts = entries_of(indptr, members)
     columns = rank[indices[entries]]
     inside = columns >= 0
     rows = np.repeat(np.arange(len(members)), counts)[inside]

@@ -2,7 +2,8 @@
 
 A step takes one vertex of the worker with the largest load and one of the worker with the least and swaps them, so
 that workers keep their numbers of vertices. As printed, the algorithm mostly ends in a cycle with a larger maximum than
-it began with; ``guarded`` takes only swaps that leave both below that maximum.
+it began with; ``guarded`` takes only swaps that leave both below that maximum, and where these run out looks at other
+workers too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import Adjacency, IntArray
+from offramp.graph.csr import Adjacency, IntArray, entries_of
 from offramp.graph.remote import RemoteNeighbours
 from offramp.splitmix import GOLDEN, mix_word
 
@@ -36,7 +37,8 @@ class Repartition:
         balance: a worker's load: ``recv``, the rows that it receives, or ``max`` of these and those that it sends.
         tau: guarded only: no swap may raise a sum of degrees above (1 + tau) times the mean; None for no such bound.
         tries: candidates on either side of a guarded swap: the c of the specification.
-        widest: where none of these swaps helps, twice as many candidates are tried, up to these.
+        reach: where none of these swaps helps, as many candidates are tried with every other worker, the least loaded
+            first: those whose move takes most from the largest load. 0 for the specification's swaps alone.
         most: swaps; 0 for 10·√n.
 
     Raises:
@@ -49,14 +51,14 @@ class Repartition:
     balance: str = "recv"
     tau: float | None = None
     tries: int = 8
-    widest: int = 32
+    reach: int = 16
     most: int = 0
 
     def __post_init__(self) -> None:
         for name, choices in (("mode", MODES), ("stop", STOPS), ("balance", BALANCES)):
             if getattr(self, name) not in choices:
                 raise OfframpError(f"{name} {getattr(self, name)}: expected one of {', '.join(choices)}")
-        for name, least in (("gamma", 0), ("tries", 1), ("widest", 1), ("most", 0), ("tau", 0)):
+        for name, least in (("gamma", 0), ("tries", 1), ("reach", 0), ("most", 0), ("tau", 0)):
             value = getattr(self, name)
             if value is not None and not value >= least:
                 raise OfframpError(f"{name} {value}: expected at least {least}")
@@ -110,37 +112,64 @@ class _Search:
         self._note()
 
     def guarded(self) -> str:
-        """Take the first of a few swaps that lowers both ends of the range and raises no other load to the top."""
-        tries = self.how.tries
+        """Swaps that lower the largest load, until none is found."""
         while len(self.steps) <= self._most:
             load = self._load()
             if self._even(load):
                 return "even"
-            if self._swap_some(load, tries):
-                tries = self.how.tries
-                self._note()
-            elif tries < self.how.widest:
-                tries *= 2
-            else:
+            if not (self._swap_hubs(load) or self._swap_effective(load)):
                 return "stuck"
+            self._note()
         return "most"
 
-    def _swap_some(self, load: IntArray, tries: int) -> bool:
+    def _swap_hubs(self, load: IntArray) -> bool:
+        """The specification's candidates: between the largest and the least load."""
         high, low = int(load.argmax()), int(load.argmin())
-        for v in self._from(high, high, tries).tolist():
-            for u in self._from(low, high, tries).tolist():
-                if self._too_heavy(v, u, high, low):
+        sides = self._from(high, high, self.how.tries), self._from(low, high, self.how.tries)
+        return self._swap_first(load, high, low, *sides)
+
+    def _swap_effective(self, load: IntArray) -> bool:
+        """Candidates by what their moves alone do to the largest load."""
+        high, reach = int(load.argmax()), self.how.reach
+        if not reach:
+            return False
+        edges, owner = self.tracker.edges[high], self.tracker.owner
+        out = np.flatnonzero(owner == high)
+        freed = self._near(out, (edges == 1) & (owner != high)) - (edges[out] > 0)
+        out = out[np.argsort(-freed, kind="stable")[:reach]]
+        for other in np.argsort(load, kind="stable").tolist():
+            if other == high:
+                continue
+            into = np.flatnonzero(owner == other)
+            added = self._near(into, (edges == 0) & (owner != high)) - (edges[into] > 0)
+            if self._swap_first(load, high, other, out, into[np.argsort(added, kind="stable")[:reach]]):
+                return True
+        return False
+
+    def _swap_first(self, load: IntArray, high: int, other: int, out: IntArray, into: IntArray) -> bool:
+        """Make the first swap that leaves both below the largest load and raises no third one to it."""
+        for v in out.tolist():
+            for u in into.tolist():
+                if self._too_heavy(v, u, high, other):
                     continue
                 self.tracker.swap(v, u)
                 now = self._load()
                 # Among the others none may come to the top: so (largest load, workers that have it) falls.
-                if max(now[high], now[low]) < load[high] and ((now < load[high]) | (now <= load)).all():
+                if max(now[high], now[other]) < load[high] and ((now < load[high]) | (now <= load)).all():
                     moved = self._degree[v] - self._degree[u]
                     self._degrees[high] -= moved
-                    self._degrees[low] += moved
+                    self._degrees[other] += moved
                     return True
                 self.tracker.swap(v, u)
         return False
+
+    def _near(self, members: IntArray, flag: npt.NDArray[np.bool_]) -> IntArray:
+        """How many neighbours of each member have the flag."""
+        entries, counts = entries_of(self._graph.indptr, members)
+        before = np.concatenate([[0], np.cumsum(flag[self._graph.indices[entries]])])
+        ends = np.cumsum(counts)
+        found: IntArray = before[ends] - before[ends - counts]
+        return found
 
     def literal(self) -> str:
         """Algorithm 2 as printed, until the loads are even, an assignment comes back or nothing is there to swap."""
@@ -200,7 +229,7 @@ class _Search:
         chosen = np.argpartition(key, count - 1)[:count]
         return members[chosen[np.argsort(key[chosen])]]
 
-    def _too_heavy(self, v: int, u: int, high: int, low: int) -> bool:
+    def _too_heavy(self, v: int, u: int, high: int, other: int) -> bool:
         moved = self._degree[v] - self._degree[u]
-        after = max(self._degrees[high] - moved, self._degrees[low] + moved)
-        return bool(after > max(self._ceiling, self._degrees[high], self._degrees[low]))
+        after = max(self._degrees[high] - moved, self._degrees[other] + moved)
+        return bool(after > max(self._ceiling, self._degrees[high], self._degrees[other]))

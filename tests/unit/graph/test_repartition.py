@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_received_rows_are_the_multicast_volume():
 
 
 def steps(graph, owner, workers, mode, **how):
-    done = repartition(graph, owner, workers, Repartition(mode=mode, widest=8, **how))
+    done = repartition(graph, owner, workers, Repartition(mode=mode, **({"reach": 0} | how)))
     assert recount(graph, done.owner, workers) == (done.recv.tolist(), done.send.tolist())
     assert np.bincount(done.owner, minlength=workers).tolist() == np.bincount(owner, minlength=workers).tolist()
     return done
@@ -152,13 +153,16 @@ def test_golden_c_star_and_d_two_cliques():
     stop=st.sampled_from(["gap", "delta"]),
     balance=st.sampled_from(["recv", "max"]),
     tau=st.sampled_from([None, 0.05]),
+    reach=st.sampled_from([0, 4]),
     seed=st.integers(0, 10**6),
 )
-def test_it_ends_on_every_graph_and_never_worse_save_for_the_literal_one(n, workers, mode, stop, balance, tau, seed):
+def test_it_ends_on_every_graph_and_never_worse_save_for_the_literal_one(
+    n, workers, mode, stop, balance, tau, reach, seed
+):
     rng = np.random.default_rng(seed)
     graph = undirected(n, rng.integers(0, n, (n * int(rng.integers(1, 5)), 2)))
     owner = rng.integers(0, workers, n)
-    how = {"stop": stop, "balance": balance, "tau": tau}
+    how = {"stop": stop, "balance": balance, "tau": tau, "reach": reach}
     done, again = (steps(graph, owner, workers, mode, **how) for _ in range(2))
     assert np.array_equal(done.owner, again.owner)
     load = np.maximum(done.recv, done.send) if balance == "max" else done.recv
@@ -168,6 +172,17 @@ def test_it_ends_on_every_graph_and_never_worse_save_for_the_literal_one(n, work
     if mode != "literal":
         assert load.max(initial=0) <= before
         assert mode == "best" or done.steps[-1][0] == load.max(initial=0)
+
+
+def test_other_workers_help_where_hubs_do_not():
+    """Communities without hubs: the specification's swaps alone find next to nothing."""
+    graph = generate("sbm:n=400,k=8,homophily=0.9", "1/0/0", 2)
+    start = first_stage(graph, 6, 1)
+    alone, further = (repartition(graph, start, 6, Repartition(reach=reach)) for reach in (0, 8))
+    assert further.steps[: len(alone.steps)] == alone.steps
+    assert all(after <= before for (before, _), (after, _) in pairwise(further.steps))
+    assert further.recv.max() < alone.recv.max()
+    assert recount(graph, further.owner, 6) == (further.recv.tolist(), further.send.tolist())
 
 
 def test_degrees_stay_below_tau():

@@ -164,8 +164,8 @@ def check_array(name: str, array: Floats) -> None:
     """
     if array.dtype != np.float32 or array.ndim != 2 or array.shape[1] < 1:
         raise OfframpError(f"{name}: expected float32 rows of at least one column, got {array.dtype} {array.shape}")
-    tight = array.strides[1] == 4 or array.shape[1] == 1
-    if len(array) and not (tight and array.strides[0] % 4 == 0 <= array.strides[0]):
+    apart = (array.strides[1] != 4 and array.shape[1] > 1) or array.strides[0] % 4 or array.strides[0] < 0
+    if len(array) and apart:
         raise OfframpError(f"{name}: expected the columns of a row side by side, got strides {array.strides}")
 
 

@@ -133,6 +133,15 @@ def test_random_bytes_never_get_through():
         refused(rng.integers(0, 256, rng.integers(0, 300)).astype(np.uint8), layout)
 
 
+@pytest.mark.parametrize("base", BASES)
+def test_workers_without_common_rows(base):
+    nothing = np.zeros((0, 8), np.float32)
+    layout = Layout(np.zeros(0, np.uint8), 8, base)
+    message = layout.encode(nothing, None, LABEL, 0)
+    assert len(message) == layout.size == layout.header
+    layout.decode(message, LABEL, nothing, None)
+
+
 def test_layouts_that_cannot_be():
     with pytest.raises(OfframpError, match="width 1: expected one of 2, 4, 8 with base 2"):
         Layout(np.array([1, 2], np.uint8), 4, 2)

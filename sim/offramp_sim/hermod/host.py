@@ -180,5 +180,5 @@ class CoflowHost:
             flow.deadline_ps = now_ps + (self._timeout_ps << min(flow.tries, _MOST_BACKOFF))
             self._consider(flow)
             self.network.wake(self)
-        if flow.sender.in_flight or flow.sender.lost:
+        if flow.sender.in_flight:
             self._start_timer(flow)

@@ -1,0 +1,123 @@
+"""Which effect gives which share of Hermod's gain: one change at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from offramp.progress import report
+from offramp.sweep import sweep
+from offramp_sim.flow.study import Setup, one, prepare
+from offramp_sim.hermod.framing import goodput
+from offramp_sim.reproduce.hermod_runs import NETWORK, ONE_LINK, SIMULATED, Times, simulated_job, text
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+
+STEPS: Final = {
+    "FIFO at every hop": "fifo",
+    "FIFO at hosts, links share": "host-fifo",
+    "everything shares": "fair",
+    "DP last": "type",
+    "EP > PP > DP": "ep-pp-dp",
+    "by microbatch: Hermod": "hermod",
+}
+"""From Megatron to Hermod, each undoing one thing."""
+_BASES: Final = ("fifo", "fair", "lina-fifo")
+_AT_MOST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs from the default, of the job and of the set-up.
+
+    Attributes:
+        payload: bytes of a packet whose headers count; None: headers do not.
+    """
+
+    what: str
+    job: dict[str, Any] = field(default_factory=dict)
+    setup: dict[str, Any] = field(default_factory=dict)
+    payload: int | None = None
+
+
+CHANGES: Final = (
+    Change("default"),
+    Change("ECMP", setup={"routing": "ecmp"}),
+    Change("ECMP, leaves of 4 NICs", setup={"routing": "ecmp", "leaf": 4}),
+    Change("ECMP, leaves of 64 NICs", setup={"routing": "ecmp", "leaf": 64}),
+    Change("4,096 GPUs", {"gpus": 4096}),
+    Change("two links a server", {"nics_per_server": 2}),
+    Change("eight links a server", {"nics_per_server": 8}),
+    Change("400 Gb/s", {"nic_gbps": 400.0}),
+    Change("400 Gb/s, GPUs 3 times as fast", {"nic_gbps": 400.0, "gpu_tflops": 936.0}),
+    Change("GPUs half as fast", {"gpu_tflops": 156.0}),
+    Change("GPUs twice as fast", {"gpu_tflops": 624.0}),
+    Change("4 microbatches", {"micro_batches": 4}),
+    Change("32 microbatches", {"micro_batches": 32}),
+    Change("gradients of 2 bytes", {"gradient_bytes": 2}),
+    Change("clip by norm: a barrier", {"iteration_barrier": True}),
+    Change("computation varies by 10 %", {"jitter": 0.1}),
+    Change("uneven experts", {"imbalance": 0.5}),
+    Change("packets of 4,096 bytes", payload=4096),
+    Change("packets of 1,024 bytes", payload=1024),
+    Change("8 queues, hosts in exact order", setup={"queues": 8, "hosts": "exact"}),
+    Change("8 queues, hosts see them too", setup={"queues": 8}),
+    Change("2 queues, hosts in exact order", setup={"queues": 2, "hosts": "exact"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One model under one change."""
+
+    model: str
+    change: Change
+    policies: tuple[str, ...]
+    seed: int
+
+
+def run(case: Case) -> Times:
+    """Seconds of an iteration by policy."""
+    change = case.change
+    setup = Setup(**{"routing": "spray", "seed": case.seed, **change.setup})
+    job = dict(change.job)
+    gpus = job.pop("gpus", 1024)
+    rate = job.pop("nic_gbps", 100.0) * (1.0 if change.payload is None else goodput(change.payload))
+    loaded = prepare(simulated_job(case.model, gpus, nic_gbps=rate, **job), setup)
+    return {policy: one(loaded, policy, setup).iteration_s for policy in case.policies}
+
+
+def figure(scale: float, seed: int) -> Reproduction:
+    """Steps from Megatron to Hermod, then Hermod's gain under every change."""
+    del scale
+    cases = [Case(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
+    cases += [Case(model, change, (*_BASES, "hermod"), seed) for change in CHANGES for model in SIMULATED]
+    what = "changes, one at a time"
+    report(what, 0, len(cases))
+    results = sweep(run, cases, processes=_AT_MOST, done=lambda done: report(what, done, len(cases)))
+    steps = dict(zip(SIMULATED, results, strict=False))
+    changed: dict[str, dict[str, Times]] = {}
+    for case, row in zip(cases[len(SIMULATED) :], results[len(SIMULATED) :], strict=True):
+        changed.setdefault(case.change.what, {})[case.model] = row
+    comparisons = [
+        Comparison(f"{model}: {label}", None, f"{row[policy]:.4g} s, {text(row['fifo'] / row[policy])} over FIFO")
+        for model, row in steps.items()
+        for label, policy in STEPS.items()
+    ]
+    comparisons += [Comparison(what, None, "; ".join(map(_gains, rows.values()))) for what, rows in changed.items()]
+    stairs = {model: (list(STEPS), [row["fifo"] / row[p] for p in STEPS.values()]) for model, row in steps.items()}
+    panels = [Curves("What each step gives", "", "speed-up over FIFO", stairs, bars=True)]
+    for base, label in zip(_BASES, ("FIFO", "fair sharing", "Lina (FIFO)"), strict=True):
+        lines = {
+            m: (list(changed), [rows[m][base] / rows[m]["hermod"] for rows in changed.values()]) for m in SIMULATED
+        }
+        panels.append(Curves(f"Hermod over {label}", "", "speed-up", lines, bars=True))
+    note = (
+        f"{NETWORK}{ONE_LINK}Defaults: 1,024 GPUs, 100 Gb/s, packet spraying, leaves of 16 NICs, 8 microbatches; "
+        f"gains in the order {', '.join(SIMULATED)}, each over FIFO, fair sharing and Lina (FIFO)."
+    )
+    data = {"steps": steps, "changes": changed}
+    return Reproduction(comparisons, panels, {"gpus": 1024, "nic_gbps": 100, "seed": seed}, note, data)
+
+
+def _gains(row: Times) -> str:
+    return " ".join(f"{row[base] / row['hermod']:.2f}" for base in _BASES)

@@ -28,7 +28,6 @@ def test_packets_a_second(engine: str, leaf: int) -> None:
     begun = time.process_time()
     outcome = simulate_packets(loaded, "hermod", queues=8, wire=Wire(PACKETS, engine=engine))
     spent = time.process_time() - begun
-    print(
-        f"{engine}, {loaded.fabric.leaves} leaves: {outcome.data / spent:,.0f} packets a second, {outcome.events} events"
-    )
+    speed = f"{outcome.data / spent:,.0f} packets a second"
+    print(f"{engine}, {loaded.fabric.leaves} leaves: {speed}, {outcome.events} events")  # noqa: T201
     assert outcome.data >= PACKETS

@@ -13,8 +13,8 @@ from offramp_sim.flow.network import Loaded
 from offramp_sim.flow.policies import AT_HOSTS, EVERY_HOP, Order
 
 _NONE: Final = Fraction(0)
-_ONE_MOMENT: Final = Fraction(1, 10**8)
-"""Weights come as floats: what should end together ends a little apart."""
+_LARGEST_DENOMINATOR: Final = 10**6
+"""Weights come as floats, of sizes that are small integers: what should end together must."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class ExactFlow:
         self._waits = [int(w) for w in loaded.waits]
         self._delays: list[tuple[Fraction, int]] = []
         self._active: list[_Flow] = []
-        self._arrivals, self._moment = 0, Fraction(-1)
+        self._arrivals = 0
         now = _NONE
         for k in range(tasks):
             if not self._waits[k]:
@@ -62,9 +62,7 @@ class ExactFlow:
 
     def _happen(self, now: Fraction) -> None:
         """Everything that is due, and what it lets start in the same moment."""
-        if now - self._moment > _ONE_MOMENT:
-            self._arrivals += 1
-        self._moment = now
+        self._arrivals += 1
         over = [flow for flow in self._active if not flow.left]
         self._active = [flow for flow in self._active if flow.left]
         for flow in over:
@@ -90,7 +88,8 @@ class ExactFlow:
             if order.fifo == AT_HOSTS:
                 host = self._arrivals
             side = int(order.side[coflow])
-            self._active.append(_Flow(task, amounts, Fraction(float(loaded.weight[f])), level, host, side))
+            weight = Fraction(float(loaded.weight[f])).limit_denominator(_LARGEST_DENOMINATOR)
+            self._active.append(_Flow(task, amounts, weight, level, host, side))
 
     def _finish(self, task: int, now: Fraction) -> None:
         self.end[task] = now

@@ -11,7 +11,8 @@ from offramp_sim.reproduce.hermod_tables import line_rate_example
 def test_every_item_of_the_issue_is_there() -> None:
     names = {name for name in ITEMS if name.startswith("hermod/")}
     figures = ("fig5.3", "fig5.6", "fig5.8", "fig5.9", "fig5.10", "fig5.11", "fig5.12", "fig5.13")
-    assert names == {"hermod/table5.2", "hermod/table5.5", *(f"hermod/{figure}" for figure in figures)}
+    ours = {"hermod/sweep", "hermod/effects"}
+    assert names == {"hermod/table5.2", "hermod/table5.5", *(f"hermod/{figure}" for figure in figures), *ours}
 
 
 def test_line_rate_against_proportional_rates() -> None:

@@ -70,7 +70,7 @@ ITEMS = {
         Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 200, figure512),
         Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
         Item("hermod/sweep", "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s", 120, hermod_sweep.figure),
-        Item("hermod/effects", "Which effect gives which share of the gain", 60, hermod_effects.figure),
+        Item("hermod/effects", "Which effect gives which share of the gain", 30, hermod_effects.figure),
     )
 }
 

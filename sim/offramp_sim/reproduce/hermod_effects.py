@@ -9,7 +9,7 @@ from offramp.progress import report
 from offramp.sweep import sweep
 from offramp_sim.flow.study import Setup, one, prepare
 from offramp_sim.hermod.framing import goodput
-from offramp_sim.reproduce.hermod_runs import NETWORK, ONE_LINK, SIMULATED, Times, simulated_job, text
+from offramp_sim.reproduce.hermod_runs import ONE_LINK, SIMULATED, Times, network, simulated_job, text
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 STEPS: Final = {
@@ -112,7 +112,7 @@ def figure(scale: float, seed: int) -> Reproduction:
         }
         panels.append(Curves(f"Hermod over {label}", "", "speed-up", lines, bars=True))
     note = (
-        f"{NETWORK}{ONE_LINK}Defaults: 1,024 GPUs, 100 Gb/s, packet spraying, leaves of 16 NICs, 8 microbatches; "
+        f"{network('packet spraying')}{ONE_LINK}Defaults: 1,024 GPUs, 100 Gb/s, leaves of 16 NICs, 8 microbatches; "
         f"gains in the order {', '.join(SIMULATED)}, each over FIFO, fair sharing and Lina (FIFO)."
     )
     data = {"steps": steps, "changes": changed}

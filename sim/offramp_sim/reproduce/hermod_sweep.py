@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from offramp.coflow.build import job_dag
 from offramp.coflow.models import PRESETS
+from offramp.coflow.placement import Placement
 from offramp.progress import report
 from offramp.sweep import sweep
-from offramp_sim.flow.study import Setup, one, prepare
-from offramp_sim.reproduce.hermod_runs import NETWORK, ONE_LINK, Times, gain, simulated_job, text
+from offramp_sim.flow.fabric import Fabric
+from offramp_sim.flow.network import load
+from offramp_sim.flow.study import Setup, one
+from offramp_sim.reproduce.hermod_runs import ONE_LINK, Times, gain, network, simulated_job, text
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 POLICIES: Final = {
@@ -31,33 +35,41 @@ _LARGER: Final[dict[str, dict[str, Any]]] = {name: {"tp": 8} for name in ("qwen-
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One DAG on one network, which is simulated at every rate."""
+    """One DAG, which is simulated on every network at every rate."""
 
     model: str
     gpus: int
-    routing: str
     seed: int
 
 
-def run(case: Case) -> dict[str, Times]:
-    """Seconds of an iteration by rate and scheme."""
-    setup = Setup(routing=case.routing, seed=case.seed)
-    loaded = prepare(simulated_job(case.model, case.gpus, **_LARGER.get(case.model, {})), setup)
-    found = {}
-    for rate in RATES_GBPS:
-        there = replace(loaded, fabric=replace(loaded.fabric, bytes_per_s=rate * 1e9 / 8))
-        found[f"{rate:g}"] = {label: one(there, policy, setup).iteration_s for label, policy in POLICIES.items()}
+def run(case: Case) -> dict[str, dict[str, Times]]:
+    """Seconds of an iteration by routing, rate and scheme."""
+    job = simulated_job(case.model, case.gpus, **_LARGER.get(case.model, {}))
+    setup = Setup(seed=case.seed)
+    dag, placement = job_dag(job, setup.iterations, seed=case.seed), Placement.of(job)
+    found: dict[str, dict[str, Times]] = {}
+    for routing in ROUTINGS:
+        loaded = load(dag, Fabric.of(placement, job.nic_gbps, routing, setup.leaf, case.seed))
+        found[routing] = {}
+        for rate in RATES_GBPS:
+            there = replace(loaded, fabric=replace(loaded.fabric, bytes_per_s=rate * 1e9 / 8))
+            times = {label: one(there, policy, setup).iteration_s for label, policy in POLICIES.items()}
+            found[routing][f"{rate:g}"] = times
     return found
 
 
 def figure(scale: float, seed: int) -> Reproduction:
     """The whole sweep; ``scale`` below a half leaves 8,192 GPUs out."""
     sizes = [gpus for gpus in SIZES if gpus <= max(1024, 16384 * scale)]
-    cases = [Case(model, n, routing, seed) for n in reversed(sizes) for routing in ROUTINGS for model in PRESETS]
+    cases = [Case(model, gpus, seed) for gpus in reversed(sizes) for model in PRESETS]
     what = "iterations of six models"
     report(what, 0, len(cases))
     results = sweep(run, cases, processes=_AT_MOST, done=lambda done: report(what, done, len(cases)))
-    found = {(case.routing, case.gpus, case.model): rows for case, rows in zip(cases, results, strict=True)}
+    found = {
+        (routing, case.gpus, case.model): rows
+        for case, both in zip(cases, results, strict=True)
+        for routing, rows in both.items()
+    }
     comparisons = _published(found, sizes)
     for (routing, gpus, model), rows in sorted(found.items(), key=lambda item: item[0][:2]):
         for rate, row in rows.items():
@@ -75,7 +87,8 @@ def figure(scale: float, seed: int) -> Reproduction:
         for base in _BASES
     ]
     note = (
-        f"{NETWORK}{ONE_LINK}Every model of table 5.5 with its degrees, but TP 8 for what the testbed ran without TP; "
+        f"{network('packet spraying or ECMP')}{ONE_LINK}Every model of table 5.5 with its degrees, but TP 8 for what "
+        "the testbed ran without TP; "
         "more GPUs are more replicas; 8 microbatches. "
         f"Hermod's time, then its speed-up over {', '.join(_BASES)}; the picture shows packet spraying."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from offramp.progress import report
 from offramp.sweep import sweep
 from offramp_sim.flow.study import Setup, one, prepare
 from offramp_sim.hermod.framing import goodput
@@ -91,9 +90,7 @@ def figure(scale: float, seed: int) -> Reproduction:
     del scale
     cases = [Case(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
     cases += [Case(model, change, (*_BASES, "hermod"), seed) for change in CHANGES for model in SIMULATED]
-    what = "changes, one at a time"
-    report(what, 0, len(cases))
-    results = sweep(run, cases, processes=_AT_MOST, done=lambda done: report(what, done, len(cases)))
+    results = sweep(run, cases, processes=_AT_MOST, what="changes, one at a time")
     steps = dict(zip(SIMULATED, results, strict=False))
     changed: dict[str, dict[str, Times]] = {}
     for case, row in zip(cases[len(SIMULATED) :], results[len(SIMULATED) :], strict=True):

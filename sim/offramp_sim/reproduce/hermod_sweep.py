@@ -8,7 +8,6 @@ from typing import Any, Final
 from offramp.coflow.build import job_dag
 from offramp.coflow.models import PRESETS
 from offramp.coflow.placement import Placement
-from offramp.progress import report
 from offramp.sweep import sweep
 from offramp_sim.flow.fabric import Fabric
 from offramp_sim.flow.network import load
@@ -62,9 +61,7 @@ def figure(scale: float, seed: int) -> Reproduction:
     """The whole sweep; ``scale`` below a half leaves 8,192 GPUs out."""
     sizes = [gpus for gpus in SIZES if gpus <= max(1024, 16384 * scale)]
     cases = [Case(model, gpus, seed) for gpus in reversed(sizes) for model in PRESETS]
-    what = "iterations of six models"
-    report(what, 0, len(cases))
-    results = sweep(run, cases, processes=_AT_MOST, done=lambda done: report(what, done, len(cases)))
+    results = sweep(run, cases, processes=_AT_MOST, what="iterations of six models")
     found = {
         (routing, case.gpus, case.model): rows
         for case, both in zip(cases, results, strict=True)

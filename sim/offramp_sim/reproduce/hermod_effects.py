@@ -8,7 +8,7 @@ from typing import Any, Final
 from offramp.sweep import sweep
 from offramp_sim.flow.study import Setup, one, prepare
 from offramp_sim.hermod.framing import goodput
-from offramp_sim.reproduce.hermod_runs import ONE_LINK, SIMULATED, Times, network, simulated_job, text
+from offramp_sim.reproduce.hermod_runs import ONE_LINK, SIMULATED, Times, network, simulated_job, testbed_job, text
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 STEPS: Final = {
@@ -64,6 +64,14 @@ CHANGES: Final = (
 )
 
 
+ON_TESTBED: Final = tuple(
+    Change(f"GPT-3 13B on the testbed, PP {pp}, {m} microbatches", {"pp": pp, "micro_batches": m})
+    for pp in (2, 4)
+    for m in (2, 4, 8, 16)
+)
+"""Figures 5.8 (PP 2) and 5.9 (PP 4): the thesis does not say how many microbatches there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One model under one change."""
@@ -72,6 +80,7 @@ class Case:
     change: Change
     policies: tuple[str, ...]
     seed: int
+    testbed: bool = False
 
 
 def run(case: Case) -> Times:
@@ -79,28 +88,36 @@ def run(case: Case) -> Times:
     change = case.change
     setup = Setup(**{"routing": "spray", "seed": case.seed, **change.setup})
     job = dict(change.job)
-    gpus = job.pop("gpus", 1024)
+    gpus = job.pop("gpus", 32 if case.testbed else 1024)
     rate = job.pop("nic_gbps", 100.0) * (1.0 if change.payload is None else goodput(change.payload))
-    loaded = prepare(simulated_job(case.model, gpus, nic_gbps=rate, **job), setup)
+    made = testbed_job if case.testbed else simulated_job
+    loaded = prepare(made(case.model, gpus=gpus, nic_gbps=rate, **job), setup)
     return {policy: one(loaded, policy, setup).iteration_s for policy in case.policies}
 
 
 def figure(scale: float, seed: int) -> Reproduction:
     """Steps from Megatron to Hermod, then Hermod's gain under every change."""
     del scale
-    cases = [Case(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
-    cases += [Case(model, change, (*_BASES, "hermod"), seed) for change in CHANGES for model in SIMULATED]
-    results = sweep(run, cases, processes=_AT_MOST, what="changes, one at a time")
-    steps = dict(zip(SIMULATED, results, strict=False))
+    policies = (*_BASES, "hermod")
+    first = [Case(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
+    second = [Case(model, change, policies, seed) for change in CHANGES for model in SIMULATED]
+    third = [Case("gpt3-13b", change, policies, seed, testbed=True) for change in ON_TESTBED]
+    results = iter(sweep(run, [*first, *second, *third], processes=_AT_MOST, what="changes, one at a time"))
+    steps = {case.model: next(results) for case in first}
     changed: dict[str, dict[str, Times]] = {}
-    for case, row in zip(cases[len(SIMULATED) :], results[len(SIMULATED) :], strict=True):
-        changed.setdefault(case.change.what, {})[case.model] = row
+    for case in second:
+        changed.setdefault(case.change.what, {})[case.model] = next(results)
+    testbed = {case.change.what: next(results) for case in third}
     comparisons = [
         Comparison(f"{model}: {label}", None, f"{row[policy]:.4g} s, {text(row['fifo'] / row[policy])} over FIFO")
         for model, row in steps.items()
         for label, policy in STEPS.items()
     ]
     comparisons += [Comparison(what, None, "; ".join(map(_gains, rows.values()))) for what, rows in changed.items()]
+    comparisons += [
+        Comparison(change.what, text(1.44 if change.job["pp"] == 2 else 1.38), _gains(testbed[change.what]))
+        for change in ON_TESTBED
+    ]
     stairs = {model: (list(STEPS), [row["fifo"] / row[p] for p in STEPS.values()]) for model, row in steps.items()}
     panels = [Curves("What each step gives", "", "speed-up over FIFO", stairs, bars=True)]
     for base, label in zip(_BASES, ("FIFO", "fair sharing", "Lina (FIFO)"), strict=True):
@@ -112,7 +129,7 @@ def figure(scale: float, seed: int) -> Reproduction:
         f"{network('packet spraying')}{ONE_LINK}Defaults: 1,024 GPUs, 100 Gb/s, leaves of 16 NICs, 8 microbatches; "
         f"gains in the order {', '.join(SIMULATED)}, each over FIFO, fair sharing and Lina (FIFO)."
     )
-    data = {"steps": steps, "changes": changed}
+    data = {"steps": steps, "changes": changed, "testbed": testbed}
     return Reproduction(comparisons, panels, {"gpus": 1024, "nic_gbps": 100, "seed": seed}, note, data)
 
 

@@ -76,7 +76,7 @@ def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
     """For each task what it sends over the network.
 
     Raises:
-        OfframpError: more packets or flows than 24 bits count.
+        OfframpError: more packets or flows than 24 bits count, or a flow to the NIC that it comes from.
     """
     made: list[list[Flow]] = []
     pair = position = 0
@@ -105,6 +105,8 @@ def _flows(
     begin = np.argsort((sinks - sources) % fabric.count, kind="stable")
     for k in begin[travels[begin]].tolist():
         source, sink = End(int(sources[k]), paths[k]), End(int(sinks[k]), paths[k])
+        if source.nic == sink.nic:
+            raise OfframpError(f"packet level: a flow from NIC {source.nic} to itself, which no switch sends back")
         size = max(1, round(float(flows.size[k]) * fabric.share / sizes.scale))
         packets = -(-size // sizes.payload)
         if packets >= _MOST_PACKETS:

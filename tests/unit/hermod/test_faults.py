@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from offramp.coflow.dag import Coflow, Dag, Flows
+from offramp.coflow.factors import CType, Factors
 from offramp.coflow.job import Job
 from offramp.coflow.models import Model
 from offramp.errors import OfframpError
-from offramp_sim.flow.network import Loaded
+from offramp_sim.flow.fabric import Fabric
+from offramp_sim.flow.network import Loaded, load
 from offramp_sim.flow.study import Setup, prepare
 from offramp_sim.hermod.faults import Faults, Pause, parse_pause
 from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
@@ -91,3 +95,11 @@ def test_what_cannot_be_asked_for() -> None:
         simulate_packets(spread, "fair")
     assert parse_pause("3@0.5+0.25") == Pause(3, 0.5, 0.25)
     assert parse_pause("3@0.5") == Pause(3, 0.5, None)
+
+
+def test_a_flow_to_its_own_nic_is_refused() -> None:
+    own = Coflow("activation", Factors(0, CType.PP, 0), 0, 0, Flows(np.array([0]), np.array([0]), np.array([9.0])))
+    ranks = np.arange(2)
+    alone = load(Dag([own], 2, 1, 1, 1, 1, False), Fabric(ranks, ranks, 2, 1, 1e9))
+    with pytest.raises(OfframpError, match="a flow from NIC 0 to itself, which no switch sends back"):
+        simulate_packets(alone, "fair")

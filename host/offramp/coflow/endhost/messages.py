@@ -63,10 +63,11 @@ class Messages:
         """
         handles = []
         for each in batch:
+            peer = getattr(each, "group_peer", each.peer)  # before PyTorch 2.6 there is the global rank only
             if each.op is dist.isend:
-                handles.append(self.isend(each.tensor, each.group_peer, each.tag, factors))
+                handles.append(self.isend(each.tensor, peer, each.tag, factors))
             elif each.op is dist.irecv:
-                handles.append(self.irecv(each.tensor, each.group_peer, each.tag))
+                handles.append(self.irecv(each.tensor, peer, each.tag))
             else:
                 raise OfframpError(f"batch: {each.op}: expected isend or irecv")
         return handles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp.cli.coflow_demo import demo
 from offramp.cli.coflow_deploy import deploy
 from offramp.cli.coflow_export import export
 from offramp.cli.coflow_match import match
@@ -20,3 +21,4 @@ coflow.command()(plan)
 coflow.command()(deploy)
 coflow.command()(match)
 coflow.command()(export)
+coflow.command()(demo)

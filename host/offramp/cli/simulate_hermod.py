@@ -14,6 +14,7 @@ from offramp.errors import OfframpError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from offramp.cli.simulate_hermod_packets import PacketLevel
     from offramp_sim.flow.network import Loaded
     from offramp_sim.flow.simulate import Outcome
     from offramp_sim.flow.study import Setup
@@ -28,11 +29,20 @@ def hermod(
     nic_gbps: Annotated[float | None, typer.Option(help="In place of the job's.")] = None,
     queues: Annotated[int | None, typer.Option(help="Data queues of the switches, 1 to 8; exact without.")] = None,
     scheme: Annotated[str, typer.Option(help="Code points to queues: split | msb.")] = "split",
+    hosts: Annotated[str, typer.Option(help="With queues, what senders order by: exact | queues.")] = "exact",
     routing: Annotated[str, typer.Option(help="ecmp | spray.")] = "ecmp",
     all_to_all: Annotated[str, typer.Option(help="How EP sends: fluid | matched | shifted.")] = "fluid",
     overhead_us: Annotated[float, typer.Option(help="Of each sub-phase or round of an all-to-all.")] = 0.0,
     iterations: Annotated[int, typer.Option(help="The last one counts.")] = 3,
     timeline: Annotated[str | None, typer.Option(help="Write the timeline of the first and last policy here.")] = None,
+    level: Annotated[str, typer.Option(help="flow | packet: every packet through p4/hermod, up to 16 NICs.")] = "flow",
+    leaf: Annotated[int, typer.Option(help="NICs under a leaf switch.")] = 16,
+    packets: Annotated[int, typer.Option(help="Packet level: about so many stand for all bytes.")] = 100_000,
+    loss: Annotated[float, typer.Option(help="Packet level: probability that a link loses a frame.")] = 0.0,
+    pause: Annotated[
+        list[str] | None, typer.Option(help="Packet level: NIC@START+SECONDS, the switch may not send there.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="Packet level: of the P4 switch, auto | native | python.")] = "auto",
     seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
 ) -> None:
@@ -49,7 +59,13 @@ def hermod(
             raise OfframpError(f"--policies {name}: expected some of {', '.join(NAMES)}")
     if iterations < 2:
         raise OfframpError(f"--iterations {iterations}: expected at least 2")
-    setup = Setup(iterations, routing, 16, all_to_all, overhead_us * 1e-6, queues=queues, scheme=scheme, seed=seed)
+    overhead_s = overhead_us * 1e-6
+    setup = Setup(
+        iterations, routing, leaf, all_to_all, overhead_s, queues=queues, scheme=scheme, hosts=hosts, seed=seed
+    )
+    packet_level = _packet_level(level, setup, packets, engine, loss, pause or [])
+    if packet_level is not None:
+        setup = packet_level.setup
     console = Console(highlight=False)
     outcomes: dict[str, Outcome] = {}
     with Progress(console=console, transient=True) as bar:
@@ -57,15 +73,21 @@ def hermod(
         source = _traces(Path(job), nic_gbps, setup) if Path(job).is_dir() else _job(job, gpus, nic_gbps, setup)
         for k, name in enumerate(names):
             bar.update(task, description=name)
-            outcomes[name] = one(
-                source.loaded,
-                name,
-                setup,
-                lambda _, share, k=k: bar.update(task, completed=k + share),  # type: ignore[misc]
-            )
-    numbers = {"job": source.facts, "setup": asdict(setup), "policies": _numbers(outcomes, source.tokens)}
+
+            def report(share: float, k: int = k) -> None:
+                bar.update(task, completed=k + share)
+
+            if packet_level is None:
+                outcomes[name] = one(source.loaded, name, setup, lambda _, share: report(share))
+            else:
+                outcomes[name] = packet_level.run(source.loaded, name, report)
+    rows = _numbers(outcomes, source.tokens)
+    numbers = {"job": source.facts, "setup": asdict(setup), "level": level, "policies": rows}
     console.print(source.title)
-    _show(console, numbers["policies"])
+    _show(console, rows)
+    if packet_level is not None:
+        numbers["packets"] = packet_level.numbers()
+        packet_level.show(console)
     if timeline is not None:
         from offramp_sim.flow.timeline import draw
 
@@ -73,6 +95,20 @@ def hermod(
         draw(shown, Path(timeline), source.title)
         console.print(f"timeline: {timeline}")
     write_json(json_path, numbers)
+
+
+def _packet_level(
+    level: str, setup: Setup, packets: int, engine: str, loss: float, pauses: list[str]
+) -> PacketLevel | None:
+    if level == "packet":
+        from offramp.cli.simulate_hermod_packets import PacketLevel
+
+        return PacketLevel.of(setup, packets, engine, loss, pauses)
+    if level != "flow":
+        raise OfframpError(f"--level {level}: expected flow or packet")
+    if loss or pauses:
+        raise OfframpError("--loss and --pause: expected with --level packet")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

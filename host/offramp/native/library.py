@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from offramp.errors import OfframpError
 
 Array = npt.NDArray[Any]
+_COMPILING: Final = threading.Lock()
+"""LLVM's context belongs to one thread at a time."""
 
 
 def compiled(python: Callable[..., int]) -> Callable[..., int]:
@@ -28,9 +31,10 @@ def compiled(python: Callable[..., int]) -> Callable[..., int]:
         from offramp.native.lowering import Library
     except ImportError:
         raise OfframpError(f"{python.__name__} needs the package llvmlite: pip install llvmlite") from None
-    module = ll.Module(python.__module__)
-    Library(module, AliasTags(module)).function(python, exported=True)
-    code = MachineCode(str(module))
+    with _COMPILING:
+        module = ll.Module(python.__module__)
+        Library(module, AliasTags(module)).function(python, exported=True)
+        code = MachineCode(str(module))
     kinds = {"int": ctypes.c_int64, "float": ctypes.c_double}
     notes = [str(note) for name, note in python.__annotations__.items() if name != "return"]
     function = code.function(f"rt.{python.__name__}", ctypes.c_int64, *(kinds.get(n, ctypes.c_void_p) for n in notes))

@@ -19,6 +19,7 @@ from offramp_sim.flow.layout import (
     HEAP_COUNT,
     HEAP_TASK,
     HEAP_TIME,
+    HOST,
     LEFT,
     OPEN,
     OWNER,
@@ -84,6 +85,8 @@ def activate(ctx: Words, flow: int) -> None:
     classes = Words(ctx[CLASS])
     if ctx[FIFO] == 1:
         classes[flow] = ctx[EVENTS]
+    elif ctx[FIFO] == 2:
+        Words(ctx[HOST])[flow] = ctx[EVENTS]
     at = ctx[ACTIVE_COUNT]
     ctx[ACTIVE_COUNT] = at + 1
     mine = classes[flow]

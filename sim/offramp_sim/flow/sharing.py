@@ -14,13 +14,16 @@ from offramp_sim.flow.layout import (
     DEMAND,
     FIXED,
     HELD,
+    HOST,
     LEVEL,
     LOWEST,
+    ORDERED,
     PORTS,
     RATE,
     RESOURCES,
     ROOM,
     SIDE,
+    TOP,
     USE,
     USE_ROW,
     WEIGHT,
@@ -176,6 +179,52 @@ def hold_back(ctx: Words, count: int) -> None:
 
 
 @native
+def put_off(ctx: Words, first: int, last: int) -> int:
+    """Set those of active[first:last] aside that are not the first of their class at one of their senders; how many."""
+    active = Words(ctx[ACTIVE])
+    row = Words(ctx[USE_ROW])
+    use = Words(ctx[USE])
+    host = Words(ctx[HOST])
+    top = Words(ctx[TOP])
+    fixed = Words(ctx[FIXED])
+    for i in range(first, last):
+        flow = active[i]
+        if fixed[flow] == 0:
+            for k in range(row[flow], row[flow + 1]):
+                if use[k] < ctx[PORTS]:
+                    top[use[k]] = host[flow]
+    for i in range(first, last):
+        flow = active[i]
+        if fixed[flow] == 0:
+            for k in range(row[flow], row[flow + 1]):
+                if use[k] < ctx[PORTS]:
+                    top[use[k]] = min(top[use[k]], host[flow])
+    aside = 0
+    for i in range(first, last):
+        flow = active[i]
+        if fixed[flow] == 0:
+            for k in range(row[flow], row[flow + 1]):
+                if fixed[flow] == 0 and use[k] < ctx[PORTS] and top[use[k]] < host[flow]:
+                    fixed[flow] = 3
+                    aside += 1
+    return aside
+
+
+@native
+def share_in_order(ctx: Words, first: int, last: int) -> None:
+    """One class whose senders know a finer order: the first flow of each sender shares, the next get what is left."""
+    active = Words(ctx[ACTIVE])
+    fixed = Words(ctx[FIXED])
+    aside = 1
+    while aside > 0:
+        aside = put_off(ctx, first, last)
+        share(ctx, first, last)
+        for i in range(first, last):
+            if fixed[active[i]] == 3:
+                fixed[active[i]] = 0
+
+
+@native
 def allocate(ctx: Words) -> None:
     """Rates of all flows under way."""
     active = Words(ctx[ACTIVE])
@@ -197,6 +246,8 @@ def allocate(ctx: Words) -> None:
         if last == first + 1:
             if fixed[active[first]] == 0:
                 alone(ctx, active[first])
+        elif ctx[ORDERED] == 1:
+            share_in_order(ctx, first, last)
         else:
             share(ctx, first, last)
         first = last

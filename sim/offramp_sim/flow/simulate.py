@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.coflow.dag import Dag
 from offramp.errors import OfframpError
 from offramp_sim.flow import layout as at
 from offramp_sim.flow.network import Loaded
@@ -59,6 +60,7 @@ def simulate(
     *,
     queues: int | None = None,
     scheme: str = "split",
+    hosts: str = "queues",
     slack_s: float = SLACK_S,
     progress: Callable[[float], None] | None = None,
 ) -> Outcome:
@@ -67,7 +69,7 @@ def simulate(
     Raises:
         OfframpError: an unknown policy, or a DAG in which nothing can go on.
     """
-    order = order_of(loaded.dag, policy, queues, scheme)
+    order = order_of(loaded.dag, policy, queues, scheme, hosts)
     context, kept = memory(loaded, order, slack_s)
     run = engine()
     while True:
@@ -79,11 +81,16 @@ def simulate(
         if state == 1:
             break
     end = kept[at.END]
-    ends = np.zeros(loaded.dag.iterations)
-    for k, task in loaded.dag.computations():
+    return Outcome(loaded, kept[at.START], end, iteration_ends(loaded.dag, end), int(context[at.EVENTS]))
+
+
+def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    """The end of the last computation of each iteration, from those of all tasks."""
+    ends = np.zeros(dag.iterations)
+    for k, task in dag.computations():
         if task.worker >= 0:
             ends[task.iteration] = max(ends[task.iteration], end[k])
-    return Outcome(loaded, kept[at.START], end, tuple(ends.tolist()), int(context[at.EVENTS]))
+    return tuple(ends.tolist())
 
 
 def memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np.int64], dict[int, Any]]:
@@ -103,6 +110,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np
         at.AMOUNT: loaded.amount,
         at.WEIGHT: loaded.weight,
         at.CLASS: order.level[loaded.coflow_of_flow].copy(),
+        at.HOST: (order.level if order.host is None else order.host)[loaded.coflow_of_flow].copy(),
         at.SIDE: order.side[loaded.coflow_of_flow].copy(),
         at.OWNER: np.repeat(np.arange(tasks), np.diff(loaded.flow_row)),
         at.LEFT: np.ones(flows),
@@ -110,6 +118,7 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np
         at.CLOCK: np.zeros(1),
         at.SLACK: np.array([slack_s]),
         at.HELD: np.zeros(ports, word),
+        at.TOP: np.zeros(ports, word),
     }
     for place, size, kind in (
         (at.RATE, flows, real),
@@ -127,10 +136,11 @@ def memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np
     ):
         arrays[place] = np.zeros(max(1, size), kind)
     context = np.zeros(at.CONTEXT_WORDS, word)
+    context[at.ORDERED] = order.host is not None
     for place, array in arrays.items():
         arrays[place] = np.ascontiguousarray(array)
         context[place] = arrays[place].ctypes.data
-    for place, value in ((at.TASKS, tasks), (at.RESOURCES, resources), (at.PORTS, ports), (at.FIFO, int(order.fifo))):
+    for place, value in ((at.TASKS, tasks), (at.RESOURCES, resources), (at.PORTS, ports), (at.FIFO, order.fifo)):
         context[place] = value
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap

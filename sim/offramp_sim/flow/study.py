@@ -25,6 +25,7 @@ class Setup:
         routing, leaf: of the network (:class:`Fabric`).
         all_to_all, overhead_s, granularity: see :func:`offramp_sim.flow.network.load`.
         queues, scheme: of the switches for Hermod; None for the exact order.
+        hosts: with queues, whether senders keep the ``exact`` order or see the ``queues`` too.
     """
 
     iterations: int = 3
@@ -35,6 +36,7 @@ class Setup:
     granularity: str = PROPORTIONAL
     queues: int | None = None
     scheme: str = "split"
+    hosts: str = "queues"
     seed: int = 0
 
 
@@ -73,4 +75,4 @@ def one(loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, floa
     """One policy; the queues are those of Hermod."""
     queues = setup.queues if policy.startswith("hermod") else None
     report = None if progress is None else lambda share: progress(policy, share)
-    return simulate(loaded, policy, queues=queues, scheme=setup.scheme, progress=report)
+    return simulate(loaded, policy, queues=queues, scheme=setup.scheme, hosts=setup.hosts, progress=report)

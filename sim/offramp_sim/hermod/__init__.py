@@ -1,1 +1,1 @@
-"""Hermod on the embedded switch."""
+"""Hermod on the embedded switch: its plans, and a job's coflows packet by packet in virtual time."""

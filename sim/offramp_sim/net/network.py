@@ -34,6 +34,7 @@ class Network:
         now_ps: the time.
         nodes: by name.
         unconnected: frames that left by a port without a link, by node.
+        events: that have happened.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -41,6 +42,7 @@ class Network:
         self.now_ps = 0
         self.nodes: dict[str, Node] = {}
         self.unconnected: dict[str, int] = {}
+        self.events = 0
         self._links: dict[tuple[str, int], tuple[Link, Node, int]] = {}
         self._events: list[tuple[int, int, int, Callable[[], object]]] = []
         self._order = count()
@@ -58,7 +60,7 @@ class Network:
             OfframpError: the name is taken.
         """
         node = SwitchNode(name, switch, config or TmConfig())
-        self._add(node)
+        self.add_node(node)
         return node
 
     def add_host(self, name: str, handler: Handler | None = None) -> Host:
@@ -68,8 +70,19 @@ class Network:
             OfframpError: the name is taken.
         """
         host = Host(self, name, handler)
-        self._add(host)
+        self.add_node(host)
         return host
+
+    def add_node(self, node: Node) -> None:
+        """Put anything else into the network.
+
+        Raises:
+            OfframpError: the name is taken.
+        """
+        if node.name in self.nodes:
+            raise OfframpError(f"node {node.name!r} exists already")
+        self.nodes[node.name] = node
+        self.unconnected[node.name] = 0
 
     def connect(
         self, a: str, a_port: int, b: str, b_port: int, rate_bps: int, delay_ns: float, loss: float = 0.0
@@ -143,13 +156,18 @@ class Network:
             done += 1
         if until_ps is not None:
             self.now_ps = max(self.now_ps, until_ps)
+        self.events += done
         return done
 
-    def _add(self, node: Node) -> None:
-        if node.name in self.nodes:
-            raise OfframpError(f"node {node.name!r} exists already")
-        self.nodes[node.name] = node
-        self.unconnected[node.name] = 0
+    @property
+    def next_ps(self) -> int | None:
+        """When something is due; None: nothing is."""
+        return self._events[0][0] if self._events else None
+
+    @property
+    def lost(self) -> int:
+        """Frames lost on all links."""
+        return sum(link.stats.lost for link, _, _ in self._links.values())
 
     def _link(self, a: str, a_port: int, b: str, b_port: int, rate_bps: int, delay_ns: float, loss: float) -> Link:
         random = self.random(f"link {a} {a_port} {b} {b_port}")

@@ -7,6 +7,8 @@ from offramp_sim.reproduce import (
     dgtp_sensitivity,
     dgtp_simulations,
     dgtp_testbed,
+    hermod_effects,
+    hermod_sweep,
     themis_design,
     themis_microbenchmark,
     themis_training,
@@ -67,6 +69,8 @@ ITEMS = {
         Item("hermod/fig5.11", "What order and matchings give on the testbed", 20, figure511),
         Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 200, figure512),
         Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
+        Item("hermod/sweep", "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s", 120, hermod_sweep.figure),
+        Item("hermod/effects", "Which effect gives which share of the gain", 30, hermod_effects.figure),
     )
 }
 

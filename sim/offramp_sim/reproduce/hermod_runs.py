@@ -11,13 +11,20 @@ from offramp_sim.flow.study import Setup, compare, one, prepare
 SCHEMES: Final = {"Megatron (FIFO)": "fifo", "Megatron (fair)": "fair", "Lina": "lina-fifo", "Hermod": "hermod"}
 TESTBED: Final = ("qwen-moe-12l", "mixtral-8x7b", "gpt3-13b")
 SIMULATED: Final = ("qwen-moe-24l", "mixtral-8x22b", "gpt3-175b")
-NETWORK: Final = (
-    "Fluid flows with strict priority on a full-bisection fat tree, ECMP. 'FIFO' serves what a job submits in "
-    "its order at every hop, as one queue does; 'fair' shares every link by flows. Lina holds DP back at "
-    "senders of EP in the backward pass, on FIFO. "
-)
 ONE_LINK: Final = "The thesis's simulated servers have 100 Gb/s links: one of them for 8 GPUs here. "
 Times = dict[str, float]
+
+
+def network(routing: str) -> str:
+    """What every note begins with."""
+    return (
+        f"Fluid flows with strict priority on a full-bisection fat tree, {routing}. 'FIFO' serves what a job submits "
+        "in its order at every hop, as one queue does; 'fair' shares every link by flows. Lina holds DP back at "
+        "senders of EP in the backward pass, on FIFO. "
+    )
+
+
+NETWORK: Final = network("ECMP")
 
 
 def testbed_job(name: str, **changes: Any) -> Job:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from offramp.errors import OfframpError
 from offramp_sim.reproduce.item import Curves, Gantt, Panel
+
+_USUAL: Final = 3.6
 
 
 def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
@@ -25,7 +27,7 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
         raise OfframpError("plots need the package matplotlib: pip install 'offramp[gnn]'") from None
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    high = max(6.0 if isinstance(panel, Curves) and panel.stacked else 3.6 for panel in panels)
+    high = max(map(_height, panels))
     figure = Figure(figsize=(5 * columns, high * rows), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)
@@ -42,6 +44,9 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
             continue
         if panel.bars:
             _bars(axes, panel)
+            if _height(panel) > _USUAL:
+                _legend_below(axes)
+                continue
         else:
             _lines(axes, panel)
         if len(panel.lines) > 1:
@@ -50,6 +55,14 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
         figure.savefig(path, dpi=110)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _height(panel: Panel) -> float:
+    """Inches: lying bars need room for their names."""
+    if not isinstance(panel, Curves):
+        return _USUAL
+    rows = max((len(names) for names, _ in panel.lines.values()), default=0)
+    return max(6.0 if panel.stacked else _USUAL, 1.0 + 0.11 * rows * len(panel.lines) if panel.bars else 0.0)
 
 
 def _lines(axes: Any, panel: Curves) -> None:

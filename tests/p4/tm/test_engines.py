@@ -288,3 +288,22 @@ def test_native_lines_have_a_fastest_rate() -> None:
     switch = make_switch(load_text(program("sm.egress_spec = 1;")), "native")
     with pytest.raises(OfframpError, match=r"port rate_bps is 10000000000000: the native engine's lines"):
         QueuedSwitch(switch, TmConfig.uniform(rate_bps=10**13))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_paused_port_begins_nothing_and_others_go_on(engine: str) -> None:
+    """Frames of 1,000 bytes at 1 Gbit/s on two ports; one is paused while it sends, then again while it is empty."""
+    node = QueuedSwitch(make_switch(loaded("marks"), engine), TmConfig.uniform(rate_bps=10**9))
+    time = 8 * 1024 * 1000
+    for port in (1, 2, 1, 2, 1):
+        node.receive(0, 3, bytes([port, 0, 0, 0]).ljust(1000, b"x"))
+    left = node.advance(0)
+    node.tm.pause(1, 10 * time)
+    assert node.next_ps == time
+    left += node.advance(9 * time)
+    assert [(d.ps, d.port) for d in left] == [(time, 1), (time, 2), (2 * time, 2)]
+    assert [(d.ps, d.port) for d in node.advance(20 * time)] == [(11 * time, 1), (12 * time, 1)]
+    node.tm.pause(1, 30 * time)
+    node.receive(25 * time, 3, bytes([1, 0, 0, 0]).ljust(1000, b"x"))
+    assert node.next_ps == 30 * time
+    assert [d.ps for d in node.advance(40 * time)] == [31 * time]

@@ -58,6 +58,22 @@ def test_a_job_is_simulated_and_drawn(job: str, tmp_path: Path) -> None:
     assert rows["fair"]["tokens_per_s"] == pytest.approx(tokens / rows["fair"]["iteration_s"])
 
 
+def test_packets_go_through_the_switch_program_beside_the_flow_level(job: str, tmp_path: Path) -> None:
+    numbers = tmp_path / "n.json"
+    out = run(
+        "simulate", "hermod", "--job", job, "--policies", "fair,hermod", "--level", "packet", "--packets", "4000",
+        "--iterations", "2", "--engine", "python", "--timeline", str(tmp_path / "t.png"), "--json", str(numbers),
+    )  # fmt: skip
+    assert "packet level" in out
+    assert "bytes stands for" in out
+    found = json.loads(numbers.read_text())
+    for name, row in found["packets"].items():
+        assert row["packets"] > 3900, name
+        assert abs(row["difference"]) < 0.05
+        assert row["difference"] == found["policies"][name]["iteration_s"] / row["flow_level_iteration_s"] - 1
+    assert len(found["packets"]["hermod"]["queues"]) > 3
+
+
 def test_the_same_seed_gives_the_same_numbers(job: str, tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):
@@ -121,6 +137,15 @@ def test_models_are_listed() -> None:
         (["simulate", "hermod", "--job", "gpt3-13b", "--gpus", "33"], "gpus 33: not divisible by pp x tp = 16"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--queues", "9"], "queues 9: expected 1 to 8"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--routing", "magic"], "routing magic: expected spray or ecmp"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--level", "bit"], "--level bit: expected flow or packet"),
+        (
+            ["simulate", "hermod", "--job", "gpt3-13b", "--loss", "0.1"],
+            "--loss and --pause: expected with --level packet",
+        ),
+        (
+            ["simulate", "hermod", "--job", "gpt3-13b", "--level", "packet", "--pause", "x"],
+            "pause x: expected NIC@START",
+        ),
         (["simulate", "hermod", "--job", "gpt3-13b", "--iterations", "1"], "--iterations 1: expected at least 2"),
         (["simulate", "hermod", "--job", "."], "--nic-gbps: expected a rate above 0, as traces name none"),
         (["simulate", "hermod", "--job", ".", "--nic-gbps", "5"], ".: no files like trace.0.et"),

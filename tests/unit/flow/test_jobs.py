@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from offramp.coflow.build import build, job_dag
-from offramp.coflow.dag import Coflow, Compute, Flows
-from offramp.coflow.factors import CType
+from offramp.coflow.dag import Coflow, Compute, Dag, Flows
+from offramp.coflow.factors import CType, Factors
 from offramp.coflow.job import Job, named_job
 from offramp.coflow.models import Model
 from offramp.coflow.placement import Placement
 from offramp.coflow.traffic import JobTraffic
 from offramp.errors import OfframpError
 from offramp_sim.flow import alltoall
+from offramp_sim.flow.bars import LANES, bars
 from offramp_sim.flow.concurrency import concurrent
 from offramp_sim.flow.fabric import Fabric
 from offramp_sim.flow.network import load
 from offramp_sim.flow.policies import NAMES
 from offramp_sim.flow.simulate import Outcome, simulate
 from offramp_sim.flow.study import Setup, compare
-from offramp_sim.flow.timeline import bars
 
 SPARSE = Model("sparse", 8, 256, 4, 4, 100, 1024, experts=4, top_k=2)
 
@@ -185,7 +185,8 @@ def test_coflows_at_core_switches_by_hand() -> None:
 def test_bars_are_those_of_one_replica() -> None:
     outcome = compare(job(), ("fair",), Setup(iterations=2))["fair"]
     begin, end = outcome.iteration_ends[0], outcome.iteration_ends[1]
-    found = bars(outcome, begin, end)
+    drawn = bars(outcome, begin, end)
+    found = drawn.stretches
     busy = sum(length for (lane, colour), pieces in found.items() if colour == "forward" for _, length in pieces)
     mine = sum(
         min(end, outcome.end[k]) - max(begin, outcome.start[k])
@@ -193,8 +194,29 @@ def test_bars_are_those_of_one_replica() -> None:
         if not t.backward and t.worker in (0, 8) and outcome.end[k] > begin and outcome.start[k] < end
     )
     assert busy == pytest.approx(mine)
-    lanes = {(lane % 4, colour) for lane, colour in found}
+    lanes = {(lane % LANES, colour) for lane, colour in found}
     assert lanes == {(0, "forward"), (0, "backward"), (1, "EP"), (2, "PP"), (3, "DP")}
+    computing = busy + sum(t for (_, colour), pieces in found.items() if colour == "backward" for _, t in pieces)
+    idle = sum(length for stage in (0, 1) for _, length in drawn.idle(stage, begin, end))
+    assert idle + computing == pytest.approx(2 * (end - begin))
+    assert drawn.computing(2, begin, end) == pytest.approx(computing / (2 * (end - begin)))
+
+
+def test_what_is_held_up_is_what_a_coflow_takes_beyond_its_time_alone() -> None:
+    ring = Flows(np.array([0, 1]), np.array([1, 0]), np.array([3.0, 3.0]))
+    one = Flows(np.array([0]), np.array([1]), np.array([2.0]))
+    tasks = [
+        Coflow("activation", Factors(0, CType.PP, 0), 0, 0, one),
+        Coflow("reduce-scatter", Factors(7, CType.DP, 0), 0, 0, ring),
+        Compute(0, 6.0, 0, 0, (0, 1), False),
+    ]
+    ranks = np.arange(2)
+    dag = Dag(list(tasks), 2, 1, 1, 1, 8, False)
+    outcome = simulate(load(dag, Fabric(ranks, ranks, 2, 1, 1.0)), "hermod", slack_s=0.0)
+    drawn = bars(outcome, 0.0, 6.0)
+    assert drawn.stretches == {(2, "PP"): [(0, 2)], (3, "DP"): [(0, 5)], (0, "forward"): [(0, 6)]}
+    assert drawn.held_up == {3: [(0, 2)]}
+    assert drawn.idle(0, 0.0, 8.0) == [(6, 2)]
 
 
 def test_what_cannot_be_simulated_is_said() -> None:

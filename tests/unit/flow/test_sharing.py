@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from offramp.coflow.dag import Coflow, Dag, Flows
 from offramp.coflow.factors import CType, Factors
+from offramp.errors import OfframpError
 from offramp_sim.flow import layout as at
 from offramp_sim.flow.fabric import Fabric
 from offramp_sim.flow.network import Loaded, load
@@ -115,3 +116,34 @@ def test_fewer_queues_never_let_dp_pass(queues: int) -> None:
     assert simulate(loaded(jobs, 2), "hermod", queues=queues, scheme="msb", slack_s=0).end.tolist() == pytest.approx(
         [2, 2]
     )
+
+
+def test_hosts_that_know_the_exact_order_send_the_first_of_a_class() -> None:
+    """One queue: the two of sender 0 go one after the other, and the link to 2 is shared with sender 1 meanwhile."""
+    jobs = [
+        coflow(CType.PP, [(0, 2, 2)], mid=0),
+        coflow(CType.PP, [(0, 3, 2)], mid=1),
+        coflow(CType.DP, [(1, 2, 2)], mid=7),
+    ]
+    exact = simulate(loaded(jobs, 4), "hermod", queues=1, hosts="exact", slack_s=0).end.tolist()
+    # 0 to 2 at a half until 4; 0 to 3 has the other half of its sender, 1 to 2 the other half of its receiver.
+    assert exact == pytest.approx([4, 4, 4])
+    jobs[1] = coflow(CType.PP, [(0, 2, 2)], mid=1)
+    exact = simulate(loaded(jobs, 4), "hermod", queues=1, hosts="exact", slack_s=0).end.tolist()
+    assert exact == pytest.approx([4, 6, 4])  # three share in turn: the second of sender 0 waits for its first
+    shared = simulate(loaded(jobs, 4), "hermod", queues=1, slack_s=0).end.tolist()
+    assert shared == pytest.approx([6, 6, 6])
+
+
+def test_a_host_in_order_of_arrival_before_links_that_share() -> None:
+    first, last = coflow(CType.DP, [(0, 2, 2)], mid=7), coflow(CType.PP, [(0, 2, 2)], waits=(3,))
+    other, delay = coflow(CType.PP, [(1, 2, 2)], waits=(3,)), coflow(CType.TP, [(0, 0, 1)])
+    every = loaded([first, last, other, delay], 3, tensor_bytes_per_s=1.0)
+    # 1 unit until 1; then first and other at a half each until 3; then last and the other's last unit.
+    assert simulate(every, "host-fifo", slack_s=0).end.tolist() == pytest.approx([3, 6, 5, 1])
+    assert simulate(every, "fifo", slack_s=0).end.tolist() == pytest.approx([2, 6, 6, 1])
+
+
+def test_hosts_of_another_kind_are_refused() -> None:
+    with pytest.raises(OfframpError, match="hosts fast: expected queues or exact"):
+        order_of(loaded([coflow(CType.PP, [(0, 1, 1)])], 2).dag, "hermod", 8, hosts="fast")

@@ -68,10 +68,11 @@ class SylvieCodec(RowCodec):
 
     def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
         place = end, *_name(message), width, base
-        if place not in self._layouts:
+        layout = self._layouts.get(place)
+        if layout is None or layout.rows != len(message.rows):  # of a sample, another number each time
             widths = self._widths(message, end, base)
-            self._layouts[place] = Layout(widths, width, base, compact=self._compact and base != PLAIN)
-        return self._layouts[place]
+            layout = self._layouts[place] = Layout(widths, width, base, compact=self._compact and base != PLAIN)
+        return layout
 
     def _widths(self, message: Message, end: str, base: int) -> Widths:
         if not self._joint:

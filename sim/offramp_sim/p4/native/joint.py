@@ -87,8 +87,32 @@ class NativeJoint:
 
     def advance(self, until_ps: int) -> list[Departure]:
         """Let time pass; the frames whose sending has begun since the last call."""
-        times, batch = self.advance_batch(until_ps)
-        return [Departure(ps, port, frame) for ps, (port, frame) in zip(times.tolist(), batch, strict=True)]
+        switch, words = self._switch, self._context.words
+        with switch._lock:
+            switch._prepare()
+            self.tm.start()
+            self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
+            departures = self._departures() if words[at.INDEX + at.USED] else []
+            switch.now_us = int(words[at.NOW_US])
+            switch._unsettled = True
+            if words[at.DIGESTS + at.START] or words[at.EVENTS + at.USED]:
+                switch._collect()
+        self._report()
+        return departures
+
+    def _departures(self) -> list[Departure]:
+        """What is in the output buffers, which are empty then."""
+        context = self._context
+        times = context.buffer(at.TIMES).view(np.int64).tolist()
+        index = context.buffer(at.INDEX).view(np.int64).reshape(-1, 2).tolist()
+        raw = context.buffer(at.OUT)
+        made, start = [], 0
+        for ps, (port, length) in zip(times, index, strict=True):
+            made.append(Departure(ps, port, raw[start : start + length].tobytes()))
+            start += length
+        for buffer in (at.TIMES, at.INDEX, at.OUT):
+            context.empty(buffer)
+        return made
 
     def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
         """The same as arrays."""

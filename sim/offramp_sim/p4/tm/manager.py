@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 from offramp_sim.p4.tm.config import PortConfig, TmConfig
@@ -136,6 +136,13 @@ class TrafficManager(Generic[T]):
         """The link of a port is no faster than ``rate_bps``; for use before anything is sent."""
         line = self._port(port).line
         line.rate_bps = rate_bps if line.rate_bps is None else min(rate_bps, line.rate_bps)
+
+    def pause(self, port: int, until_ps: int) -> None:
+        """Let a port begin nothing before ``until_ps``, as a PAUSE frame asks (IEEE 802.3, annex 31B)."""
+        line = self._port(port).line
+        line.free_ps = max(line.free_ps, until_ps)
+        self._ready = [(max(time, until_ps) if at == port else time, at) for time, at in self._ready]
+        heapify(self._ready)
 
     def queues(self) -> Iterator[tuple[int, int, Queue[T]]]:
         """Port, number and queue of all that have been in use, in order."""

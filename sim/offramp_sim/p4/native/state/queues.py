@@ -9,6 +9,7 @@ import numpy as np
 from offramp.errors import OfframpError
 from offramp_sim.p4.native.runtime import context as at
 from offramp_sim.p4.native.runtime import queues as q
+from offramp_sim.p4.native.runtime.heap import ENTRY
 from offramp_sim.p4.native.state.context import Bytes, Context, Words, address, or_abort
 from offramp_sim.p4.tm.config import PortConfig, QueueConfig, TmConfig
 from offramp_sim.p4.tm.manager import RECIRCULATION, Observer
@@ -126,6 +127,15 @@ class NativeManager:
         """
         _check_rate(rate_bps)
         self._port(port).limit_rate(rate_bps)
+
+    def pause(self, port: int, until_ps: int) -> None:
+        """Let a port begin nothing before ``until_ps``, as a PAUSE frame asks (IEEE 802.3, annex 31B)."""
+        memory = self._port(port).memory
+        memory[q.FREE_PS] = max(int(memory[q.FREE_PS]), until_ps)
+        entries = self._context.buffer(at.READY).view(np.int64).reshape(-1, ENTRY)
+        mine = entries[:, 1] == port
+        entries[mine, 0] = np.maximum(entries[mine, 0], until_ps)
+        entries[:] = entries[np.lexsort((entries[:, 1], entries[:, 0]))]  # a sorted list is a heap
 
     def queues(self) -> Iterator[tuple[int, int, NativeQueue]]:
         """Port, number and queue of all that have been in use, in order."""

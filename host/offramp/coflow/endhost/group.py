@@ -1,0 +1,39 @@
+"""An endpoint for the ranks of a torch.distributed group, and its point-to-point operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch.distributed as dist
+
+from offramp.coflow.endhost.endpoint import Endpoint
+from offramp.coflow.endhost.priorities import Priorities
+from offramp.coflow.endhost.tuning import Tuning
+from offramp.errors import OfframpError
+
+
+def endpoint_of(
+    group: dist.ProcessGroup | None = None,
+    priorities: Priorities | None = None,
+    *,
+    where: str | None = None,
+    tuning: Tuning | None = None,
+) -> Endpoint:
+    """This rank's endpoint among a group's ranks, which all call this; the group, of any kind, only introduces them.
+
+    Raises:
+        OfframpError: torch.distributed is not initialised, this rank is not in the group, or as
+            :class:`~offramp.coflow.endhost.endpoint.Endpoint`.
+    """
+    if not dist.is_initialized():
+        raise OfframpError("endpoint: expected torch.distributed to be initialised")
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    if rank < 0:
+        raise OfframpError("endpoint: this rank is not in the group")
+
+    def introduce(row: bytes) -> list[bytes]:
+        rows: list[Any] = [None] * size
+        dist.all_gather_object(rows, row, group=group)
+        return rows
+
+    return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning)

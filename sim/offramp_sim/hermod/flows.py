@@ -1,0 +1,144 @@
+"""The flows of a loaded DAG as packets between NICs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from offramp.coflow.dag import Coflow
+from offramp.coflow.factors import CType
+from offramp.errors import OfframpError
+from offramp_sim.flow.network import Loaded
+from offramp_sim.hermod.framing import End, Frames, acknowledgement_head
+from offramp_sim.hermod.marks import Marks
+from offramp_sim.hermod.transport import Receiver, Sender
+from offramp_sim.hermod.wire import Sizes
+
+_MOST_PACKETS: Final = 1 << 24
+"""Sequence numbers and queue pairs have 24 bits."""
+
+
+@dataclass(slots=True, eq=False)
+class Flow:
+    """One flow: both ends, and how it is marked.
+
+    Attributes:
+        pair: its queue pair, the position among all flows.
+        task: the coflow's position in the DAG.
+        source, sink: NICs.
+        level: at the sender; lower goes first, equal ones in turn.
+        side: 2 waits while its sender has a flow of side 1 (Lina).
+        frames, answer: its data packets, and the start of its acknowledgements.
+        before: of a ring, what the sender must have received to send as much.
+        after: flows that wait for this one so.
+        waiting: the sender has it in its queue.
+        submitted: it may send.
+        deadline_ps, timed, tries: of the timer that asks again.
+    """
+
+    pair: int
+    task: int
+    source: int
+    sink: int
+    level: int
+    side: int
+    frames: Frames
+    answer: bytes
+    sender: Sender
+    receiver: Receiver
+    before: Flow | None = None
+    after: list[Flow] = field(default_factory=list)
+    waiting: bool = False
+    submitted: bool = False
+    deadline_ps: int = 0
+    timed: bool = False
+    tries: int = 0
+
+    @property
+    def limit(self) -> int:
+        """Packets that may have been sent by now: of a ring, a window more than have come in."""
+        before = self.before
+        if before is None or before.receiver.complete:
+            return self.sender.packets
+        return before.receiver.received + self.sender.window
+
+    def frame(self) -> bytes:
+        """The packet that goes now."""
+        sequence = self.sender.take()
+        last = sequence == self.sender.packets - 1
+        return self.frames.last_packet(sequence) if last else self.frames.packet(sequence)
+
+
+def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
+    """For each task what it sends over the network.
+
+    Raises:
+        OfframpError: more packets or flows than 24 bits count, or a flow to the NIC that it comes from.
+    """
+    made: list[list[Flow]] = []
+    pair = position = 0
+    for task, coflow in enumerate(loaded.dag.tasks):
+        mine: list[Flow] = []
+        if isinstance(coflow, Coflow):
+            if coflow.ctype is not CType.TP:
+                mine = _flows(loaded, coflow, task, position, pair, marks, sizes)
+            position += 1
+        pair += len(mine)
+        made.append(mine)
+    if pair >= _MOST_PACKETS:
+        raise OfframpError(f"{pair} flows: a queue pair has 24 bits; expected fewer iterations")
+    return made
+
+
+def _flows(
+    loaded: Loaded, coflow: Coflow, task: int, position: int, pair: int, marks: Marks, sizes: Sizes
+) -> list[Flow]:
+    fabric, flows = loaded.fabric, coflow.flows
+    travels = fabric.travels(flows)
+    made: dict[int, Flow] = {}
+    sources, sinks = fabric.ports[flows.source], fabric.ports[flows.sink]
+    paths = fabric.spine(sources, sinks, coflow.ctype).tolist() if fabric.leaves > 1 else [0] * len(sources)
+    # Every sender begins with the NIC after its own, so that the first packets of an all-to-all do not meet.
+    begin = np.argsort((sinks - sources) % fabric.count, kind="stable")
+    for k in begin[travels[begin]].tolist():
+        source, sink = End(int(sources[k]), paths[k]), End(int(sinks[k]), paths[k])
+        if source.nic == sink.nic:
+            raise OfframpError(f"packet level: a flow from NIC {source.nic} to itself, which no switch sends back")
+        size = max(1, round(float(flows.size[k]) * fabric.share / sizes.scale))
+        packets = -(-size // sizes.payload)
+        if packets >= _MOST_PACKETS:
+            raise OfframpError(f"a flow of {packets} packets: a sequence number has 24 bits; expected a larger scale")
+        dscp, number = marks.dscp[position], pair + len(made)
+        last = size - (packets - 1) * sizes.payload
+        made[k] = Flow(
+            number,
+            task,
+            source.nic,
+            sink.nic,
+            int(marks.level[position]),
+            int(marks.side[position]),
+            Frames.data(source, sink, dscp, number, sizes.payload, last),
+            acknowledgement_head(sink, source, marks.answer_dscp, number),
+            Sender(packets, sizes.window),
+            Receiver(packets),
+        )
+    if coflow.ctype is CType.DP:
+        _couple(flows.source.tolist(), flows.sink.tolist(), made)
+    return list(made.values())
+
+
+def _couple(source: Sequence[int], sink: Sequence[int], made: dict[int, Flow]) -> None:
+    """A ring moves in step: what a member sends it has received, but for a window; inside a server at once."""
+    into = {worker: k for k, worker in enumerate(sink)}
+    if len(into) != len(sink) or set(into) != set(source):
+        return
+    for k, flow in made.items():
+        before = into[source[k]]
+        while before not in made and before != k:
+            before = into[source[before]]
+        if before != k:
+            flow.before = made[before]
+            made[before].after.append(flow)

@@ -1,0 +1,6 @@
+"""Coflows of real processes through the embedded switch: a network namespace for each rank, and one for the switch."""
+
+from offramp_sim.hermod.lab.experiment import Outcome, measure
+from offramp_sim.hermod.lab.scenario import Scenario
+
+__all__ = ["Outcome", "Scenario", "measure"]

@@ -1,0 +1,90 @@
+"""Network namespaces of threads: made by the thread, gone with its process; nothing to clean up."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from typing import Final
+
+from offramp.errors import OfframpError
+
+_CLONE_NEWNET: Final = 0x40000000
+_SIOCETHTOOL: Final = 0x8946
+_OFFLOADS: Final = {"transmit checksums": 0x17, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
+"""Commands of ethtool (linux/ethtool.h): the switch takes frames as they are on a line, with checksums."""
+_APPEARS_S: Final = 30.0
+
+
+def require() -> None:
+    """Whether this process may make namespaces.
+
+    Raises:
+        OfframpError: not root, or no iproute2.
+    """
+    if os.geteuid() != 0:
+        raise OfframpError("network namespaces need root")
+    if shutil.which("ip") is None:
+        raise OfframpError("network namespaces: no ip on PATH; it comes with iproute2")
+
+
+def enter_new() -> None:
+    """Put the calling thread, and the threads that it starts from now on, into a namespace of their own.
+
+    Raises:
+        OfframpError: the kernel refuses.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNET):
+        raise OfframpError(f"network namespace: {os.strerror(ctypes.get_errno())}")
+    ip("link", "set", "lo", "up")
+
+
+def ip(*words: str) -> None:
+    """Run ``ip`` in the calling thread's namespace.
+
+    Raises:
+        OfframpError: it fails, with what it says.
+    """
+    done = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise OfframpError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+def veth(name: str, peer: str, thread: int) -> None:
+    """An interface here whose other end is in the namespace of another thread.
+
+    Raises:
+        OfframpError: the names are taken, or the thread is gone.
+    """
+    ip("link", "add", name, "type", "veth", "peer", "name", peer, "netns", str(thread))
+    ip("link", "set", name, "addrgenmode", "none", "up")
+
+
+def bring_up(name: str, mac: int, address: str) -> None:
+    """Give an interface, once it has appeared, its addresses, and have it send frames as a line carries them.
+
+    Raises:
+        OfframpError: it does not appear in time.
+    """
+    end = time.monotonic() + _APPEARS_S
+    while name not in {known for _, known in socket.if_nameindex()}:
+        if time.monotonic() > end:
+            raise OfframpError(f"interface {name} did not appear in {_APPEARS_S:g} s")
+        time.sleep(0.01)
+    ip("link", "set", name, "address", ":".join(f"{byte:02x}" for byte in mac.to_bytes(6, "big")))
+    ip("address", "add", address, "dev", name)
+    ip("link", "set", name, "addrgenmode", "none", "up")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for what, command in _OFFLOADS.items():
+            value = ctypes.create_string_buffer(struct.pack("2I", command, 0), 8)
+            request = struct.pack("16sQ16x", name.encode(), ctypes.addressof(value))
+            try:
+                fcntl.ioctl(probe, _SIOCETHTOOL, request)
+            except OSError as error:
+                raise OfframpError(f"interface {name}: cannot turn off {what}: {error.strerror}") from None

@@ -1,0 +1,54 @@
+"""When each coflow was on its way, with priorities and without."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from offramp.errors import OfframpError
+from offramp_sim.hermod.lab.experiment import Outcome
+from offramp_sim.hermod.lab.scenario import KINDS
+
+_COLOURS: Final = {"EP": "#d55e00", "PP": "#0072b2", "DP-0": "#009e73", "DP-1": "#8fd4bf"}
+_LABELS: Final = {"EP": "EP: tokens", "PP": "PP: activations", "DP-0": "DP: first layers", "DP-1": "DP: last layers"}
+_FORMATS: Final = (".svg", ".png", ".pdf")
+
+
+def check_format(path: Path) -> None:
+    """Whether a picture can be drawn there, before the work begins.
+
+    Raises:
+        OfframpError: another format, or matplotlib is missing.
+    """
+    if path.suffix not in _FORMATS:
+        raise OfframpError(f"--plot {path}: expected a name in {', '.join(_FORMATS)}")
+    if find_spec("matplotlib") is None:
+        raise OfframpError("--plot needs the package matplotlib: pip install 'offramp[gnn]'")
+
+
+def draw(outcomes: list[Outcome], path: Path) -> None:
+    """Bars of the coflows, a panel for each run, as SVG, PNG or PDF by the file's name.
+
+    Raises:
+        OfframpError: the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1.2 + 1.7 * len(outcomes)), layout="constrained")
+    panels = figure.subplots(len(outcomes), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, outcome in zip(panels, outcomes, strict=True):
+        for row, kind in enumerate(reversed(KINDS)):
+            start, seconds = outcome.start_s[kind], outcome.seconds(kind)
+            axes.barh(row, seconds, left=start, color=_COLOURS[kind], height=0.7)
+            axes.text(start + seconds, row, f" {seconds:.2f} s", va="center", fontsize=9)
+        axes.set_yticks(range(len(KINDS)), [_LABELS[kind] for kind in reversed(KINDS)])
+        axes.set_title("with priorities" if outcome.scenario.priorities else "one queue", loc="left", fontsize=10)
+        axes.margins(x=0.1)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    panels[-1].set_xlabel("seconds")
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise OfframpError(f"--plot {path}: cannot be written: {error}") from None

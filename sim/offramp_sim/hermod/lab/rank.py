@@ -1,0 +1,164 @@
+"""What one rank does: its namespace, its endpoint, the coflows, and when each of them ended here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp.coflow.endhost.priorities import Priorities
+from offramp.coflow.endhost.tuning import Tuning
+from offramp.errors import OfframpError
+from offramp_sim.hermod.lab.namespace import bring_up, enter_new
+from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenario
+
+if TYPE_CHECKING:
+    import torch
+
+    from offramp.coflow.endhost.endpoint import Endpoint
+    from offramp.train.group import Group
+
+INTERFACE: Final = "coflow0"
+_LATE_S: Final = 120.0
+_WARM_UP: Final = 1000
+
+
+def mac(rank: int) -> int:
+    """A locally administered address."""
+    return 0x02_0F_F0_00_00_00 | rank + 1
+
+
+def address(rank: int) -> str:
+    """Of the ranks' network, which nothing else is in."""
+    return f"10.77.0.{rank + 1}"
+
+
+def priorities(scenario: Scenario) -> Priorities:
+    """Of hosts and switch."""
+    if not scenario.priorities:
+        return Priorities.off()
+    return Priorities.of_job(MICRO_BATCHES, LAYERS, queues=scenario.queues)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a rank is told: what to run, and the file that appears when the switch works."""
+
+    scenario: Scenario
+    ready: str
+
+
+def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list[Any]:
+    """Run the scenario; on rank 0 what each rank found: spans of its coflows, what was wrong, bytes sent by DSCP."""
+    import torch
+    import torch.distributed as dist
+
+    from offramp.coflow.endhost.group import endpoint_of
+
+    enter_new()
+    scenario = place.scenario
+    report((group.rank, threading.get_native_id()))
+    bring_up(INTERFACE, mac(group.rank), f"{address(group.rank)}/24")
+    _await(Path(place.ready))
+    # Small buffers: bytes in the kernel can no longer be overtaken at this host.
+    tuning = Tuning(chunk=1 << 15, unsent=1 << 14, congestion=scenario.congestion, timeout_s=_LATE_S, dead_s=_LATE_S)
+    with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning) as endpoint:
+        spans, wrong = _run(group, endpoint, scenario)
+        group.sum(torch.zeros(1))  # nobody leaves before all have what they wait for
+        mine = {"spans": spans, "wrong": wrong, "sent": endpoint.sent_bytes}
+    everyone: list[Any] = [None] * group.size
+    dist.all_gather_object(everyone, mine)
+    return everyone
+
+
+def _await(ready: Path) -> None:
+    end = time.monotonic() + _LATE_S
+    while not ready.exists():
+        if time.monotonic() > end:
+            raise OfframpError(f"the switch did not start in {_LATE_S:g} s")
+        time.sleep(0.01)
+
+
+def _run(group: Group, endpoint: Endpoint, scenario: Scenario) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Spans of the coflows at this rank, and those whose contents were wrong."""
+    import torch
+
+    from offramp.coflow.endhost.all_reduce import AllReduce
+    from offramp.coflow.endhost.messages import Messages
+    from offramp.coflow.operator import AllToAll
+
+    size, rank, unit = group.size, group.rank, scenario.unit
+    sums, line = AllReduce(endpoint), Messages(endpoint)
+    gradients = [torch.full((unit // 8 // 2,), float(rank + k)) for k in range(2)]
+    tokens = [_tokens(scenario, r) for r in range(size)]
+    send = [len(part) for part in tokens[rank]]
+    came = torch.zeros(sum(len(tokens[r][rank]) for r in range(size)), dtype=torch.uint8)
+    activation = torch.full((unit,), rank % (size // 2), dtype=torch.uint8)
+    ends: dict[str, float] = {}
+    begun = {}
+    with AllToAll(endpoint=endpoint, quantum=0, plain_below=1, timeout_s=_LATE_S) as operator:
+        # Connections and machine code, as after the first iteration of a job.
+        few = torch.zeros(size * _WARM_UP, dtype=torch.uint8)
+        operator.all_to_all_single(torch.empty_like(few), few, factors=scenario.factors("EP"))
+        for k in range(2):
+            sums.start(few, scenario.factors(f"DP-{k}")).result(_LATE_S)
+        group.sum(torch.zeros(1))
+        zero = time.monotonic()
+        waits: list[Callable[[], Any]] = []
+        for kind in sorted(KINDS, key=scenario.start_s):
+            time.sleep(max(0.0, zero + scenario.start_s(kind) - time.monotonic()))
+            begun[kind] = time.monotonic() - zero
+            factors = scenario.factors(kind)
+
+            def ended(*_: Any, kind: str = kind) -> None:
+                ends[kind] = time.monotonic() - zero
+
+            if kind == "EP":
+                rows = [len(tokens[r][rank]) for r in range(size)]
+                given = torch.cat(tokens[rank])
+                handle = operator.all_to_all_single(came, given, rows, send, async_op=True, factors=factors)
+                handle.when_done(ended)
+                waits.append(handle.wait)
+            elif kind == "PP":
+                lower = rank < size // 2
+                peer = rank + size // 2 if lower else rank - size // 2
+                received = torch.zeros_like(activation)
+                message = line.isend(activation, peer, 0, factors) if lower else line.irecv(received, peer)
+                message.when_done(ended)
+                waits.append(message.wait)
+            else:
+                future = sums.start(gradients[int(kind[-1])], factors)
+                future.add_done_callback(ended)
+                waits.append(partial(future.result, _LATE_S))
+        results = [wait() for wait in waits]
+    sums.close()
+    wrong = _check(rank, size, dict(zip(sorted(KINDS, key=scenario.start_s), results, strict=True)), tokens)
+    if rank >= size // 2 and not torch.equal(received, activation):
+        wrong.append(f"PP at rank {rank}")
+    return {kind: (begun[kind], ends[kind]) for kind in KINDS}, wrong
+
+
+def _tokens(scenario: Scenario, rank: int) -> list[torch.Tensor]:
+    """What a rank sends each expert: popular ones hear more, the busiest port a quarter of a unit."""
+    import torch
+
+    draw = torch.Generator().manual_seed(scenario.seed)
+    weights = torch.rand(scenario.ranks, scenario.ranks, generator=draw) + 0.2
+    weights.fill_diagonal_(0)
+    busiest = max(float(weights.sum(0).max()), float(weights.sum(1).max()))
+    sizes = (weights[rank] / busiest * scenario.unit / 4).long().tolist()
+    return [torch.full((count,), 16 * rank + peer, dtype=torch.uint8) for peer, count in enumerate(sizes)]
+
+
+def _check(rank: int, size: int, results: dict[str, Any], tokens: list[list[torch.Tensor]]) -> list[str]:
+    import torch
+
+    expected = {f"DP-{k}": sum(range(size)) + size * k for k in range(2)}
+    wrong = [f"{kind} at rank {rank}" for kind, value in expected.items() if not (results[kind] == value).all()]
+    if not torch.equal(results["EP"], torch.cat([tokens[r][rank] for r in range(size)])):
+        wrong.append(f"EP at rank {rank}")
+    return wrong

@@ -1,0 +1,141 @@
+"""The switch of an experiment: a thread in a namespace of its own, with the plan written over P4Runtime."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from offramp.coflow.endhost.priorities import Priorities
+from offramp.errors import OfframpError
+from offramp.p4src import p4_source
+from offramp.switch.hermod.control import HermodControl
+from offramp.switch.hermod.entries import SwitchPlan
+from offramp.switch.p4rt.session import Session
+from offramp_sim.hermod.lab.namespace import enter_new, veth
+from offramp_sim.hermod.lab.rank import INTERFACE, mac
+from offramp_sim.hermod.lab.scenario import Scenario
+from offramp_sim.p4.serve import Running, Settings, build
+from offramp_sim.p4.tm import PacedSwitch, QueueConfig, TmConfig
+
+_QUEUE_PACKETS: Final = 256
+_STARTS_S: Final = 60.0
+_SETTLED_S: Final = 0.1
+_PORTS: Final = logging.getLogger("offramp_sim.p4.ports.interface")
+
+
+def switch_plan(priorities: Priorities, ranks: int) -> SwitchPlan:
+    """The queues of the job's plan, or one queue for all; where each rank is."""
+    hosts = {mac(rank): rank for rank in range(ranks)}
+    plan = priorities.plan
+    if plan is None:
+        return SwitchPlan({}, 0, 0, hosts=hosts, ports=range(ranks))
+    used = {*plan.dscp.values(), *plan.control}
+    return SwitchPlan({dscp: plan.queue[dscp] for dscp in used}, 0, max(plan.queue), hosts=hosts, ports=range(ranks))
+
+
+class LabSwitch:
+    """``p4/hermod/v1model.p4`` with a port for each rank; a context manager.
+
+    Args:
+        scenario: gives rates and queues.
+        priorities: what the plan is made of.
+        folder: for the socket of its P4Runtime server.
+    """
+
+    def __init__(self, scenario: Scenario, priorities: Priorities, folder: Path) -> None:
+        self._scenario, self._priorities = scenario, priorities
+        self._address = f"unix:{folder / 'p4runtime'}"
+        self._threads: queue.SimpleQueue[dict[int, int] | None] = queue.SimpleQueue()
+        self._running: Future[Running] = Future()
+        self._session: Session | None = None
+        self._control: HermodControl | None = None
+        self._known: dict[int, int] = {}
+        self._thread = threading.Thread(target=self._serve, name="switch", daemon=True)
+
+    def __enter__(self) -> Self:
+        _PORTS.setLevel(logging.ERROR)  # ranks that end take their interfaces along
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._threads.put(None)
+        if self._session is not None:
+            self._session.close()
+        if len(self._known) == self._scenario.ranks:
+            with contextlib.suppress(OfframpError):
+                self._running.result().stop()
+        self._thread.join()
+        _PORTS.setLevel(logging.NOTSET)
+
+    def connect(self, rank: int, thread: int) -> bool:
+        """A rank's namespace is that of a thread; with the last one the switch starts, and works on return.
+
+        Raises:
+            OfframpError: the switch does not start.
+        """
+        self._known[rank] = thread
+        if len(self._known) < self._scenario.ranks:
+            return False
+        self._threads.put(dict(self._known))
+        self._running.result(_STARTS_S)
+        self._session = Session(self._address).__enter__()
+        self._control = HermodControl(self._session)
+        plan = switch_plan(self._priorities, self._scenario.ranks)
+        self._control.write(self._control.wanted(plan), self._control.read())
+        return True
+
+    def counters(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Packets and bytes that have left, by port and queue, as the program counts them, when nothing more leaves."""
+        assert self._control is not None
+        ports = range(self._scenario.ranks)
+        last, found = None, self._control.sent(ports)
+        while found != last:
+            time.sleep(_SETTLED_S)
+            last, found = found, self._control.sent(ports)
+        return found
+
+    def queues(self) -> list[dict[str, int]]:
+        """What the queues of the traffic manager have seen."""
+        pipeline = self._running.result().device.pipeline
+        assert pipeline is not None
+        switch: Any = pipeline.switch
+        assert isinstance(switch, PacedSwitch)
+        rows = []
+        for port, number, q in switch.queued.tm.queues():
+            stats = q.stats
+            if port >= 0 and stats.enqueued:
+                counts = {"sent": stats.dequeued, "dropped": stats.dropped, "peak_packets": stats.peak_packets}
+                rows.append({"port": port, "queue": number, **counts})
+        return rows
+
+    def _serve(self) -> None:
+        try:
+            enter_new()
+            threads = self._threads.get()
+            if threads is None:
+                return
+            for rank, thread in sorted(threads.items()):
+                veth(f"port{rank}", INTERFACE, thread)
+            running = build(self._settings())
+        except BaseException as error:
+            self._running.set_exception(error if isinstance(error, OfframpError) else OfframpError(f"switch: {error}"))
+            return
+        self._running.set_result(running)
+        running.forward()
+
+    def _settings(self) -> Settings:
+        scenario = self._scenario
+        limits = QueueConfig(limit_packets=_QUEUE_PACKETS)
+        return Settings(
+            program=str(p4_source("hermod/v1model.p4")),
+            ports={rank: f"af_packet:port{rank}" for rank in range(scenario.ranks)},
+            address=self._address,
+            tm=TmConfig.uniform(queues=scenario.queues, rate_bps=scenario.rate_bps, queue=limits),
+        )

@@ -1,0 +1,137 @@
+"""One run at packet level: a loaded DAG under a policy, its hosts around switches that run Hermod's program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from offramp.errors import OfframpError
+from offramp_sim.flow.network import Loaded
+from offramp_sim.flow.simulate import Outcome, iteration_ends
+from offramp_sim.hermod.faults import Faults
+from offramp_sim.hermod.flows import Flow, flows_of
+from offramp_sim.hermod.host import CoflowHost
+from offramp_sim.hermod.marks import Marks, marks_of
+from offramp_sim.hermod.progress import Progress
+from offramp_sim.hermod.stuck import Watchdog
+from offramp_sim.hermod.topology import Topology
+from offramp_sim.hermod.wire import Sizes, Wire
+from offramp_sim.net.network import Network
+
+MOST_NICS: Final = 16
+_SLICE_PACKETS: Final = 2000
+"""Packet times between two reports of progress."""
+
+
+@dataclass(frozen=True)
+class PacketOutcome(Outcome):
+    """When everything happened, and what it took.
+
+    Attributes:
+        sizes: how packets stood for bytes.
+        engine: that ran the program.
+        smallest: packets of the smallest flow.
+        data, retransmitted: packets with data that hosts sent, and of these the repeated ones.
+        lost, dropped: frames lost on links, and by switches for want of buffers.
+        queues: frames that left the switches, by queue.
+    """
+
+    sizes: Sizes
+    engine: str = ""
+    smallest: int = 0
+    data: int = 0
+    retransmitted: int = 0
+    lost: int = 0
+    dropped: int = 0
+    queues: dict[int, int] = field(default_factory=dict)
+
+
+def simulate_packets(
+    loaded: Loaded,
+    policy: str,
+    *,
+    queues: int | None = None,
+    scheme: str = "split",
+    hosts: str = "queues",
+    wire: Wire | None = None,
+    faults: Faults | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> PacketOutcome:
+    """Run a policy with every packet through the program; ``progress`` hears the share of the tasks done.
+
+    Raises:
+        OfframpError: more NICs than :data:`MOST_NICS`, a policy with more classes than queues, a fault at a NIC that is
+            not there, or faults that let nothing go on.
+    """
+    count = loaded.fabric.count
+    if count > MOST_NICS:
+        raise OfframpError(f"packet level: {count} NICs, expected at most {MOST_NICS}")
+    wire, faults = wire or Wire(), faults or Faults()
+    run = _Run(loaded, marks_of(loaded.dag, policy, queues, scheme, hosts), wire, faults, seed)
+    return run.to_the_end(progress)
+
+
+class _Run:
+    """The parts of one run."""
+
+    def __init__(self, loaded: Loaded, marks: Marks, wire: Wire, faults: Faults, seed: int) -> None:
+        self._loaded, self._fifo = loaded, marks.fifo
+        self._sizes = sizes = Sizes.of(loaded, wire)
+        flows = flows_of(loaded, marks, sizes)
+        self._flows = [flow for mine in flows for flow in mine]
+        self._network = network = Network(seed)
+        self._progress = Progress(network, loaded, flows, self._submit)
+        names = [f"nic{nic}" for nic in range(loaded.fabric.count)]
+        self._hosts: list[CoflowHost] = []
+        watchdog = Watchdog(network, self._hosts, self._flows, self._progress, faults)
+        for name in names:
+            host = CoflowHost(network, name, self._flows, sizes.timeout_ps, self._arrived, watchdog.silent)
+            network.add_node(host)
+            host.peers = self._hosts
+            self._hosts.append(host)
+        self._topology = Topology(network, loaded.fabric, marks.queue, wire)
+        self._topology.connect(names, sizes.rate_bps, wire.delay_ns, faults)
+
+    def to_the_end(self, progress: Callable[[float], None] | None) -> PacketOutcome:
+        """Let time pass until everything is done."""
+        network, tasks = self._network, len(self._loaded.delay)
+        slice_ps = _SLICE_PACKETS * self._sizes.packet_ps
+        self._progress.begin()
+        while self._progress.done < tasks:
+            due_ps = network.next_ps
+            if due_ps is None:
+                raise OfframpError("the DAG cannot go on: a cycle, or a coflow that never ends")
+            network.run(due_ps + slice_ps)
+            if progress is not None:
+                progress(self._progress.done / tasks)
+        return self._outcome()
+
+    def _submit(self, flow: Flow) -> None:
+        if self._fifo:
+            flow.level = self._network.now_ps
+        self._hosts[flow.source].submit(flow)
+
+    def _arrived(self, flow: Flow) -> None:
+        self._hosts[flow.source].over(flow)
+        self._progress.arrived(flow)
+
+    def _outcome(self) -> PacketOutcome:
+        senders = [flow.sender for flow in self._flows]
+        start, end = self._progress.start, self._progress.end
+        return PacketOutcome(
+            self._loaded,
+            start,
+            end,
+            iteration_ends(self._loaded.dag, end),
+            self._network.events,
+            self._sizes,
+            self._topology.engine,
+            min((sender.packets for sender in senders), default=0),
+            sum(sender.sent for sender in senders),
+            sum(sender.retransmitted for sender in senders),
+            self._network.lost,
+            self._topology.dropped,
+            self._topology.queues,
+        )

@@ -1,0 +1,83 @@
+"""How packets stand for a job's bytes: sizes, rates and windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from offramp.coflow.factors import CType
+from offramp.errors import OfframpError
+from offramp_sim.flow.network import Loaded
+from offramp_sim.hermod.framing import PAYLOAD_BYTES, full_packet_bytes
+from offramp_sim.hermod.transport import ACKNOWLEDGED_AT_ONCE
+from offramp_sim.p4.tm.line import PS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What packets are like.
+
+    Attributes:
+        packets: about how many stand for all bytes of a run.
+        payload: bytes of a full packet.
+        delay_ns: of a link.
+        engine: of the P4 switch.
+        buffer_bytes: of a switch, for all its queues; None: without end.
+
+    Raises:
+        OfframpError: no packets, or packets without payload.
+    """
+
+    packets: int = 100_000
+    payload: int = PAYLOAD_BYTES
+    delay_ns: float = 1000.0
+    engine: str = "auto"
+    buffer_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("packets", self.packets), ("payload", self.payload)):
+            if value < 1:
+                raise OfframpError(f"{name} {value}: expected at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """A job's bytes as packets.
+
+    Attributes:
+        payload: bytes of a full packet.
+        scale: bytes of the job to each byte of a packet; rates shrink alike, so that times stay.
+        rate_bps: of every link.
+        packet_ps: time of a full packet on one.
+        hops: links on the longest way.
+        window: most packets of a flow in flight: what the links hold, and what is acknowledged at once.
+        timeout_ps: longer than any answer takes of a flow that shares its way with one of every NIC.
+    """
+
+    payload: int
+    scale: float
+    rate_bps: int
+    packet_ps: int
+    hops: int
+    window: int
+    timeout_ps: int
+
+    @classmethod
+    def of(cls, loaded: Loaded, wire: Wire) -> Sizes:
+        """For a job: real packets, or larger ones if there were more than ``wire.packets`` of them."""
+        fabric = loaded.fabric
+        total = sum(
+            float(np.sum(coflow.flows.size[fabric.travels(coflow.flows)]))
+            for _, coflow in loaded.dag.coflows()
+            if coflow.ctype is not CType.TP
+        )
+        scale = max(1.0, total * fabric.share / wire.payload / wire.packets)
+        rate_bps = round(fabric.bytes_per_s * 8 / scale)
+        packet_ps = ceil(full_packet_bytes(wire.payload) * 8 * PS_PER_S / rate_bps)
+        hops = 2 if fabric.leaves == 1 else 4
+        trip_ps = 2 * hops * (round(wire.delay_ns * 1000) + packet_ps)
+        window = trip_ps // packet_ps + 2 * ACKNOWLEDGED_AT_ONCE
+        timeout_ps = 2 * (trip_ps + window * fabric.count * packet_ps)
+        return cls(wire.payload, scale, rate_bps, packet_ps, hops, window, timeout_ps)

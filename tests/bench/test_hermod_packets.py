@@ -1,0 +1,33 @@
+"""Hermod at packet level: packets a second through the switch program, on both engines of the switch."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from offramp.coflow.job import Job
+from offramp.coflow.models import Model
+from offramp_sim.flow.study import Setup, prepare
+from offramp_sim.hermod.simulate import simulate_packets
+from offramp_sim.hermod.wire import Wire
+
+pytestmark = pytest.mark.bench
+
+MODEL = Model("dense", 4, 256, 4, 4, 100, 1024)
+JOB = Job(MODEL, 16, 4, micro_batches=4, gpus_per_server=1, nics_per_server=1, nic_gbps=4)
+PACKETS = 20_000
+
+
+@pytest.mark.parametrize("leaf", [16, 4])
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_packets_a_second(engine: str, leaf: int) -> None:
+    """16 servers, two iterations; processor time, without compiling the program."""
+    loaded = prepare(JOB, Setup(2, "ecmp", leaf, granularity="flow"))
+    simulate_packets(loaded, "hermod", queues=8, wire=Wire(500, engine=engine))
+    begun = time.process_time()
+    outcome = simulate_packets(loaded, "hermod", queues=8, wire=Wire(PACKETS, engine=engine))
+    spent = time.process_time() - begun
+    speed = f"{outcome.data / spent:,.0f} packets a second"
+    print(f"{engine}, {loaded.fabric.leaves} leaves: {speed}, {outcome.events} events")  # noqa: T201
+    assert outcome.data >= PACKETS

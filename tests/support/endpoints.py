@@ -1,0 +1,47 @@
+"""Endpoints of several ranks in one process, on the loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from offramp.coflow.endhost import Endpoint, Priorities, Tuning
+
+SECONDS = 60.0
+"""No test comes near it."""
+
+
+@contextmanager
+def endpoints(
+    size: int, priorities: Priorities | None = None, tuning: Tuning | None = None, where: str = "127.0.0.1"
+) -> Iterator[list[Endpoint]]:
+    """One endpoint a rank."""
+    rows: list[bytes] = [b""] * size
+    together = threading.Barrier(size, timeout=SECONDS)
+
+    def make(rank: int) -> Endpoint:
+        def introduce(row: bytes) -> list[bytes]:
+            rows[rank] = row
+            together.wait()
+            return rows
+
+        return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning)
+
+    with ThreadPoolExecutor(size) as pool:
+        made = list(pool.map(make, range(size)))
+    try:
+        yield made
+    finally:
+        for endpoint in made:
+            endpoint.close()
+
+
+def view(size: int, seed: int | None = None) -> memoryview:
+    """Bytes to send, or (without a seed) to receive into."""
+    if seed is None:
+        return memoryview(bytearray(size))
+    return memoryview(np.random.default_rng(seed).bytes(size))

@@ -35,6 +35,11 @@ def losses(result: dict) -> np.ndarray:
     return np.array([epoch["loss"] for epoch in result["per_epoch"]])
 
 
+def children(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
 @pytest.fixture(scope="module")
 def local(tmp_path_factory) -> dict:
     return run(tmp_path_factory.mktemp("local"), "local")
@@ -118,6 +123,41 @@ def test_the_switch_trains_with_the_bits_of_quantised_p2p(local: dict, tmp_path:
 
 
 @pytest.mark.p4
+@pytest.mark.parametrize(
+    ("schedule", "model"), [("sequential", "gcn"), ("g3", "gcn"), ("g3", "gat"), ("intra", "sage")]
+)
+def test_messages_in_bins_between_processes(tmp_path: Path, schedule: str, model: str) -> None:
+    settings = {"model": model, "dtype": "float64", "epochs": 5, "bins": 3}
+    alone = run(tmp_path, "local", **settings, schedule="sequential")
+    result = run(tmp_path, "p2p", **settings, schedule=schedule, link="50mbit")
+    np.testing.assert_allclose(losses(result), losses(alone), rtol=1e-12)
+    widths = {"gcn": 3, "sage": 3, "gat": 3}[model]  # of the second layer: it narrows to the classes
+    assert result["bytes_up"] == result["bytes_down"] == 5 * 2 * 8 * widths * result["settings"]["remote_copies"]
+
+
+def test_a_link_is_as_slow_as_it_says(tmp_path: Path) -> None:
+    settings = {"schedule": "sequential", "epochs": 3, "layers": 3, "hidden": 32}
+    slow = run(tmp_path, "p2p", **settings, link="1mbit")
+    busiest = max(worker["bytes_up"] for worker in slow["per_worker"])
+    waited = sum(epoch["communication_seconds"] for epoch in slow["per_epoch"])
+    assert waited > 0.9 * 8 * busiest / 1e6
+    assert losses(slow).tolist() == losses(run(tmp_path, "p2p", **settings)).tolist()
+
+
+def test_a_worker_that_is_killed_ends_the_run_with_one_line() -> None:
+    command = [sys.executable, "-m", "offramp", "train", "--graph", GRAPH, "--workers", "3", "--propagator", "p2p"]
+    command += ["--schedule", "g3", "--link", "100k", "--epochs", "100000", "--hidden", "32"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        while "epoch" not in running.stdout.readline():
+            pass
+        workers = [worker for server in children(running.pid) for worker in children(server)]
+        os.kill(workers[-1], signal.SIGKILL)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert "was killed by SIGKILL; the run has ended" in errors
+
+
 def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) -> None:
     from offramp.cli.plan import plan
 

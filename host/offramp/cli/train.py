@@ -47,19 +47,39 @@ def train(
             help="The switch's program: v1model | v1model-replicated (copies in place of passes) | tna (Tofino)."
         ),
     ] = "v1model",
-    layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 4.")] = 2,
+    model: Annotated[str, typer.Option(help="gcn | sage | gat | gcnii | jknet | dagnn.")] = "gcn",
+    layers: Annotated[int, typer.Option(help="Graph convolution layers, 2 to 64.")] = 2,
     hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 64,
-    aggregator: Annotated[str, typer.Option(help="gcn | mean | sum.")] = "gcn",
+    heads: Annotated[int, typer.Option(help="Of attention (gat).")] = 1,
+    aggregator: Annotated[str, typer.Option(help="Sums of --model gcn: gcn | mean | sum.")] = "gcn",
     epochs: Annotated[int, typer.Option(help="Full-batch steps.")] = 60,
     lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.0,
     partition: Annotated[
-        str, typer.Option(help="auto | kahypar | metis | metis-volume | hash | chunk | random.")
+        str,
+        typer.Option(help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random."),
     ] = "auto",
     memory: Annotated[str, typer.Option(help="Aggregator memory of the switch: 4MB, 512KiB, …")] = "4MB",
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
+    schedule: Annotated[
+        str,
+        typer.Option(
+            help="plain (sums travel, layer by layer), or states travel in bins: sequential | inter | intra | g3 | "
+            "stale (an epoch old) | adaptive (as Sylvie decides) | isolated (not at all)."
+        ),
+    ] = "plain",
+    bins: Annotated[int, typer.Option(help="Of each worker's vertices, with a schedule other than plain.")] = 8,
+    link: Annotated[
+        str | None, typer.Option(help="Emulate network cards of this rate: 100M, 10G; not with plain.")
+    ] = None,
+    sample: Annotated[float, typer.Option(help="Share of neighbours' messages that travels (BNS-GCN).")] = 1.0,
+    dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
     codec: Annotated[
-        str, typer.Option(help="Features between workers under p2p: fp32 | fixed (as the switch gets them).")
+        str,
+        typer.Option(
+            help="Features between workers under p2p: fp32 | fixed (as the switch gets them), or in bins sylvie "
+            "(as few bits as it decides) | q1 | q2 | q4 | q8."
+        ),
     ] = "fp32",
     split: Annotated[
         str | None,
@@ -107,11 +127,15 @@ def train(
     duplicate: Annotated[float, typer.Option(help="Probability that a link doubles a packet.")] = 0.0,
     racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
     spines: Annotated[int, typer.Option(help="Spine switches that join the leaves.")] = 1,
+    checkpoint: Annotated[Path | None, typer.Option(help="Write weights to this .npz file, and at the end.")] = None,
+    checkpoint_every: Annotated[int, typer.Option(help="After so many epochs.")] = 10,
+    resume: Annotated[Path | None, typer.Option(help="Go on from the checkpoint in this file.")] = None,
     json_path: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report, and its data as JSON.")] = None,
 ) -> None:
     """Train a graph neural network whose boundary features travel between workers, or through a switch."""
     from offramp.cli.size import parse_size
+    from offramp.cli.traffic import parse_rate
     from offramp.train.settings import TrainSettings
 
     settings = TrainSettings(
@@ -122,11 +146,18 @@ def train(
         propagator=propagator,
         target=target,
         aggregator=aggregator,
+        model=model,
+        heads=heads,
         layers=layers,
         hidden=hidden,
         epochs=epochs,
         lr=lr,
         dropout=dropout,
+        schedule=schedule,
+        bins=bins,
+        link_bps=parse_rate(link, "--link") if link else None,
+        sample=sample,
+        dtype=dtype,
         codec=codec,
         partition=partition,
         memory=parse_size(memory, "--memory"),
@@ -145,6 +176,9 @@ def train(
         duplication=duplicate,
         racks=racks,
         spines=spines,
+        checkpoint=str(checkpoint) if checkpoint else None,
+        checkpoint_every=checkpoint_every,
+        resume=str(resume) if resume else None,
     )
     open_fabric = switch_opener(settings, switch, ports, p4info, device_config, transport)
     result = run(load_graph(settings), settings, open_fabric, lines=True)
@@ -191,7 +225,7 @@ def describe(result: Mapping[str, Any]) -> str:
     settings = result["settings"]
     return (
         f"{settings['graph_name']}: {settings['vertices']} vertices, {settings['edges']} edges. "
-        f"{settings['layers']}-layer {settings['aggregator'].upper()}, {settings['hidden']} hidden, "
+        f"{settings['layers']}-layer {settings['model'].upper()}, {settings['hidden']} hidden, "
         f"{settings['processes']} worker processes, partition by {settings['partition']}: "
         f"{settings['boundary_vertices']} boundary vertices, {settings['cut_edges']} cut edges."
     )

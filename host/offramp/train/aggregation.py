@@ -18,7 +18,7 @@ AGGREGATORS = ("gcn", "mean", "sum")
 
 def edge_factors(
     aggregator: str, degree: npt.NDArray[np.integer]
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Source and destination factor of every vertex.
 
     ``gcn`` is the symmetric normalisation of Kipf and Welling (2017), ``mean`` the mean over the closed
@@ -29,13 +29,12 @@ def edge_factors(
         degree: ``(n,)`` neighbours in the whole graph, without the self loop.
 
     Returns:
-        Two ``(n,)`` float32 arrays.
+        Two ``(n,)`` float64 arrays.
     """
     closed = degree.astype(np.float64) + 1.0
     one = np.ones_like(closed)
-    source, destination = {
+    return {
         "gcn": (closed**-0.5, closed**-0.5),
         "mean": (one, 1.0 / closed),
         "sum": (one, one),
     }[aggregator]
-    return source.astype(np.float32), destination.astype(np.float32)

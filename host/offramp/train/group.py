@@ -9,7 +9,9 @@ import torch
 import torch.distributed as dist
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from offramp.train.rows.mailbox import Mailbox
 
 TIMEOUT = dt.timedelta(minutes=30)
 
@@ -23,6 +25,17 @@ class Group:
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over workers, in place."""
         return values
+
+    def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
+        """As :meth:`sum`, done when what this returns has been called."""
+        self.sum(values)
+        return lambda: None
+
+    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
+        """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
+        from offramp.train.rows.mailbox import NoMailbox
+
+        return NoMailbox(timeout_s)
 
     def max(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise maximum over workers, in place."""
@@ -58,6 +71,19 @@ class GlooGroup(Group):
         """Element-wise sum over workers, in place."""
         dist.all_reduce(values)
         return values
+
+    def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
+        """As :meth:`sum`, done when what this returns has been called."""
+        work = dist.all_reduce(values, async_op=True)
+        assert work is not None
+        wait: Callable[[], object] = work.wait
+        return wait
+
+    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
+        """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
+        from offramp.train.rows.gloo_mailbox import GlooMailbox
+
+        return GlooMailbox(self, timeout_s, link_bps)
 
     def max(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise maximum over workers, in place."""

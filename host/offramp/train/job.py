@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from offramp.switch.switchgnn.scheme import LANE_BITS
 from offramp.train.halo import Halo
 from offramp.train.local_graph import LocalGraph
+from offramp.train.models import make_model, model_widths
+from offramp.train.rows.plan import RowPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
     from offramp.graph.data import Graph
     from offramp.train.carry import Carry
+    from offramp.train.checkpoint import Snapshot
     from offramp.train.exchange_plan import ExchangePlans
     from offramp.train.settings import TrainSettings
 
@@ -32,11 +34,16 @@ class WorkerJob:
         widths: input features, hidden widths, classes.
         counts: ``(3,)`` training, validation and test vertices of the whole graph.
         fan_in: most remote neighbours of any vertex of the whole graph.
-        halo: who sends what to whom, under ``p2p``.
+        halo: who sends what to whom, under ``p2p`` with plain schedule.
+        rows: the same, and the bins, with the other schedules.
+        received_features: ``(h, F)`` input features of the vertices whose messages come from others: they never change,
+            so they come with the job and not over the network.
         exchanges: what travels through the switch, where there is one.
         carries: this worker's part of the exchanges of each width.
         bits: of a value on the wire.
         link: this worker's end of the link to the switch, as :func:`offramp.transport.open_io` takes it.
+        facts: of the run, for its checkpoints.
+        snapshot: to go on from.
     """
 
     settings: TrainSettings
@@ -45,23 +52,25 @@ class WorkerJob:
     counts: npt.NDArray[np.int64]
     fan_in: int
     halo: Halo | None = None
+    rows: RowPlan | None = None
+    received_features: Any = None
     exchanges: ExchangePlans | None = None
     carries: dict[int, Carry] = field(default_factory=dict)
     bits: int = LANE_BITS
     link: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
 
 
 def layer_widths(graph: Graph, settings: TrainSettings) -> list[int]:
     """Input features, hidden widths, classes."""
-    return [graph.width, *[settings.hidden] * (settings.layers - 1), graph.classes]
+    return model_widths(settings, graph.width, graph.classes)
 
 
-def exchange_widths(widths: Sequence[int]) -> list[int]:
-    """Width of the features in each exchange of an epoch: forward through the layers, then backward.
+def exchange_widths(settings: TrainSettings, widths: Sequence[int]) -> list[int]:
+    """Width of the sums in each exchange of an epoch: forward through the layers, then backward.
 
-    A layer that narrows multiplies by its weight first. The input features need no gradient, so a first
-    layer that aggregates them as they are has no backward exchange.
+    Input features need no gradient, so a first layer that aggregates them as they are has no backward exchange.
     """
-    forward = [min(ends) for ends in pairwise(widths)]
-    backward = forward if widths[0] > widths[1] else forward[1:]
-    return forward + backward[::-1]
+    sums = make_model(settings, widths).sums()
+    return [width for width, _ in sums] + [width for width, backward in reversed(sums) if backward]

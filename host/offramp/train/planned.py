@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,14 @@ from offramp.graph.partition import partition
 from offramp.graph.racks import cross_rack
 from offramp.switch.switchgnn.scheme import LANE_BITS
 from offramp.train.carry import plan_carry
+from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.local_graph import split_graph
+from offramp.train.models import make_model
+from offramp.train.rows.plan import RowPlan, plan_rows
+from offramp.train.rows.schedule import schedule_of
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -37,18 +42,22 @@ class PlannedRun:
         settings: of the run.
         boundary: of the partition.
         exchanges: what travels through the switch, where there is one.
+        snapshot: to go on from.
     """
 
     graph: Graph
     settings: TrainSettings
     boundary: Boundary
     exchanges: ExchangePlans | None
+    snapshot: Snapshot | None = None
 
     def jobs(self, links: Sequence[str]) -> list[WorkerJob]:
         """Every worker's job, in rank order; ``links`` are their ways to the switch."""
         graph, boundary = self.graph, self.boundary
         shares = split_graph(graph, boundary.owner, boundary.workers)
-        halos = plan_halo(boundary) if self.settings.propagator == "p2p" else None
+        by_rows = self.settings.by_rows
+        halos = plan_halo(boundary) if self.settings.propagator == "p2p" and not by_rows else None
+        rows = self._rows() if by_rows else None
         schemes = self.exchanges.schemes if self.exchanges else {}
         exchanges = replace(self.exchanges, schemes={}) if self.exchanges else None
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
@@ -60,13 +69,28 @@ class PlannedRun:
                 counts=counts,
                 fan_in=int(boundary.need.max(initial=0)),
                 halo=halos[worker] if halos else None,
+                rows=rows[worker] if rows else None,
+                received_features=graph.features[rows[worker].received] if rows else None,
                 exchanges=exchanges,
                 carries={width: plan_carry(made, worker) for width, made in schemes.items()},
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
                 link=links[worker] if links else "",
+                facts=facts(graph, self.settings),
+                snapshot=self.snapshot,
             )
             for worker in range(boundary.workers)
         ]
+
+    def _rows(self) -> list[RowPlan]:
+        schedule, boundary = schedule_of(self.settings.schedule), self.boundary
+        return plan_rows(
+            self.graph,
+            boundary.owner,
+            boundary.workers,
+            bins=self.settings.bins,
+            boundary_first=schedule.boundary_first,
+            isolated=schedule.isolated,
+        )
 
     def describe(self) -> dict[str, Any]:
         """The settings, the size of the graph and of its boundary, and the software that runs."""
@@ -107,9 +131,21 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
             f"--workers {settings.workers}: the graph has {graph.vertices} vertices, expected at most one "
             "worker for each"
         )
+    snapshot = _snapshot(graph, settings)
     racks = settings.racks if settings.processes > 1 else 1
     owner = partition(graph, settings.processes, settings.partition, settings.seed, racks)
     boundary = Boundary(graph, owner, settings.processes)
-    widths = exchange_widths(layer_widths(graph, settings))
-    exchanges = plan_exchanges(boundary, settings, widths) if settings.through_switch else None
-    return PlannedRun(graph, settings, boundary, exchanges)
+    exchanges = None
+    if settings.through_switch:
+        exchanges = plan_exchanges(boundary, settings, exchange_widths(settings, layer_widths(graph, settings)))
+    return PlannedRun(graph, settings, boundary, exchanges, snapshot)
+
+
+def _snapshot(graph: Graph, settings: TrainSettings) -> Snapshot | None:
+    if settings.resume is None:
+        return None
+    shapes = [parameter.shape for parameter in make_model(settings, layer_widths(graph, settings)).parameters()]
+    snapshot = load(Path(settings.resume), facts(graph, settings), shapes)
+    if snapshot.epoch >= settings.epochs:
+        raise OfframpError(f"--resume {settings.resume}: has {snapshot.epoch} epochs, expected --epochs above that")
+    return snapshot

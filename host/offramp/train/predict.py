@@ -32,7 +32,7 @@ def predict_epoch(boundary: Boundary, settings: TrainSettings, widths: Sequence[
     Raises:
         OfframpError: the settings' memory is too small.
     """
-    exchanges = exchange_widths(widths)
+    exchanges = exchange_widths(settings, widths)
     planned = plan_exchanges(boundary, settings, exchanges)
     p2p = [host_volume(boundary, width) for width in exchanges]
     switch = [planned.schemes[width] for width in exchanges]

@@ -13,7 +13,8 @@ class Epoch:
     """One epoch; the scores are those of its forward pass, the seconds those of its slowest worker.
 
     ``communication_seconds`` are the exchanges of boundary features, ``reduction_seconds`` the sum of the
-    weight gradients over workers.
+    weight gradients over workers. Messages between workers had ``bits`` a value at least, and those of the epoch before
+    were taken where ``stale``.
     """
 
     epoch: int
@@ -24,6 +25,8 @@ class Epoch:
     seconds: float
     communication_seconds: float
     reduction_seconds: float
+    bits: int = 32
+    stale: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from offramp.train.group import GlooGroup, Group
 from offramp.train.job import WorkerJob
 from offramp.train.planned import PlannedRun, plan_run
 from offramp.train.processes import run_workers
-from offramp.train.propagators import open_propagator
+from offramp.train.propagators import open_way
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.train.trainer import OnEpoch, Trainer
 
@@ -37,12 +37,12 @@ class RankResult:
 
 def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> RankResult | None:
     """One worker's whole run; rank 0 reports every epoch and returns everyone's result."""
-    with open_propagator(job, group) as propagator:
-        trainer = Trainer(job, group, propagator)
+    with open_way(job, group) as way:
+        trainer = Trainer(job, group, way)
         start = time.perf_counter()
         epochs = trainer.run(report if group.rank == 0 else lambda _: None)
         seconds = time.perf_counter() - start
-        traffic = group.gather(propagator.traffic)
+        traffic = group.gather(way.traffic)
     return RankResult(epochs, traffic, seconds) if traffic is not None else None
 
 

@@ -10,12 +10,18 @@ from offramp.graph.partition import METHODS
 from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switch.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.aggregation import AGGREGATORS
+from offramp.train.rows.schedule import SCHEDULES
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
+MODELS = ("gcn", "sage", "gat", "gcnii", "jknet", "dagnn")
+PLAIN = "plain"
+"""The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
+DTYPES = ("float32", "float64")
 TARGETS = ("v1model", "v1model-replicated", "tna")
-CODECS = ("fp32", "fixed")
+ROW_CODECS = ("sylvie", "q1", "q2", "q4", "q8")
+CODECS = ("fp32", "fixed", *ROW_CODECS)
 SCALES = ("agreed", "carried")
-LAYERS = range(2, 5)
+LAYERS = range(2, 65)
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,15 @@ class TrainSettings:
 
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
-    ``codec`` is how features travel between workers under ``p2p``: as float32, or as the integers that a
-    switch would add. A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s``
-    seconds in between; ``plan`` is a file that holds the plan of all its exchanges.
+    ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
+    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``;
+    ``link_bps`` emulates network cards of that rate.
+
+    ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
+    add, or as Sylvie's codes of a few bits, as many as its controller decides or always the same. Of neighbours'
+    messages a share of ``sample`` travels (BNS-GCN). A switch always gets
+    integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan`` is a file that holds
+    the plan of all its exchanges.
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
 
@@ -38,6 +50,9 @@ class TrainSettings:
 
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are
     probabilities for each packet on a worker's link to the switch, in both directions.
+
+    Weights are written to the file ``checkpoint`` after every so many epochs and the last one; a run goes on from the
+    file ``resume``.
 
     With more than one of ``racks`` each has a leaf switch, joined by ``spines``.
     """
@@ -48,12 +63,19 @@ class TrainSettings:
     workers: int = 4
     propagator: str = "switch"
     target: str = "v1model"
+    model: str = "gcn"
     aggregator: str = "gcn"
+    heads: int = 1
     layers: int = 2
     hidden: int = 64
     epochs: int = 60
     lr: float = 0.01
     dropout: float = 0.0
+    dtype: str = "float32"
+    schedule: str = PLAIN
+    bins: int = 8
+    link_bps: float | None = None
+    sample: float = 1.0
     codec: str = "fp32"
     partition: str = "auto"
     memory: int = 4_000_000
@@ -72,6 +94,9 @@ class TrainSettings:
     duplication: float = 0.0
     racks: int = 1
     spines: int = 1
+    checkpoint: str | None = None
+    checkpoint_every: int = 10
+    resume: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -83,13 +108,16 @@ class TrainSettings:
         _one_of("--target", self.target, TARGETS)
         if self.target != "v1model" and self.propagator != "switch":
             raise OfframpError(f"--target {self.target}: goes with --propagator switch only")
+        _one_of("--model", self.model, MODELS)
         _one_of("--aggregator", self.aggregator, AGGREGATORS)
+        _one_of("--dtype", self.dtype, DTYPES)
+        _one_of("--schedule", self.schedule, (PLAIN, *SCHEDULES))
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs", "window"):
+        for name in ("workers", "hidden", "epochs", "window", "heads", "bins", "checkpoint_every"):
             if getattr(self, name) < 1:
-                raise OfframpError(f"--{name} {getattr(self, name)}: expected at least 1")
+                raise OfframpError(f"--{name.replace('_', '-')} {getattr(self, name)}: expected at least 1")
         if self.layers not in LAYERS:
             raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
         if not self.lr > 0:
@@ -116,6 +144,45 @@ class TrainSettings:
                 raise OfframpError(f"{flag}: goes with --propagator switch only")
 
         self._check_racks()
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        if self.link_bps is not None and not self.link_bps > 0:
+            raise OfframpError(f"--link {self.link_bps:g}: expected a positive rate")
+        if not 0 < self.sample <= 1:
+            raise OfframpError(f"--sample {self.sample:g}: expected more than 0, at most 1")
+        if self.aggregator != "gcn" and self.model != "gcn":
+            raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
+        if self.model == "gat" and self.hidden % self.heads:
+            raise OfframpError(f"--hidden {self.hidden}: expected a multiple of --heads {self.heads}")
+        if self.by_rows:
+            if self.through_switch:
+                raise OfframpError(
+                    f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch"
+                )
+            if self.codec == "fixed":
+                raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+            if self.codec in ROW_CODECS and self.dtype != "float32":
+                raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
+            if self.sample < 1 and (self.model == "gat" or self.codec == "sylvie"):
+                raise OfframpError(f"--sample {self.sample:g}: not with --model gat or --codec sylvie")
+        elif self.codec in ROW_CODECS or self.sample < 1:
+            flag = f"--codec {self.codec}" if self.codec in ROW_CODECS else f"--sample {self.sample:g}"
+            raise OfframpError(f"{flag}: goes with --schedule other than {PLAIN}")
+        elif self.model == "gat":
+            raise OfframpError(
+                "--model gat: needs neighbours' messages, not their sums: --schedule g3 or sequential, "
+                "with --propagator p2p"
+            )
+        elif self.link_bps is not None:
+            raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
+        elif self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
+            raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local and --codec fp32 only")
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether neighbours' states travel, not their sums."""
+        return self.schedule != PLAIN
 
     def _check_racks(self) -> None:
         if self.racks < 1:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 Operator = Callable[[torch.Tensor], torch.Tensor]
 
 
-def torch_csr(matrix: sp.csr_matrix) -> torch.Tensor:
-    """The same matrix as a float32 torch CSR tensor."""
+def torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """The same matrix as a torch CSR tensor."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr).long(),
             torch.from_numpy(matrix.indices).long(),
-            torch.from_numpy(matrix.data).float(),
+            torch.from_numpy(matrix.data).to(dtype),
             size=matrix.shape,
             check_invariants=True,
         )
@@ -48,6 +48,29 @@ def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
     return result
 
 
+class _Times(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, matrix: torch.Tensor, transposed: torch.Tensor) -> torch.Tensor:
+        ctx.transposed = transposed
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return ctx.transposed @ gradients[0].contiguous(), None, None
+
+
+class SparseMatrix:
+    """A constant sparse matrix ``(t, s)`` whose products have gradients."""
+
+    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype) -> None:
+        self._matrix = torch_csr(matrix, dtype)
+        self._transposed = torch_csr(matrix.T.tocsr(), dtype)
+
+    def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
+        product: torch.Tensor = _Times.apply(x, self._matrix, self._transposed)  # type: ignore[no-untyped-call]
+        return product
+
+
 class _Project(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, features: torch.Tensor, transposed: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -62,9 +85,9 @@ class _Project(torch.autograd.Function):
 class SparseFeatures:
     """A constant sparse feature matrix ``(n, F)`` that multiplies a trained weight ``(F, out)``."""
 
-    def __init__(self, matrix: sp.csr_matrix) -> None:
-        self._features = torch_csr(matrix)
-        self._transposed = torch_csr(matrix.T.tocsr())
+    def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> None:
+        self._features = torch_csr(matrix, dtype)
+        self._transposed = torch_csr(matrix.T.tocsr(), dtype)
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         operands = (self._features, self._transposed, weight)
@@ -72,5 +95,5 @@ class SparseFeatures:
         return product
 
     def to_dense(self) -> torch.Tensor:
-        """``(n, F)`` float32."""
+        """``(n, F)``."""
         return self._features.to_dense()

@@ -21,17 +21,21 @@ def swap(
     """``rows`` for each worker, in rank order, against those from each worker; both are added to ``traffic``."""
     received = group.exchange(rows, send, receive)
     row_bytes = rows.shape[1] * rows.element_size()
-    payload, packets = _packets(send, row_bytes)
-    traffic.payload_up += payload
-    traffic.packets_up += packets
-    traffic.wire_up += payload + packets * HOST_OVERHEAD_BYTES
-    payload, packets = _packets(receive, row_bytes)
-    traffic.payload_down += payload
-    traffic.packets_down += packets
-    traffic.wire_down += payload + packets * HOST_OVERHEAD_BYTES
+    count_messages(traffic, [count * row_bytes for count in send], [count * row_bytes for count in receive])
     return received
 
 
-def _packets(rows: Sequence[int], row_bytes: int) -> tuple[int, int]:
-    """Payload bytes and packets of one message to (or from) each worker."""
-    return sum(rows) * row_bytes, sum(-(-count * row_bytes // HOST_PAYLOAD_BYTES) for count in rows)
+def count_messages(traffic: Traffic, up: Sequence[int] = (), down: Sequence[int] = ()) -> None:
+    """Add messages of so many bytes to ``traffic``."""
+    payload, packets = sum(up), _packets(up)
+    traffic.payload_up += payload
+    traffic.packets_up += packets
+    traffic.wire_up += payload + packets * HOST_OVERHEAD_BYTES
+    payload, packets = sum(down), _packets(down)
+    traffic.payload_down += payload
+    traffic.packets_down += packets
+    traffic.wire_down += payload + packets * HOST_OVERHEAD_BYTES
+
+
+def _packets(messages: Sequence[int]) -> int:
+    return sum(-(-length // HOST_PAYLOAD_BYTES) for length in messages)

@@ -1,44 +1,74 @@
-"""The training loop of one worker; the same code whatever carries the features."""
+"""The training loop of one worker; the same code whatever carries the features and whenever they travel."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from offramp.errors import OfframpError
-from offramp.train.gcn import Gcn, Neighbourhood, as_features
+from offramp.train.checkpoint import Snapshot, save
+from offramp.train.computation import PlainComputation
+from offramp.train.models import make_model
+from offramp.train.neighbourhood import as_features, stacked
+from offramp.train.propagators.base import Propagator
+from offramp.train.reduction import LayerwiseSum
 from offramp.train.results import Epoch
+from offramp.train.rows.control import AdaptiveControl, open_codec
+from offramp.train.rows.engine import RowEngine
+from offramp.train.rows.schedule import schedule_of
 from offramp.train.traffic import Timers
 
 if TYPE_CHECKING:
+    from offramp.train.computation import Computation
     from offramp.train.group import Group
     from offramp.train.job import WorkerJob
-    from offramp.train.propagators.base import Propagator
+    from offramp.train.models import Model
+    from offramp.train.rows.mailbox import Mailbox
 
 OnEpoch = Callable[[Epoch], None]
 
 
 class Trainer:
-    """Full-batch training of a GCN on one worker's share, in step with the other workers."""
+    """Full-batch training on one worker's share, in step with the other workers."""
 
-    def __init__(self, job: WorkerJob, group: Group, propagator: Propagator) -> None:
+    def __init__(self, job: WorkerJob, group: Group, way: Propagator | Mailbox) -> None:
+        """``way``: what :func:`offramp.train.propagators.open_way` opens for the job."""
         settings = job.settings
         self._settings = settings
         self._group = group
-        self._propagator = propagator
+        self._way = way
         self._timers = Timers()
         self._counts = torch.from_numpy(job.counts).double()
-        self._features = as_features(job.local.features)
         self._labels = torch.from_numpy(job.local.labels)
         self._masks = torch.from_numpy(job.local.masks)
-        self._graph = Neighbourhood(job.local, settings.aggregator, propagator.remote_sum)
-        self.model = Gcn(job.widths, seed=settings.seed, dropout=settings.dropout)
+        dtype = getattr(torch, settings.dtype)
+        self.model: Model = make_model(settings, job.widths).to(dtype)
+        self._sum = LayerwiseSum(group, overlapped=settings.by_rows and schedule_of(settings.schedule).asynchronous)
+        self._control = AdaptiveControl.of(settings)
+        self._computation: Computation
+        if isinstance(way, Propagator):
+            features = as_features(job.local.features, dtype)
+            self._computation = PlainComputation(self.model, features, job.local, way, dtype)
+        else:
+            assert job.rows is not None
+            features = as_features(stacked(job.local.features, job.received_features), dtype)
+            codec = open_codec(settings, job.rows, group.rank)
+            engine = RowEngine(self.model, job.rows, features, schedule_of(settings.schedule), way, codec, dtype)
+            self._control.govern(engine, codec)
+            self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
-        torch.manual_seed(settings.seed + group.rank)  # dropout masks
+        self._facts = job.facts
+        self._done = 0
+        if job.snapshot is not None:
+            job.snapshot.into(self.model, self._adam)
+            self._done = job.snapshot.epoch
+            for loss, seconds in job.snapshot.history.tolist():
+                self._control.observe(loss, seconds)
 
     def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:
         """Train; ``on_epoch`` is called after each epoch.
@@ -47,31 +77,37 @@ class Trainer:
             OfframpError: a worker or the switch is gone, or the loss is no longer finite.
         """
         epochs = []
-        for number in range(1, self._settings.epochs + 1):
+        for number in range(self._done + 1, self._settings.epochs + 1):
             epochs.append(self.epoch(number))
+            self._save(number)
             on_epoch(epochs[-1])
         return epochs
+
+    def _save(self, number: int) -> None:
+        path, last = self._settings.checkpoint, number == self._settings.epochs
+        if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
+            save(Path(path), Snapshot.of(number, self.model, self._adam, self._control.history), self._facts)
 
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
-        self._propagator.begin_epoch()
+        self._way.begin_epoch()
         start = time.perf_counter()
         self.model.train()
-        scores = self.model(self._features, self._graph)
+        self.model.dropout.step = number
+        scores = self._computation.forward()
         train = self._masks[0]
         total = nn.functional.cross_entropy(scores[train], self._labels[train], reduction="sum")
         loss = total / self._counts[0]  # the mean over the whole graph: the partition must not matter
-        self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        self._computation.backward(loss, self._sum.start)
         with self._timers("reduction"):
-            self._sum_gradients()
+            self._sum.finish()
         self._adam.step()
-        if self._settings.dropout:
+        if self._settings.dropout or self._settings.sample < 1:
             scores = self.evaluate()
         seconds = (
             time.perf_counter() - start,
-            self._propagator.timers.seconds["communication"],
+            self._way.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )
         return self._record(number, float(loss.detach()), scores.detach(), seconds)
@@ -80,22 +116,17 @@ class Trainer:
     def evaluate(self) -> torch.Tensor:
         """Class scores ``(n, classes)`` of the local vertices, without dropout."""
         self.model.eval()
-        scores: torch.Tensor = self.model(self._features, self._graph)
-        return scores
-
-    def _sum_gradients(self) -> None:
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        flat = self._group.sum(torch.cat([gradient.ravel() for gradient in gradients]))
-        for gradient, part in zip(gradients, torch.split(flat, [g.numel() for g in gradients]), strict=True):
-            gradient.copy_(part.view_as(gradient))
+        return self._computation.forward()
 
     def _record(self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float]) -> Epoch:
         right = scores.argmax(1) == self._labels
         hits = [float((right & mask).sum()) for mask in self._masks]
         sums = torch.tensor([loss, *hits], dtype=torch.float64)
         self._group.sum(sums)
-        slowest = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
+        time_s, waited_s, reduced_s = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
         if not sums[0].isfinite():
             raise OfframpError(f"epoch {number}: the loss is {sums[0]:g}; expected a smaller --lr")
-        accuracies = sums[1:] / self._counts.clamp(min=1)
-        return Epoch(number, float(sums[0]), *accuracies.tolist(), *slowest)
+        train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
+        bits, stale = self._control.used
+        self._control.observe(float(sums[0]), time_s)
+        return Epoch(number, float(sums[0]), train, val, test, time_s, waited_s, reduced_s, bits, stale)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from offramp.train.group import Group
+from offramp.train.rows.mailbox import Mailbox, MemoryMailbox
 from offramp.transport.base import LinkStats
 from offramp_sim.switchgnn.lockstep import Lockstep
 
@@ -29,6 +30,7 @@ class ThreadGroup(Group):
 
     def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier) -> None:
         self.rank, self.size = rank, len(slots)
+        self.carry: Callable[[Callable[[], None]], None] = lambda deliver: deliver()
         self._slots, self._barrier = slots, barrier
 
     def _all(self, item: Any) -> list[Any]:
@@ -56,6 +58,13 @@ class ThreadGroup(Group):
         received = [parts[self.rank] for parts in self._all(torch.split(rows, list(send)))]
         assert [len(part) for part in received] == list(receive)
         return torch.cat(received)
+
+    def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
+        """Messages through shared memory, whatever the rate."""
+        boxes = self._all({})[0]
+        box = MemoryMailbox(self.rank, boxes, timeout_s, self.carry)
+        self._all(None)  # nobody posts to a worker that has none yet
+        return box
 
     def abort(self) -> None:
         """Let no other worker wait for this one."""

@@ -25,5 +25,5 @@ def test_factors_multiply_to_the_edge_weight(aggregator: str) -> None:
     source, destination = edge_factors(aggregator, adjacency.sum(1).astype(np.int64))
     expected = weights(aggregator, adjacency)
     got = destination[:, None] * (adjacency + np.eye(9)) * source[None, :]
-    np.testing.assert_allclose(got, expected, rtol=1e-6)
-    assert source.dtype == destination.dtype == np.float32
+    np.testing.assert_allclose(got, expected, rtol=1e-14)
+    assert source.dtype == destination.dtype == np.float64

@@ -10,8 +10,9 @@ from scipy.special import logsumexp
 
 from offramp.graph.data import build_graph
 from offramp.train.aggregation import AGGREGATORS
-from offramp.train.gcn import Gcn, Neighbourhood, as_features
 from offramp.train.local_graph import split_graph
+from offramp.train.models.gcn import Gcn
+from offramp.train.neighbourhood import Neighbourhood, as_features
 
 # switchgnn.md section 14.6
 G6_EDGES = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (2, 4), (3, 5)])
@@ -41,7 +42,7 @@ def test_golden_aggregation() -> None:
     graph = build_graph(
         "g6", 6, (G6_EDGES[:, 0], G6_EDGES[:, 1]), features=G6_X, labels=np.arange(6) % 2, split="1/0/0", seed=0
     )
-    z = Neighbourhood(whole(graph), "gcn", no_remote).aggregate(torch.from_numpy(G6_X))
+    z = Neighbourhood(whole(graph), no_remote).aggregate(torch.from_numpy(G6_X), "gcn")
     np.testing.assert_allclose(z.numpy(), G6_Z, atol=1e-7)
 
 
@@ -69,12 +70,12 @@ def dense_loss(graph, aggregator, weights, biases) -> float:
 @pytest.mark.parametrize("widths", [[6, 4, 3], [6, 9, 3], [6, 5, 8, 4, 3]])
 def test_loss_and_gradients_match_finite_differences(make_graph, aggregator: str, widths: list[int]) -> None:
     graph = make_graph(n=24, edges=50, seed=len(widths))
-    model = Gcn(widths, seed=5)
+    model = Gcn(widths, seed=5, aggregator=aggregator)
     with torch.no_grad():
         for bias in model.biases:
             bias.copy_(torch.linspace(-0.3, 0.4, len(bias)))
     train = torch.from_numpy(graph.train)
-    scores = model(as_features(graph.features), Neighbourhood(whole(graph), aggregator, no_remote))
+    scores = model(as_features(graph.features), Neighbourhood(whole(graph), no_remote))
     loss = torch.nn.functional.cross_entropy(scores[train], torch.from_numpy(graph.labels)[train])
     loss.backward()
     weights = [w.detach().numpy().astype(np.float64) for w in model.weights]
@@ -101,7 +102,7 @@ def test_sparse_features_give_what_dense_ones_give(graph, widths: list[int]) -> 
     outcomes = []
     for features in (as_features(sparse), as_features(sp.csr_array(sparse))):
         model = Gcn(widths, seed=2)
-        scores = model(features, Neighbourhood(whole(graph), "gcn", no_remote))
+        scores = model(features, Neighbourhood(whole(graph), no_remote))
         scores.square().sum().backward()
         outcomes.append((scores.detach(), model.weights[0].grad))
     for dense, compressed in zip(*outcomes, strict=True):

@@ -14,7 +14,7 @@ from offramp.switch.switchgnn.worker import Worker
 from offramp.train.group import Group
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_propagator, through_switch
+from offramp.train.propagators import LocalPropagator, open_way, through_switch
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.transport.memory import pair
@@ -36,7 +36,7 @@ def train_p2p(in_group, graph, settings):
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_propagator(jobs[group.rank], group) as propagator:
+        with open_way(jobs[group.rank], group) as propagator:
             return Trainer(jobs[group.rank], group, propagator).run(), propagator.traffic
 
     outcomes = in_group(settings.workers, work)
@@ -130,7 +130,7 @@ def test_the_switch_gives_the_bits_of_quantised_p2p(in_group, make_graph, propag
     assert switch.peak <= memory // 128
     counters = switch.counters()
     planned = plan_run(graph, settings).exchanges
-    widths = exchange_widths(layer_widths(graph, settings))
+    widths = exchange_widths(settings, layer_widths(graph, settings))
     plans = [planned.plans[planned.plan_of_width[width]] for width in widths]
     assert counters["uploads"] == 4 * sum(plan.uploads * plan.chunks for plan in plans)
     assert sum(t.payload_up for t in traffic) == 4 * sum(4 * w * p.uploads for w, p in zip(widths, plans, strict=True))
@@ -142,7 +142,7 @@ def test_bytes_of_a_run_follow_from_its_exchanges(in_group, graph, hidden: int) 
     settings = replace(BASE, hidden=hidden, epochs=3)
     _, traffic = train_p2p(in_group, graph, settings)
     boundary = plan_run(graph, settings).boundary
-    widths = exchange_widths(layer_widths(graph, settings))
+    widths = exchange_widths(settings, layer_widths(graph, settings))
     # 6 features in, 3 classes out: the second layer narrows either way, the first only to 5.
     assert widths == ([5, 3, 3, 5] if hidden == 5 else [6, 3, 3])
     expected = 3 * sum(host_volume(boundary, width).wire_bytes for width in widths)
@@ -179,7 +179,7 @@ def test_exact_schemes_give_the_bits_of_quantised_p2p(in_group, make_graph, sche
     p2p, sent = train_p2p(in_group, graph, replace(settings, propagator="p2p", codec="fixed", scheme="paper"))
     assert scores(through_switch_) == scores(p2p)
     made = plan_run(graph, settings).exchanges.schemes
-    widths = exchange_widths(layer_widths(graph, settings))
+    widths = exchange_widths(settings, layer_widths(graph, settings))
     planned = 3 * sum(made[width].wire_bytes for width in widths)
     # DONE and GO come on top, of each round and of the start.
     rounds = 1 + 3 * sum(made[width].rounds for width in widths)

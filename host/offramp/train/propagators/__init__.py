@@ -20,10 +20,27 @@ if TYPE_CHECKING:
     from offramp.train.carrier import Exchanger
     from offramp.train.group import Group
     from offramp.train.job import WorkerJob
+    from offramp.train.rows.mailbox import Mailbox
 
-__all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator", "through_switch"]
+__all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator", "open_way", "through_switch"]
 
 _RETRY_CAP_S = 8.0
+
+
+@contextmanager
+def open_way(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
+    """How the job's features travel: a propagator of sums, or a mailbox for rows.
+
+    Raises:
+        OfframpError: as :func:`open_propagator`.
+    """
+    if job.rows is None:
+        with open_propagator(job, group) as propagator:
+            yield propagator
+    else:
+        mailbox = group.mailbox(job.settings.timeout_s, job.settings.link_bps)
+        yield mailbox
+        mailbox.close()  # not after a failure: the others' last messages would not come
 
 
 @contextmanager
@@ -39,7 +56,8 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         yield LocalPropagator()
     elif settings.propagator == "p2p":
         assert job.halo is not None
-        yield P2pPropagator(group, job.halo, _codec(job, group) if settings.codec == "fixed" else None)
+        codec = _codec(job, group) if settings.codec == "fixed" else None
+        yield P2pPropagator(group, job.halo, codec, getattr(torch, settings.dtype))
     else:
         from offramp.switch.switchgnn.fingerprint import job_fingerprint
         from offramp.switch.switchgnn.rate import RateControl

@@ -23,14 +23,16 @@ class P2pPropagator(Propagator):
     With a codec, features travel as the integers that the switch would get, and are added as integers.
     """
 
-    def __init__(self, group: Group, halo: Halo, codec: FixedPointCodec | None = None) -> None:
+    def __init__(
+        self, group: Group, halo: Halo, codec: FixedPointCodec | None = None, dtype: torch.dtype = torch.float32
+    ) -> None:
         super().__init__()
         self._group = group
         self._codec = codec
         self._rows = torch.from_numpy(halo.send_rows)
         self._send = halo.send_counts.tolist()
         self._receive = halo.receive_counts.tolist()
-        self._remote_float = torch_csr(halo.remote)
+        self._remote_float = torch_csr(halo.remote, dtype)
         self._remote_integer = halo.remote.astype(np.int64)
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:

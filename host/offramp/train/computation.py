@@ -1,0 +1,48 @@
+"""Forward and backward of one worker, whichever way rows or sums travel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from offramp.train.neighbourhood import Neighbourhood
+
+if TYPE_CHECKING:
+    import torch
+
+    from offramp.train.local_graph import LocalGraph
+    from offramp.train.models import Model
+    from offramp.train.models.base import Features
+    from offramp.train.propagators.base import Propagator
+    from offramp.train.reduction import Reduce
+
+
+class Computation(Protocol):
+    """What a training step needs; all workers call it in the same order."""
+
+    def forward(self) -> torch.Tensor:
+        """Class scores ``(n, classes)`` of the own vertices."""
+
+    def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
+        """Gradients of ``loss``; ``reduce`` is called with parameters whose gradients are there."""
+
+
+class PlainComputation:
+    """One pass of autograd over all own vertices; a propagator brings the sums over remote neighbours."""
+
+    def __init__(
+        self, model: Model, features: Features, local: LocalGraph, propagator: Propagator, dtype: torch.dtype
+    ) -> None:
+        self._model = model
+        self._features = features
+        self._view = Neighbourhood(local, propagator.remote_sum, dtype)
+
+    def forward(self) -> torch.Tensor:
+        """Class scores of the own vertices."""
+        scores: torch.Tensor = self._model(self._features, self._view)
+        return scores
+
+    def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
+        """All parameters at once."""
+        self._model.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        reduce(list(self._model.parameters()))

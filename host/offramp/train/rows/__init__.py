@@ -1,0 +1,1 @@
+"""Training on neighbours' rows: every worker computes its vertices in bins, as the rows that they need arrive."""

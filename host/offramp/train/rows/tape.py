@@ -1,0 +1,50 @@
+"""What a bin's computation keeps for the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import nn
+
+    from offramp.train.models import Inputs
+
+
+class Outputs(NamedTuple):
+    """What comes out for the targets, or its gradients: the state, and what the next layer prepares."""
+
+    state: torch.Tensor | None
+    message: torch.Tensor | None
+    own: torch.Tensor | None
+
+
+@dataclass(frozen=True)
+class Tape:
+    """The graph of one bin's stage, from leaves that are its own."""
+
+    inputs: Inputs
+    outputs: Outputs
+
+    def gradients(
+        self, gradients: Outputs, parameters: Sequence[nn.Parameter]
+    ) -> tuple[list[torch.Tensor | None], tuple[torch.Tensor, ...]]:
+        """Of the inputs (as in :class:`Inputs`) and of the parameters, from those of the outputs."""
+        leaves = [tensor for tensor in self.inputs if tensor is not None and tensor.requires_grad]
+        pairs = [(o, g) for o, g in zip(self.outputs, gradients, strict=True) if o is not None and g is not None]
+        wanted = [*leaves, *parameters]
+        if not wanted or not pairs:
+            return [None, None, None], tuple(torch.zeros_like(parameter) for parameter in parameters)
+        outputs, given = zip(*pairs, strict=True)
+        found = list(torch.autograd.grad(outputs, wanted, given, materialize_grads=True))
+        of_inputs = [found.pop(0) if i is not None and i.requires_grad else None for i in self.inputs]
+        return of_inputs, tuple(found)
+
+
+def leaf(rows: torch.Tensor, *, trained: bool) -> torch.Tensor:
+    """Rows as the start of a graph of their own."""
+    return rows.detach().requires_grad_(trained)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +46,7 @@ class View(ABC):
             self._factors[aggregator] = source_column, target_column
         return self._factors[aggregator]
 
-    @property
+    @cached_property
     def neighbours(self) -> torch.Tensor:
         """``(t, 1)`` neighbours of each target, at least 1."""
         return torch.from_numpy(np.maximum(self._degrees[1], 1)).to(self.dtype).unsqueeze(1)

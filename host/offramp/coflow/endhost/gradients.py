@@ -5,7 +5,6 @@ model.register_comm_hook(gradients, average_gradients)
 """
 
 from collections.abc import Iterable
-from concurrent.futures import Future
 
 import torch
 import torch.distributed as dist
@@ -13,6 +12,7 @@ import torch.distributed as dist
 from offramp.coflow.endhost.all_reduce import AllReduce
 from offramp.coflow.endhost.endpoint import Endpoint
 from offramp.coflow.factors import CType, Factors
+from offramp.ddp import mean_of
 from offramp.errors import OfframpError
 
 
@@ -60,15 +60,5 @@ def average_gradients(
     bucket: dist.GradBucket,  # type: ignore[name-defined]  # defined in C++
 ) -> torch.futures.Future[torch.Tensor]:
     """A communication hook: the mean of a bucket over the replicas, while the backward pass goes on."""
-    result: torch.futures.Future[torch.Tensor] = torch.futures.Future()
-
-    def deliver(done: Future[torch.Tensor]) -> None:
-        error = done.exception()
-        if error is not None:
-            result.set_exception(error)  # type: ignore[arg-type]  # the stub says Tensor
-        else:
-            result.set_result(done.result().div_(gradients.ranks))
-
     started = gradients.sums.start(bucket.buffer(), gradients.factors(bucket.parameters()))
-    started.add_done_callback(deliver)
-    return result
+    return mean_of(started, gradients.ranks)

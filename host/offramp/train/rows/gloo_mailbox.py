@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import queue
 import threading
 import time
@@ -83,7 +82,7 @@ class GlooMailbox(Mailbox):
         """The thread that listens to ``peer``."""
         header = torch.empty(_WORDS, dtype=torch.int64)
         try:
-            for _ in itertools.count():
+            while True:
                 dist.recv(header, peer, self._gloo)
                 step, layer, backward, number, length = header.tolist()
                 if step == _END:

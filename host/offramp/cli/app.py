@@ -23,7 +23,7 @@ from offramp.cli.switch_shell import CONTEXT as SHELL_CONTEXT
 from offramp.cli.switch_shell import shell
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
-from offramp.cli.train import train
+from offramp.cli.training import training
 from offramp.cli.transport_bench import bench as transport_bench
 from offramp.cli.transport_list import list_transports
 
@@ -41,7 +41,7 @@ switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, conte
 transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=True, context_settings=_CONTEXT)
 
 app.command()(demo)
-app.command()(train)
+app.add_typer(training, name="train")
 app.command()(plan)
 app.command()(reproduce)
 app.add_typer(switch, name="switch")

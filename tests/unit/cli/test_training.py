@@ -41,6 +41,6 @@ def test_one_system_runs(line: list[str], call: tuple[str, str]) -> None:
 
 def test_options_before_the_name_are_refused() -> None:
     calls: list[tuple[str, str]] = []
-    with pytest.raises(OfframpError, match="^--graph: options stand behind the system's name: train dgs …$"):
+    with pytest.raises(OfframpError, match=r"^--graph: options stand behind the system's name: train dgs …$"):
         training(calls)(["--graph", "karate", "dgs"])
     assert not calls

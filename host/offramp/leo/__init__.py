@@ -1,0 +1,1 @@
+"""LEO: an application's dataflow written once, run over the CPU, FPGA and smartNIC paths that a host has."""

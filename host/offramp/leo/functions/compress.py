@@ -1,0 +1,42 @@
+"""``compress`` and ``decompress``: zlib's format, as DPDK's compressdev and smartNIC engines speak it.
+
+Engines choose matches as they like, so compressed bytes differ between devices; what they decompress to does not.
+Request: the bytes. Answer: the bytes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Message
+
+COMPRESS: Final = "compress"
+DECOMPRESS: Final = "decompress"
+LEVEL: Final = 1
+"""The fastest: what a storage system can afford on the way to the disk."""
+
+MOST: Final = 1 << 24
+"""Bytes of an answer: a message that would grow beyond is refused before it does."""
+
+
+def compress(message: Message) -> bytes:
+    """``message`` compressed."""
+    return zlib.compress(message, LEVEL)
+
+
+def decompress(message: Message) -> bytes:
+    """What ``message`` was.
+
+    Raises:
+        OfframpError: it is not zlib's format, is cut off, goes on behind its end or would be longer than ``MOST``.
+    """
+    engine = zlib.decompressobj()
+    try:
+        found = engine.decompress(message, MOST + 1)
+    except zlib.error:
+        raise OfframpError(f"decompress: {len(message)} bytes that are not zlib's format") from None
+    if not engine.eof or engine.unused_data or len(found) > MOST:
+        raise OfframpError(f"decompress: {len(message)} bytes that do not end where the data do, or hold over {MOST}")
+    return found

@@ -1,0 +1,103 @@
+"""``reduce``: the sum of up to eight vectors, for all-reduce and for GNN aggregation (specification sections 8 and 9).
+
+Elements are added as a balanced tree, ((0+1)+(2+3))+((4+5)+(6+7)), which is how eight streams meet in hardware; a
+vector that is not there counts as what changes no sum: 0, or -0.0 in floating point. Integers wrap around, or
+(``FIXED``) the exact sum saturates. Floating point is IEEE 754, to nearest even, with subnormal numbers; bfloat16 is
+added as float32 and rounded once, at the end. A NaN is always the same quiet one.
+
+Request: type, number of vectors (1 byte each), 2 bytes of zeros, elements of a vector (4 bytes), then the vectors one
+after the other. Answer: the vector.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+
+NAME: Final = "reduce"
+HEADER: Final = struct.Struct("<BBHI")
+MOST: Final = 8
+NAN: Final = 0x7FC00000
+Vectors = npt.NDArray[Any]
+
+
+class Type(IntEnum):
+    """Of elements."""
+
+    INT32 = 0
+    FIXED = 1  # int32 that saturates
+    FLOAT32 = 2
+    BFLOAT16 = 3  # as uint16
+
+
+DTYPE: Final[dict[int, Any]] = {
+    Type.INT32: np.dtype("<i4"),
+    Type.FIXED: np.dtype("<i4"),
+    Type.FLOAT32: np.dtype("<f4"),
+    Type.BFLOAT16: np.dtype("<u2"),
+}
+
+
+def total(kind: Type, vectors: Vectors) -> Vectors:
+    """``(count,)``: the sum of ``vectors``, ``(1 to 8, count)`` of the type's dtype.
+
+    Raises:
+        OfframpError: there are none, or more than eight.
+    """
+    if not 1 <= len(vectors) <= MOST:
+        raise OfframpError(f"reduce of {len(vectors)} vectors: expected 1 to {MOST}")
+    if kind is Type.INT32:
+        return np.asarray(vectors.astype(np.uint32).sum(axis=0, dtype=np.uint32).astype(np.int32))
+    if kind is Type.FIXED:
+        limits = np.iinfo(np.int32)
+        return np.asarray(vectors.sum(axis=0, dtype=np.int64).clip(limits.min, limits.max).astype(np.int32))
+    if kind is Type.FLOAT32:
+        return _tree(vectors.astype(np.float32))
+    return _to_bfloat16(_tree((vectors.astype(np.uint32) << np.uint32(16)).view(np.float32)))
+
+
+def _tree(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    level = np.full((MOST, vectors.shape[1]), -0.0, np.float32)
+    level[: len(vectors)] = vectors
+    with np.errstate(all="ignore"):
+        while len(level) > 1:
+            level = level[0::2] + level[1::2]
+    found: npt.NDArray[np.float32] = level[0]
+    found.view(np.uint32)[np.isnan(found)] = NAN
+    return found
+
+
+def _to_bfloat16(x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
+    """Rounded to nearest even; the quiet NaN stays what it is."""
+    bits = x.view(np.uint32)
+    rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
+    return (np.where(bits == NAN, bits, rounded) >> np.uint32(16)).astype(np.uint16)
+
+
+def request(kind: Type, vectors: Vectors) -> bytes:
+    """The message that asks for ``total(kind, vectors)``."""
+    return HEADER.pack(kind, len(vectors), 0, vectors.shape[1]) + vectors.astype(DTYPE[kind]).tobytes()
+
+
+def answer(message: bytes | bytearray | memoryview) -> bytes:
+    """What a device answers to :func:`request`.
+
+    Raises:
+        OfframpError: it is no such request.
+    """
+    if len(message) < HEADER.size:
+        raise OfframpError(f"reduce: a message of {len(message)} bytes, expected {HEADER.size} or more")
+    kind, number, zeros, count = HEADER.unpack_from(message)
+    if kind not in DTYPE or zeros or not 1 <= number <= MOST:
+        raise OfframpError(f"reduce: type {kind} of {number} vectors: expected types 0 to 3 of 1 to {MOST} vectors")
+    dtype = DTYPE[Type(kind)]
+    if len(message) != HEADER.size + number * count * dtype.itemsize:
+        raise OfframpError(f"reduce: {len(message)} bytes for {number} vectors of {count} elements")
+    vectors = np.frombuffer(message, dtype, offset=HEADER.size).reshape(number, count)
+    return total(Type(kind), vectors).tobytes()

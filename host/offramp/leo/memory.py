@@ -1,0 +1,37 @@
+"""Memory of the host itself as a device's memory."""
+
+from __future__ import annotations
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Message
+
+
+class HostMemory:
+    """Bytes of this process, zero at first; may stand on a buffer that others share."""
+
+    def __init__(self, size: int, shared: memoryview | None = None) -> None:
+        """So many bytes, or those of ``shared``."""
+        self.view = memoryview(bytearray(size)) if shared is None else shared.cast("B")
+        self.size = len(self.view)
+
+    def write(self, offset: int, content: Message) -> None:
+        """Put ``content`` at ``offset``.
+
+        Raises:
+            OfframpError: it would not lie inside.
+        """
+        self._check(offset, len(content))
+        self.view[offset : offset + len(content)] = content
+
+    def read(self, offset: int, length: int) -> bytes:
+        """``length`` bytes from ``offset``.
+
+        Raises:
+            OfframpError: they do not lie inside.
+        """
+        self._check(offset, length)
+        return bytes(self.view[offset : offset + length])
+
+    def _check(self, offset: int, length: int) -> None:
+        if not 0 <= offset <= self.size - length or length < 0:
+            raise OfframpError(f"memory of {self.size} bytes: no {length} bytes at {offset}")

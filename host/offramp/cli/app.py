@@ -9,6 +9,7 @@ import typer
 import offramp
 from offramp.cli.coflow import coflow
 from offramp.cli.demo import demo
+from offramp.cli.fpga import fpga
 from offramp.cli.plan import plan
 from offramp.cli.reproduce import reproduce
 from offramp.cli.simulate import simulate
@@ -47,6 +48,7 @@ app.command()(reproduce)
 app.add_typer(switch, name="switch")
 app.add_typer(simulate, name="simulate")
 app.add_typer(coflow, name="coflow")
+app.add_typer(fpga, name="fpga")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
 switch.command()(trace)

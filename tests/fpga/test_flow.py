@@ -1,0 +1,93 @@
+"""The flow around the engines: register maps, generated files, synthesis reports, lint."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.fpga import registers, sources, synth
+
+pytestmark = pytest.mark.rtl
+pytest.importorskip("systemrdl")
+
+
+@pytest.mark.parametrize("name", sources.register_maps())
+def test_every_map_begins_with_magic_and_a_version_of_its_own(name):
+    found = registers.register_map(name)
+    assert [(entry.name, entry.offset) for entry in found.registers[:3]] == [
+        ("MAGIC", 0),
+        ("VERSION", 4),
+        ("CONTROL", 8),
+    ]
+    versions = [registers.register_map(other).version for other in sources.register_maps()]
+    assert versions.count(found.version) == 1
+
+
+@pytest.mark.parametrize("name", sources.register_maps())
+def test_header_verilog_and_python_say_the_same(name, tmp_path):
+    found = registers.register_map(name)
+    header = registers.write_header(name, tmp_path).read_text()
+    assert re.search(rf"typedef struct.*{name}", header, re.DOTALL)
+    for register in found.registers:
+        assert f'"{register.name}": 0x{register.offset:02X},' in registers.python_text()
+        assert re.search(rf"\b{register.name}\b", header)
+    assert f"module {name} (" in registers.write_verilog(name, tmp_path).read_text()
+
+
+def test_an_unknown_map_and_an_unknown_module_are_named():
+    with pytest.raises(OfframpError, match="register map none_regs: expected one of"):
+        registers.register_map("none_regs")
+    with pytest.raises(OfframpError, match="FPGA module none: expected one of"):
+        sources.closure("none")
+
+
+def test_a_synthesis_report_without_cells_is_an_error(tmp_path):
+    report = tmp_path / "stat.json"
+    with pytest.raises(OfframpError, match="no report of a synthesis"):
+        synth.read_report(report)
+    report.write_text("")
+    with pytest.raises(OfframpError, match="no report of a synthesis"):
+        synth.read_report(report)
+    report.write_text(json.dumps({"design": {"num_cells_by_type": {"BUFG": 1}}}))
+    with pytest.raises(OfframpError, match="has no cells"):
+        synth.read_report(report)
+    report.write_text(json.dumps({"design": {"num_cells_by_type": {"$mul": 1, "LUT6": 3}}}))
+    with pytest.raises(OfframpError, match=r"1 cells \$mul were not mapped"):
+        synth.read_report(report)
+
+
+def test_cells_are_weighed_as_the_chip_counts_them(tmp_path):
+    report = tmp_path / "stat.json"
+    cells = {"LUT6": 10, "RAM32M16": 2, "SRL16E": 1, "FDRE": 7, "RAMB18E2": 3, "RAMB36E2": 1, "URAM288": 2, "CARRY4": 9}
+    report.write_text(json.dumps({"design": {"num_cells_by_type": cells}}))
+    found = synth.read_report(report)
+    assert found.counts == {"LUT": 27, "FF": 7, "BRAM": 2.5, "URAM": 2, "DSP": 0}
+    assert found.share["URAM"] == pytest.approx(100 * 2 / 640)
+
+
+@pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
+def test_yosys_maps_the_fifo(tmp_path):
+    found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, tmp_path)
+    assert 12 <= found.counts["FF"] <= 20  # two pointers of six bits
+    assert 16 < found.counts["LUT"] < 120
+
+
+@pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
+def test_lint_reads_every_module_and_finds_planted_faults(tmp_path, monkeypatch):
+    from offramp_sim.rtl import lint
+    from offramp_sim.rtl.build import missing
+
+    if lacking := missing("verilator") or missing("icarus"):
+        pytest.skip(f"needs {lacking}")
+    faults = [fault for module in lint.lintable() for fault in lint.faults(module)]
+    assert not faults, "\n".join(faults)
+    planted = tmp_path / "planted.sv"
+    planted.write_text("module planted (input wire a, output reg y);\n  always @* if (a) y = 1'b1;\nendmodule\n")
+    real = sources.modules()
+    monkeypatch.setattr(sources, "modules", lambda: real | {"planted": planted})
+    assert any("LATCH" in fault for fault in lint.faults("planted"))
+    planted.write_text("module planted (input wire a, output wire y);\n  assign y = b;\nendmodule\n")
+    tools = {fault.split(": ")[1] for fault in lint.faults("planted")}
+    assert {"verilator", "icarus"} <= tools

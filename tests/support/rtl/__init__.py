@@ -1,0 +1,1 @@
+"""What RTL test benches share; imported in the simulator's process."""

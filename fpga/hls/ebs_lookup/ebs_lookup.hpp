@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the blocks of a read lie: offramp.leo.functions.ebs.
+#pragma once
+
+#include "common/beat.hpp"
+
+namespace offramp {
+
+struct EbsRequest {
+    ap_uint<32> volume, blocks;
+    ap_uint<64> start, tick;
+};
+
+struct EbsAnswer {
+    ap_uint<32> outcome, server;
+    ap_uint<64> address;
+};
+
+// Outcomes.
+enum EbsOutcome { kFound = 0, kNoVolume = 1, kOutOfRange = 2, kSplit = 3, kUnmapped = 4, kWait = 5 };
+
+// Answers `count` requests in their order.
+//   volumes    a line each; the kernel writes tokens and tick back
+//   entries    the block table
+//   addresses  of numbered segments
+//   number_of_volumes, number_of_segments  lengths of the tables
+void ebs_lookup(hls::stream<EbsRequest> &requests, hls::stream<EbsAnswer> &answers, Line *volumes,
+                const ap_uint<64> *entries, const ap_uint<64> *addresses, ap_uint<32> number_of_volumes,
+                ap_uint<32> number_of_segments, ap_uint<32> count);
+
+}  // namespace offramp

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of any length and alignment between the memories of host, accelerator and NIC: offramp.leo.dma.
+#pragma once
+
+#include "common/beat.hpp"
+
+namespace offramp {
+
+constexpr int kMemories = 3;  // host, accelerator, NIC
+
+struct Descriptor {
+    ap_uint<32> request;
+    ap_uint<8> opcode, source_memory, destination_memory, reserved;
+    ap_uint<32> length;
+    ap_uint<64> source, destination;
+};
+
+struct DmaCompletion {
+    ap_uint<32> request, status, copied;
+};
+
+// Carries out `count` descriptors, one after the other.
+//   limits  bytes of each memory; nothing at or beyond is touched
+void p2p_dma(hls::stream<Descriptor> &descriptors, hls::stream<DmaCompletion> &completions, Line *host,
+             Line *accelerator, Line *nic, const ap_uint<64> limits[kMemories], ap_uint<32> count);
+
+}  // namespace offramp

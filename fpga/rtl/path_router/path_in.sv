@@ -1,0 +1,45 @@
+// A port's way in: a packet's first beat decides where all of it goes; what has nowhere to go is dropped.
+module path_in #(
+    parameter WIDTH = 585,
+    parameter [2:0] MODELS = 3'b111,
+    parameter PORT = 0
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [      1:0] model,
+    input  wire [WIDTH-1:0] beat,
+    input  wire             last,
+    input  wire [      1:0] destination,
+    input  wire             valid,
+    output wire             ready,
+    output wire [WIDTH-1:0] to_data,
+    output wire [      3:0] to_valid,     // a bit for each port on which packets leave
+    input  wire [      3:0] to_ready,
+    output wire             refused       // a packet ended that had nowhere to go
+);
+  wire [3:0] first;
+  reg [3:0] later;
+  reg begun;
+
+  path_way #(
+      .MODELS(MODELS),
+      .PORT  (PORT)
+  ) decide (
+      .model(model),
+      .destination(destination),
+      .way(first)
+  );
+
+  wire [3:0] way = begun ? later : first;
+
+  assign to_data  = beat;
+  assign to_valid = valid ? way : 4'b0;
+  assign ready    = way == 0 || (way & to_ready) != 0;
+  assign refused  = valid && last && way == 0;
+
+  always @(posedge clk) begin
+    if (valid && ready) later <= way;
+    if (rst) begun <= 1'b0;
+    else if (valid && ready) begun <= !last;
+  end
+endmodule

@@ -1,0 +1,256 @@
+// The ways between the CPU's two PCIe endpoints, the accelerator and the NIC (specification section 8, figure 6.9; model:
+// offramp.leo.router). A register says which hardware model is emulated.
+//
+// Each pair of ports has a queue of its own, so a packet that waits for its port holds up nothing on another way, as long
+// as senders watch *_room: bit p says that the queue to port p has room for a packet of PACKET beats. Packets stay whole,
+// and those of a pair keep their order. Every port takes and gives a beat in each cycle; latency 2 cycles.
+module path_router #(
+    // Bits of a beat, a multiple of 8.
+    parameter WIDTH = 512,
+    // Beats of each queue, a power of two.
+    parameter DEPTH = 256,
+    // Beats of the longest packet, a power of two up to DEPTH / 2.
+    parameter PACKET = 64,
+    // Models that can be chosen, bit 0 direct, bit 1 on-path, bit 2 off-path: muxes of the others are left out.
+    parameter [2:0] MODELS = 3'b111
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [        7:0] s_axil_awaddr,
+    input  wire [        2:0] s_axil_awprot,
+    input  wire               s_axil_awvalid,
+    output wire               s_axil_awready,
+    input  wire [       31:0] s_axil_wdata,
+    input  wire [        3:0] s_axil_wstrb,
+    input  wire               s_axil_wvalid,
+    output wire               s_axil_wready,
+    output wire [        1:0] s_axil_bresp,
+    output wire               s_axil_bvalid,
+    input  wire               s_axil_bready,
+    input  wire [        7:0] s_axil_araddr,
+    input  wire [        2:0] s_axil_arprot,
+    input  wire               s_axil_arvalid,
+    output wire               s_axil_arready,
+    output wire [       31:0] s_axil_rdata,
+    output wire [        1:0] s_axil_rresp,
+    output wire               s_axil_rvalid,
+    input  wire               s_axil_rready,
+    input  wire [  WIDTH-1:0] s_axis_ep0_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_ep0_tkeep,
+    input  wire               s_axis_ep0_tlast,
+    input  wire [        1:0] s_axis_ep0_tdest,
+    input  wire               s_axis_ep0_tvalid,
+    output wire               s_axis_ep0_tready,
+    output wire [        3:0] s_axis_ep0_room,
+    output wire [  WIDTH-1:0] m_axis_ep0_tdata,
+    output wire [WIDTH/8-1:0] m_axis_ep0_tkeep,
+    output wire               m_axis_ep0_tlast,
+    output wire               m_axis_ep0_tvalid,
+    input  wire               m_axis_ep0_tready,
+    input  wire [  WIDTH-1:0] s_axis_ep1_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_ep1_tkeep,
+    input  wire               s_axis_ep1_tlast,
+    input  wire [        1:0] s_axis_ep1_tdest,
+    input  wire               s_axis_ep1_tvalid,
+    output wire               s_axis_ep1_tready,
+    output wire [        3:0] s_axis_ep1_room,
+    output wire [  WIDTH-1:0] m_axis_ep1_tdata,
+    output wire [WIDTH/8-1:0] m_axis_ep1_tkeep,
+    output wire               m_axis_ep1_tlast,
+    output wire               m_axis_ep1_tvalid,
+    input  wire               m_axis_ep1_tready,
+    input  wire [  WIDTH-1:0] s_axis_acc_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_acc_tkeep,
+    input  wire               s_axis_acc_tlast,
+    input  wire [        1:0] s_axis_acc_tdest,
+    input  wire               s_axis_acc_tvalid,
+    output wire               s_axis_acc_tready,
+    output wire [        3:0] s_axis_acc_room,
+    output wire [  WIDTH-1:0] m_axis_acc_tdata,
+    output wire [WIDTH/8-1:0] m_axis_acc_tkeep,
+    output wire               m_axis_acc_tlast,
+    output wire               m_axis_acc_tvalid,
+    input  wire               m_axis_acc_tready,
+    input  wire [  WIDTH-1:0] s_axis_nic_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_nic_tkeep,
+    input  wire               s_axis_nic_tlast,
+    input  wire [        1:0] s_axis_nic_tdest,
+    input  wire               s_axis_nic_tvalid,
+    output wire               s_axis_nic_tready,
+    output wire [        3:0] s_axis_nic_room,
+    output wire [  WIDTH-1:0] m_axis_nic_tdata,
+    output wire [WIDTH/8-1:0] m_axis_nic_tkeep,
+    output wire               m_axis_nic_tlast,
+    output wire               m_axis_nic_tvalid,
+    input  wire               m_axis_nic_tready
+);
+  localparam BEAT = WIDTH + WIDTH / 8 + 1;
+
+  wire [1:0] model;
+  reg [31:0] all_refused;
+
+  path_router_regs regs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awaddr(s_axil_awaddr),
+      .s_axil_awprot(s_axil_awprot),
+      .s_axil_wready(s_axil_wready),
+      .s_axil_wvalid(s_axil_wvalid),
+      .s_axil_wdata(s_axil_wdata),
+      .s_axil_wstrb(s_axil_wstrb),
+      .s_axil_bready(s_axil_bready),
+      .s_axil_bvalid(s_axil_bvalid),
+      .s_axil_bresp(s_axil_bresp),
+      .s_axil_arready(s_axil_arready),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_araddr(s_axil_araddr),
+      .s_axil_arprot(s_axil_arprot),
+      .s_axil_rready(s_axil_rready),
+      .s_axil_rvalid(s_axil_rvalid),
+      .s_axil_rdata(s_axil_rdata),
+      .s_axil_rresp(s_axil_rresp),
+      .hwif_out_model_value(model),
+      .hwif_in_models_value({29'b0, MODELS}),
+      .hwif_in_refused_value(all_refused)
+  );
+
+  wire [4*BEAT-1:0] in_beat, out_beat, entering;
+  wire [3:0] in_valid, in_ready, in_last, out_valid, out_ready, refused;
+  wire [7:0] in_destination;
+  wire [15:0] entering_valid, entering_ready, room;  // bit 4 * from + to
+
+  // Which queues exist: those that some model needs.
+  function exists(input integer from, input integer to);
+    case (4 * from + to)
+      2: exists = MODELS[0] || MODELS[1];  // endpoint 0 to accelerator
+      3: exists = MODELS[1];  // endpoint 0 to NIC
+      6: exists = MODELS[2];  // endpoint 1 to accelerator
+      7: exists = MODELS[0] || MODELS[2];  // endpoint 1 to NIC
+      8: exists = MODELS[0] || MODELS[1];  // accelerator to endpoint 0
+      9: exists = MODELS[2];  // accelerator to endpoint 1
+      11: exists = MODELS[1] || MODELS[2];  // accelerator to NIC
+      12: exists = MODELS[1];  // NIC to endpoint 0
+      13: exists = MODELS[0] || MODELS[2];  // NIC to endpoint 1
+      14: exists = MODELS[1] || MODELS[2];  // NIC to accelerator
+      default: exists = 1'b0;
+    endcase
+  endfunction
+
+  assign in_beat[0*BEAT+:BEAT] = {s_axis_ep0_tlast, s_axis_ep0_tkeep, s_axis_ep0_tdata};
+  assign in_last[0] = s_axis_ep0_tlast;
+  assign in_destination[0+:2] = s_axis_ep0_tdest;
+  assign in_valid[0] = s_axis_ep0_tvalid;
+  assign s_axis_ep0_tready = in_ready[0];
+  assign s_axis_ep0_room = room[0+:4];
+  assign {m_axis_ep0_tlast, m_axis_ep0_tkeep, m_axis_ep0_tdata} = out_beat[0*BEAT+:BEAT];
+  assign m_axis_ep0_tvalid = out_valid[0];
+  assign out_ready[0] = m_axis_ep0_tready;
+
+  assign in_beat[1*BEAT+:BEAT] = {s_axis_ep1_tlast, s_axis_ep1_tkeep, s_axis_ep1_tdata};
+  assign in_last[1] = s_axis_ep1_tlast;
+  assign in_destination[2+:2] = s_axis_ep1_tdest;
+  assign in_valid[1] = s_axis_ep1_tvalid;
+  assign s_axis_ep1_tready = in_ready[1];
+  assign s_axis_ep1_room = room[4+:4];
+  assign {m_axis_ep1_tlast, m_axis_ep1_tkeep, m_axis_ep1_tdata} = out_beat[1*BEAT+:BEAT];
+  assign m_axis_ep1_tvalid = out_valid[1];
+  assign out_ready[1] = m_axis_ep1_tready;
+
+  assign in_beat[2*BEAT+:BEAT] = {s_axis_acc_tlast, s_axis_acc_tkeep, s_axis_acc_tdata};
+  assign in_last[2] = s_axis_acc_tlast;
+  assign in_destination[4+:2] = s_axis_acc_tdest;
+  assign in_valid[2] = s_axis_acc_tvalid;
+  assign s_axis_acc_tready = in_ready[2];
+  assign s_axis_acc_room = room[8+:4];
+  assign {m_axis_acc_tlast, m_axis_acc_tkeep, m_axis_acc_tdata} = out_beat[2*BEAT+:BEAT];
+  assign m_axis_acc_tvalid = out_valid[2];
+  assign out_ready[2] = m_axis_acc_tready;
+
+  assign in_beat[3*BEAT+:BEAT] = {s_axis_nic_tlast, s_axis_nic_tkeep, s_axis_nic_tdata};
+  assign in_last[3] = s_axis_nic_tlast;
+  assign in_destination[6+:2] = s_axis_nic_tdest;
+  assign in_valid[3] = s_axis_nic_tvalid;
+  assign s_axis_nic_tready = in_ready[3];
+  assign s_axis_nic_room = room[12+:4];
+  assign {m_axis_nic_tlast, m_axis_nic_tkeep, m_axis_nic_tdata} = out_beat[3*BEAT+:BEAT];
+  assign m_axis_nic_tvalid = out_valid[3];
+  assign out_ready[3] = m_axis_nic_tready;
+
+  genvar from, to;
+  generate
+    for (from = 0; from < 4; from = from + 1) begin : ports
+      path_in #(
+          .WIDTH (BEAT),
+          .MODELS(MODELS),
+          .PORT  (from)
+      ) entry (
+          .clk(clk),
+          .rst(rst),
+          .model(model),
+          .beat(in_beat[from*BEAT+:BEAT]),
+          .last(in_last[from]),
+          .destination(in_destination[2*from+:2]),
+          .valid(in_valid[from]),
+          .ready(in_ready[from]),
+          .to_data(entering[from*BEAT+:BEAT]),
+          .to_valid(entering_valid[4*from+:4]),
+          .to_ready(entering_ready[4*from+:4]),
+          .refused(refused[from])
+      );
+    end
+    // Queues to each port, those that no model needs tied off.
+    for (to = 0; to < 4; to = to + 1) begin : ways
+      wire [4*BEAT-1:0] queued;
+      wire [3:0] queued_valid, queued_ready;
+      for (from = 0; from < 4; from = from + 1) begin : queues
+        if (exists(from, to)) begin : way
+          deep_fifo #(
+              .WIDTH(BEAT),
+              .DEPTH(DEPTH),
+              .ROOM (PACKET)
+          ) queue (
+              .clk(clk),
+              .rst(rst),
+              .in_data(entering[from*BEAT+:BEAT]),
+              .in_valid(entering_valid[4*from+to]),
+              .in_ready(entering_ready[4*from+to]),
+              .out_data(queued[from*BEAT+:BEAT]),
+              .out_valid(queued_valid[from]),
+              .out_ready(queued_ready[from]),
+              .room(room[4*from+to])
+          );
+        end else begin : none
+          assign queued[from*BEAT+:BEAT] = {BEAT{1'b0}};
+          assign queued_valid[from] = 1'b0;
+          assign entering_ready[4*from+to] = 1'b0;
+          assign room[4*from+to] = 1'b0;
+        end
+      end
+      path_out #(
+          .WIDTH(BEAT),
+          .COUNT(4),
+          .USED ({exists(3, to), exists(2, to), exists(1, to), exists(0, to)})
+      ) exit (
+          .clk(clk),
+          .rst(rst),
+          .from_data(queued),
+          .from_valid(queued_valid),
+          .from_ready(queued_ready),
+          .data(out_beat[to*BEAT+:BEAT]),
+          .valid(out_valid[to]),
+          .ready(out_ready[to])
+      );
+    end
+  endgenerate
+
+  // Up to four packets end in a cycle.
+  wire [2:0] ended = {2'b0, refused[0]} + {2'b0, refused[1]} + {2'b0, refused[2]} + {2'b0, refused[3]};
+
+  always @(posedge clk) all_refused <= rst ? 32'b0 : all_refused + ended;
+
+`ifndef SYNTHESIS
+  initial if (MODELS == 0) $fatal(1, "path_router: MODELS names no model");
+`endif
+endmodule

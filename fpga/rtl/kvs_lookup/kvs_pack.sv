@@ -38,25 +38,23 @@ module kvs_pack #(
   assign looked_up   = token_valid && token_ready && !token_end;
   assign faulty      = token_valid && token_ready && token_end && status != OK;
 
-  reg [WIDTH/8-1:0] keep;
-  integer i;
-  always @* for (i = 0; i < WIDTH / 8; i = i + 1) keep[i] = filled[i/8];
-
   wire [WIDTH-1:0] completion = {token_word, count, 24'b0, status};
+  assign m_axis_tkeep = {WIDTH / 8{1'b1}};  // whole beats always, as DMA engines want them
 
   skid_buffer #(
-      .WIDTH(WIDTH + WIDTH / 8 + 1)
+      .WIDTH(WIDTH + 1)
   ) out (
       .clk(clk),
       .rst(rst),
-      .in_data(flush ? {1'b0, keep, beat} : {1'b1, {WIDTH / 8{1'b1}}, completion}),
+      .in_data(flush ? {1'b0, beat} : {1'b1, completion}),
       .in_valid(flush || complete),
       .in_ready(beat_ready),
-      .out_data({m_axis_tlast, m_axis_tkeep, m_axis_tdata}),
+      .out_data({m_axis_tlast, m_axis_tdata}),
       .out_valid(m_axis_tvalid),
       .out_ready(m_axis_tready)
   );
 
+  integer i;
   wire cleared = flush && beat_ready;
   always @(posedge clk) begin
     if (looked_up) begin

@@ -10,15 +10,15 @@ from cocotbext.axi import AxiStreamFrame
 from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS as REGISTERS
 from offramp_pynq.registers import KVS_LOOKUP_REGS_VERSION
-from rtl.clocking import Cycles, Handshakes, reset, start
-from rtl.coverage import Coverage
-from rtl.memory import AxiMemory
-from rtl.streams import registers, sink, source
 
 from offramp.leo.device import Status
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
+from rtl.clocking import Cycles, Handshakes, reset, start
+from rtl.coverage import Coverage
+from rtl.memory import AxiMemory
+from rtl.streams import registers, sink, source
 
 BUCKETS = 64
 BASE = 0x1_0000_0040
@@ -108,7 +108,8 @@ async def random_requests(dut):
         got = await bench.receive()
         expected = bench.expect(keys)
         assert (got.status, got.count, got.number, got.payload[: 8 * len(keys)]) == (0, len(keys), number, expected)
-        assert len(got.payload) == 8 * len(keys) or len(got.payload) % bench.beat == 0
+        assert len(got.payload) == -(-8 * len(keys) // bench.beat) * bench.beat
+        assert not any(got.payload[8 * len(keys) :])
         for address in np.frombuffer(expected, np.uint64):
             cover.hit(found=bool(address))
     assert await bench.read("LOOKUPS") == sum(len(keys) for _, keys in sent)
@@ -129,7 +130,7 @@ async def throughput(dut):
     keys = bench.keys(chosen["keys"])
     await bench.send(bench.packet(keys, 7))
     got = await bench.receive()
-    assert got.payload == bench.expect(keys)
+    assert got.payload[: 8 * len(keys)] == bench.expect(keys)
     for memory in bench.memories:
         assert memory.most_in_flight <= chosen["flight"]
     report(cycles=given.at[-1] - taken.at[0], in_flight=bench.memories[0].most_in_flight)

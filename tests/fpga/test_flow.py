@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
+from offramp_pynq import registers as drivers
 
 from offramp.errors import OfframpError
 from offramp.fpga import registers, sources, synth
@@ -33,6 +35,8 @@ def test_header_verilog_and_python_say_the_same(name, tmp_path):
     for register in found.registers:
         assert f'"{register.name}": 0x{register.offset:02X},' in registers.python_text()
         assert re.search(rf"\b{register.name}\b", header)
+    assert "generated" in Path(drivers.__file__).read_text().splitlines()[0]
+    assert Path(drivers.__file__).read_text() == registers.python_text()
     assert f"module {name} (" in registers.write_verilog(name, tmp_path).read_text()
 
 

@@ -99,7 +99,9 @@ def read_report(report: Path) -> Resources:
     """
     try:
         text = report.read_text(encoding="utf-8")
-        cells: dict[str, int] = json.loads(text[text.index("{") :])["design"]["num_cells_by_type"]
+        # Between the modules and this, yosys 0.23 prints the hierarchy, which is no JSON.
+        design, _ = json.JSONDecoder().raw_decode(text, text.index("{", text.index('"design"')))
+        cells: dict[str, int] = design["num_cells_by_type"]
     except (OSError, ValueError, KeyError):
         raise OfframpError(f"{report}: no report of a synthesis") from None
     counts = dict.fromkeys(("LUT", "FF", "BRAM", "URAM", "DSP"), 0.0)

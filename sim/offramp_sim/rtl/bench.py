@@ -43,6 +43,7 @@ def run_bench(
     environment = {
         "OFFRAMP_BENCH_SETTINGS": json.dumps(dict(settings or {})),
         "OFFRAMP_BENCH_REPORT": str(report),
+        "PYTHONWARNINGS": "ignore::DeprecationWarning",  # cocotbext-axi speaks cocotb 1's dialect
         "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "WARNING"),
     }
     sys.path.insert(0, str(bench.parent))  # cocotb's runner hands sys.path to the simulator's process

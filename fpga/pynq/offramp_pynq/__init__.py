@@ -1,0 +1,1 @@
+"""PYNQ drivers of Offramp's FPGA engines; needs the package ``pynq`` and nothing else of Offramp."""

@@ -1,0 +1,26 @@
+"""Register maps; generated from fpga/regs by ``offramp fpga regs``, which the tests repeat."""
+
+KVS_LOOKUP_REGS = {
+    "MAGIC": 0x00,
+    "VERSION": 0x04,
+    "CONTROL": 0x08,
+    "STATUS": 0x0C,
+    "BASE_LOW": 0x10,
+    "BASE_HIGH": 0x14,
+    "MASK": 0x18,
+    "LOOKUPS": 0x1C,
+    "FAULTS": 0x20,
+}
+KVS_LOOKUP_REGS_VERSION = 0x4B560001
+
+REDUCE_REGS = {
+    "MAGIC": 0x00,
+    "VERSION": 0x04,
+    "CONTROL": 0x08,
+    "STATUS": 0x0C,
+    "CAPACITY": 0x10,
+    "LANES": 0x14,
+    "SUMS": 0x18,
+    "FAULTS": 0x1C,
+}
+REDUCE_REGS_VERSION = 0x52440001

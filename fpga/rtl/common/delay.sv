@@ -1,0 +1,15 @@
+// A value so many cycles later; without reset, so that it becomes shift registers.
+module delay #(
+    // Bits, 1 or more.
+    parameter WIDTH  = 8,
+    // 1 or more.
+    parameter CYCLES = 4
+) (
+    input  wire             clk,
+    input  wire [WIDTH-1:0] in,
+    output wire [WIDTH-1:0] out
+);
+  reg [WIDTH*CYCLES-1:0] line;
+  assign out = line[WIDTH*CYCLES-1-:WIDTH];
+  always @(posedge clk) line <= {line, in};
+endmodule

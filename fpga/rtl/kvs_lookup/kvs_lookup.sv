@@ -1,0 +1,266 @@
+// Look-ups in a cuckoo index in memory (specification section 9; model: offramp.leo.functions.kvs).
+//
+// A request packet is a header (function 0, number of keys, number of the request) and keys, eight in a beat of 512 bits;
+// the answer packet has the addresses in the same order and a completion. Each key reads two lines of 64 bytes at once,
+// one over each memory port, in order; FLIGHT keys may wait for memory, so that a look-up takes a cycle as long as
+// FLIGHT is not below the memory's latency. Latency: 10 cycles and the memory's, from a packet's first beat to the last of
+// its answer, for one key.
+module kvs_lookup #(
+    // Bits of a beat, a multiple of 64, 128 or more.
+    parameter WIDTH  = 512,
+    // Keys that wait for memory, a power of two, 2 or more.
+    parameter FLIGHT = 64
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [        7:0] s_axil_awaddr,
+    input  wire [        2:0] s_axil_awprot,
+    input  wire               s_axil_awvalid,
+    output wire               s_axil_awready,
+    input  wire [       31:0] s_axil_wdata,
+    input  wire [        3:0] s_axil_wstrb,
+    input  wire               s_axil_wvalid,
+    output wire               s_axil_wready,
+    output wire [        1:0] s_axil_bresp,
+    output wire               s_axil_bvalid,
+    input  wire               s_axil_bready,
+    input  wire [        7:0] s_axil_araddr,
+    input  wire [        2:0] s_axil_arprot,
+    input  wire               s_axil_arvalid,
+    output wire               s_axil_arready,
+    output wire [       31:0] s_axil_rdata,
+    output wire [        1:0] s_axil_rresp,
+    output wire               s_axil_rvalid,
+    input  wire               s_axil_rready,
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready,
+    output wire [       63:0] m_axi_0_araddr,
+    output wire [        7:0] m_axi_0_arlen,
+    output wire [        2:0] m_axi_0_arsize,
+    output wire [        1:0] m_axi_0_arburst,
+    output wire               m_axi_0_arvalid,
+    input  wire               m_axi_0_arready,
+    input  wire [      511:0] m_axi_0_rdata,
+    input  wire [        1:0] m_axi_0_rresp,
+    input  wire               m_axi_0_rlast,
+    input  wire               m_axi_0_rvalid,
+    output wire               m_axi_0_rready,
+    output wire [       63:0] m_axi_1_araddr,
+    output wire [        7:0] m_axi_1_arlen,
+    output wire [        2:0] m_axi_1_arsize,
+    output wire [        1:0] m_axi_1_arburst,
+    output wire               m_axi_1_arvalid,
+    input  wire               m_axi_1_arready,
+    input  wire [      511:0] m_axi_1_rdata,
+    input  wire [        1:0] m_axi_1_rresp,
+    input  wire               m_axi_1_rlast,
+    input  wire               m_axi_1_rvalid,
+    output wire               m_axi_1_rready
+);
+  wire cancel;
+  wire [31:0] base_low, base_high, mask;
+  reg [31:0] lookups, faults;
+  reg poison;  // an abort is waiting for what was in flight
+  wire parse_idle, match_idle, order_empty;
+  wire looked_up, faulty;
+
+  kvs_lookup_regs regs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awaddr(s_axil_awaddr),
+      .s_axil_awprot(s_axil_awprot),
+      .s_axil_wready(s_axil_wready),
+      .s_axil_wvalid(s_axil_wvalid),
+      .s_axil_wdata(s_axil_wdata),
+      .s_axil_wstrb(s_axil_wstrb),
+      .s_axil_bready(s_axil_bready),
+      .s_axil_bvalid(s_axil_bvalid),
+      .s_axil_bresp(s_axil_bresp),
+      .s_axil_arready(s_axil_arready),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_araddr(s_axil_araddr),
+      .s_axil_arprot(s_axil_arprot),
+      .s_axil_rready(s_axil_rready),
+      .s_axil_rvalid(s_axil_rvalid),
+      .s_axil_rdata(s_axil_rdata),
+      .s_axil_rresp(s_axil_rresp),
+      .hwif_out_control_abort(cancel),
+      .hwif_in_status_busy(!parse_idle || !match_idle || !order_empty || m_axis_tvalid),
+      .hwif_out_base_low_value(base_low),
+      .hwif_out_base_high_value(base_high),
+      .hwif_out_mask_value(mask),
+      .hwif_in_lookups_value(lookups),
+      .hwif_in_faults_value(faults)
+  );
+
+  wire token_end, token_valid, token_ready;
+  wire [7:0] token_status;
+  wire [63:0] token_word;
+
+  kvs_parse #(
+      .WIDTH(WIDTH)
+  ) parse (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .idle(parse_idle),
+      .s_axis_tdata(s_axis_tdata),
+      .s_axis_tkeep(s_axis_tkeep),
+      .s_axis_tlast(s_axis_tlast),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .token_end(token_end),
+      .token_status(token_status),
+      .token_word(token_word),
+      .token_valid(token_valid),
+      .token_ready(token_ready)
+  );
+
+  wire [513:0] line_0, line_1;
+  wire line_0_valid, line_0_ready, line_1_valid, line_1_ready;
+
+  // A key is issued when it has a place in the order of answers and both ports take its read.
+  wire order_ready, port_0_ready, port_1_ready;
+  wire ports = port_0_ready && port_1_ready;
+  wire issue = token_valid && !poison && order_ready && (token_end || ports);
+  assign token_ready = issue;
+
+  kvs_port #(
+      .POLYNOMIAL(32'h82F63B78)
+  ) port_0 (
+      .clk(clk),
+      .rst(rst),
+      .base({base_high, base_low}),
+      .mask(mask),
+      .key(token_word),
+      .key_valid(issue && !token_end),
+      .key_ready(port_0_ready),
+      .line(line_0),
+      .line_valid(line_0_valid),
+      .line_ready(line_0_ready),
+      .m_axi_araddr(m_axi_0_araddr),
+      .m_axi_arlen(m_axi_0_arlen),
+      .m_axi_arsize(m_axi_0_arsize),
+      .m_axi_arburst(m_axi_0_arburst),
+      .m_axi_arvalid(m_axi_0_arvalid),
+      .m_axi_arready(m_axi_0_arready),
+      .m_axi_rdata(m_axi_0_rdata),
+      .m_axi_rresp(m_axi_0_rresp),
+      .m_axi_rvalid(m_axi_0_rvalid),
+      .m_axi_rready(m_axi_0_rready)
+  );
+
+  kvs_port #(
+      .POLYNOMIAL(32'hEDB88320)
+  ) port_1 (
+      .clk(clk),
+      .rst(rst),
+      .base({base_high, base_low}),
+      .mask(mask),
+      .key(token_word),
+      .key_valid(issue && !token_end),
+      .key_ready(port_1_ready),
+      .line(line_1),
+      .line_valid(line_1_valid),
+      .line_ready(line_1_ready),
+      .m_axi_araddr(m_axi_1_araddr),
+      .m_axi_arlen(m_axi_1_arlen),
+      .m_axi_arsize(m_axi_1_arsize),
+      .m_axi_arburst(m_axi_1_arburst),
+      .m_axi_arvalid(m_axi_1_arvalid),
+      .m_axi_arready(m_axi_1_arready),
+      .m_axi_rdata(m_axi_1_rdata),
+      .m_axi_rresp(m_axi_1_rresp),
+      .m_axi_rvalid(m_axi_1_rvalid),
+      .m_axi_rready(m_axi_1_rready)
+  );
+
+  wire head_end, head_valid, head_ready;
+  wire [7:0] head_status;
+  wire [63:0] head_word;
+  assign order_empty = !head_valid;
+
+  fifo #(
+      .WIDTH(73),
+      .DEPTH(FLIGHT)
+  ) order (
+      .clk(clk),
+      .rst(rst),
+      .in_data({token_end, token_status, token_word}),
+      .in_valid(issue),
+      .in_ready(order_ready),
+      .out_data({head_end, head_status, head_word}),
+      .out_valid(head_valid),
+      .out_ready(head_ready),
+      .level()
+  );
+
+  wire found_end, found_valid, found_ready;
+  wire [7:0] found_status;
+  wire [63:0] found_word;
+
+  kvs_match match (
+      .clk(clk),
+      .rst(rst),
+      .idle(match_idle),
+      .token_end(head_end),
+      .token_status(head_status),
+      .token_word(head_word),
+      .token_valid(head_valid),
+      .token_ready(head_ready),
+      .line_0(line_0),
+      .line_0_valid(line_0_valid),
+      .line_0_ready(line_0_ready),
+      .line_1(line_1),
+      .line_1_valid(line_1_valid),
+      .line_1_ready(line_1_ready),
+      .out_end(found_end),
+      .out_status(found_status),
+      .out_word(found_word),
+      .out_valid(found_valid),
+      .out_ready(found_ready)
+  );
+
+  kvs_pack #(
+      .WIDTH(WIDTH)
+  ) pack (
+      .clk(clk),
+      .rst(rst),
+      .poison(poison),
+      .looked_up(looked_up),
+      .faulty(faulty),
+      .token_end(found_end),
+      .token_status(found_status),
+      .token_word(found_word),
+      .token_valid(found_valid),
+      .token_ready(found_ready),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready)
+  );
+
+  always @(posedge clk) begin
+    if (rst) begin
+      poison  <= 1'b0;
+      lookups <= 0;
+      faults  <= 0;
+    end else begin
+      if (cancel) poison <= 1'b1;
+      else if (order_empty && match_idle) poison <= 1'b0;
+      lookups <= lookups + looked_up;
+      faults  <= faults + faulty;
+    end
+  end
+endmodule

@@ -1,0 +1,74 @@
+// One of a key's two reads: hashes the key, asks for its line, and holds the line until the other one is there.
+module kvs_port #(
+    // Reflected polynomial of the hash.
+    parameter [31:0] POLYNOMIAL = 32'h82F63B78
+) (
+    input  wire         clk,
+    input  wire         rst,
+    input  wire [ 63:0] base,
+    input  wire [ 31:0] mask,
+    input  wire [ 63:0] key,
+    input  wire         key_valid,
+    output wire         key_ready,
+    output wire [513:0] line,
+    output wire         line_valid,
+    input  wire         line_ready,
+    output wire [ 63:0] m_axi_araddr,
+    output wire [  7:0] m_axi_arlen,
+    output wire [  2:0] m_axi_arsize,
+    output wire [  1:0] m_axi_arburst,
+    output wire         m_axi_arvalid,
+    input  wire         m_axi_arready,
+    input  wire [511:0] m_axi_rdata,
+    input  wire [  1:0] m_axi_rresp,
+    input  wire         m_axi_rvalid,
+    output wire         m_axi_rready
+);
+  wire [31:0] hash, bucket;
+  wire bucket_valid, bucket_ready;
+
+  crc_key #(.POLYNOMIAL(POLYNOMIAL)) crc (.key(key), .crc(hash));
+
+  skid_buffer #(
+      .WIDTH(32)
+  ) hashed (
+      .clk(clk),
+      .rst(rst),
+      .in_data(hash & mask),
+      .in_valid(key_valid),
+      .in_ready(key_ready),
+      .out_data(bucket),
+      .out_valid(bucket_valid),
+      .out_ready(bucket_ready)
+  );
+
+  skid_buffer #(
+      .WIDTH(64)
+  ) asked (
+      .clk(clk),
+      .rst(rst),
+      .in_data(base + {26'b0, bucket, 6'b0}),
+      .in_valid(bucket_valid),
+      .in_ready(bucket_ready),
+      .out_data(m_axi_araddr),
+      .out_valid(m_axi_arvalid),
+      .out_ready(m_axi_arready)
+  );
+
+  assign m_axi_arlen   = 8'd0;   // one beat
+  assign m_axi_arsize  = 3'd6;   // of 64 bytes
+  assign m_axi_arburst = 2'b01;
+
+  skid_buffer #(
+      .WIDTH(514)
+  ) came (
+      .clk(clk),
+      .rst(rst),
+      .in_data({m_axi_rresp, m_axi_rdata}),
+      .in_valid(m_axi_rvalid),
+      .in_ready(m_axi_rready),
+      .out_data(line),
+      .out_valid(line_valid),
+      .out_ready(line_ready)
+  );
+endmodule

@@ -1,0 +1,135 @@
+// Sums of up to eight vectors that come in one stream (model: offramp.leo.functions.reduce), with registers.
+//
+// A request packet is a header (type, number of vectors, elements, number of the request) and the vectors, each from a beat
+// of its own; the answer packet has the sum and a completion. A beat a cycle; latency 20 from the last beat of a request to
+// the first of the sum.
+module reduce #(
+    // Bits of a beat, a power of two, 128 or more.
+    parameter WIDTH = 512,
+    // Beats of a vector that fit, a power of two, 2 or more.
+    parameter DEPTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [        7:0] s_axil_awaddr,
+    input  wire [        2:0] s_axil_awprot,
+    input  wire               s_axil_awvalid,
+    output wire               s_axil_awready,
+    input  wire [       31:0] s_axil_wdata,
+    input  wire [        3:0] s_axil_wstrb,
+    input  wire               s_axil_wvalid,
+    output wire               s_axil_wready,
+    output wire [        1:0] s_axil_bresp,
+    output wire               s_axil_bvalid,
+    input  wire               s_axil_bready,
+    input  wire [        7:0] s_axil_araddr,
+    input  wire [        2:0] s_axil_arprot,
+    input  wire               s_axil_arvalid,
+    output wire               s_axil_arready,
+    output wire [       31:0] s_axil_rdata,
+    output wire [        1:0] s_axil_rresp,
+    output wire               s_axil_rvalid,
+    input  wire               s_axil_rready,
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready
+);
+  wire cancel, idle, empty, summed, faulty;
+  reg [31:0] sums, faults;
+  always @(posedge clk)
+    if (rst) begin
+      sums   <= 0;
+      faults <= 0;
+    end else begin
+      sums   <= sums + summed;
+      faults <= faults + faulty;
+    end
+
+  reduce_regs regs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awaddr(s_axil_awaddr),
+      .s_axil_awprot(s_axil_awprot),
+      .s_axil_wready(s_axil_wready),
+      .s_axil_wvalid(s_axil_wvalid),
+      .s_axil_wdata(s_axil_wdata),
+      .s_axil_wstrb(s_axil_wstrb),
+      .s_axil_bready(s_axil_bready),
+      .s_axil_bvalid(s_axil_bvalid),
+      .s_axil_bresp(s_axil_bresp),
+      .s_axil_arready(s_axil_arready),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_araddr(s_axil_araddr),
+      .s_axil_arprot(s_axil_arprot),
+      .s_axil_rready(s_axil_rready),
+      .s_axil_rvalid(s_axil_rvalid),
+      .s_axil_rdata(s_axil_rdata),
+      .s_axil_rresp(s_axil_rresp),
+      .hwif_out_control_abort(cancel),
+      .hwif_in_status_busy(!idle || !empty || m_axis_tvalid),
+      .hwif_in_capacity_value(DEPTH),
+      .hwif_in_lanes_value(WIDTH / 8),
+      .hwif_in_sums_value(sums),
+      .hwif_in_faults_value(faults)
+  );
+
+  wire [1:0] kind;
+  wire [7:0] present;
+  wire [8*WIDTH-1:0] data;
+  wire ending, valid, ready;
+  wire [103:0] completion;
+
+  reduce_buffer #(
+      .WIDTH(WIDTH),
+      .DEPTH(DEPTH)
+  ) buffer (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .idle(idle),
+      .s_axis_tdata(s_axis_tdata),
+      .s_axis_tkeep(s_axis_tkeep),
+      .s_axis_tlast(s_axis_tlast),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .out_kind(kind),
+      .out_present(present),
+      .out_data(data),
+      .out_end(ending),
+      .out_completion(completion),
+      .out_valid(valid),
+      .out_ready(ready)
+  );
+
+  reduce_pipe #(
+      .WIDTH(WIDTH)
+  ) pipe (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .empty(empty),
+      .summed(summed),
+      .faulty(faulty),
+      .in_kind(kind),
+      .in_present(present),
+      .in_data(data),
+      .in_end(ending),
+      .in_completion(completion),
+      .in_valid(valid),
+      .in_ready(ready),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready)
+  );
+endmodule

@@ -1,0 +1,141 @@
+// Takes request packets whose vectors come one after the other: keeps all but the last, and sums with the last.
+//
+// A beat a cycle without a pause, also between packets: a completion leaves while the next header comes.
+module reduce_buffer #(
+    // Bits of a beat, a power of two, 128 or more.
+    parameter WIDTH = 512,
+    // Beats of a vector that fit, a power of two, 2 or more.
+    parameter DEPTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,
+    output wire               idle,
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output reg  [        1:0] out_kind,
+    output reg  [        7:0] out_present,
+    output wire [8*WIDTH-1:0] out_data,
+    output reg                out_end,
+    output reg  [      103:0] out_completion,
+    output reg                out_valid,
+    input  wire               out_ready
+);
+  localparam BITS = $clog2(DEPTH);
+  localparam [7:0] OK = 0, BAD_LENGTH = 2, ABORTED = 4;
+  localparam [1:0] HEADER = 0, VECTORS = 1, DRAIN = 2;
+
+  wire [1:0] head_kind;
+  wire [7:0] head_present, head_status;
+  wire [31:0] head_count, head_beats;
+  wire [63:0] head_number;
+  wire [WIDTH/8-1:0] head_need;
+  reduce_header #(
+      .WIDTH(WIDTH),
+      .MOST (DEPTH)
+  ) header (
+      .data(s_axis_tdata[127:0]),
+      .whole(&s_axis_tkeep[15:0]),
+      .kind(head_kind),
+      .present(head_present),
+      .count(head_count),
+      .number(head_number),
+      .beats(head_beats),
+      .need(head_need),
+      .status(head_status)
+  );
+
+  reg [1:0] state, kind;
+  reg [7:0] present, vector, status;  // the current vector as one bit
+  reg [31:0] count;
+  reg [63:0] number;
+  reg [BITS-1:0] place, final_place;
+  reg [WIDTH/8-1:0] need;
+  reg closing;  // the packet is over, its completion has not left yet
+
+  wire free = !out_valid || out_ready;
+  wire taken = s_axis_tvalid && s_axis_tready;
+  wire vector_ends = place == final_place;
+  wire last_vector = !(|(present & ~vector & ~(vector - 1'b1)));
+  wire final_beat = vector_ends && last_vector;
+  wire [WIDTH/8-1:0] wanted = final_beat ? need : {WIDTH / 8{1'b1}};
+  wire wrong = s_axis_tlast != final_beat || (s_axis_tkeep & wanted) != wanted;
+  wire feed = taken && state == VECTORS && last_vector;
+
+  assign s_axis_tready = free;
+  assign idle = state == HEADER && !closing && !out_valid;
+
+  always @(posedge clk) begin
+    if (free) closing <= 1'b0;
+    if (taken) begin
+      case (state)
+        HEADER: begin
+          {kind, present, count, number, need} <= {head_kind, head_present, head_count, head_number, head_need};
+          status <= head_status != OK ? head_status : s_axis_tlast != (head_beats == 0) ? BAD_LENGTH : OK;
+          vector <= 8'b1;
+          place <= 0;
+          final_place <= head_beats - 1'b1;
+          state <= s_axis_tlast ? HEADER : head_status != OK || head_beats == 0 ? DRAIN : VECTORS;
+        end
+        VECTORS: begin
+          place <= vector_ends ? {BITS{1'b0}} : place + 1'b1;
+          if (vector_ends) vector <= vector << 1;
+          if (wrong) status <= BAD_LENGTH;
+          if (s_axis_tlast) state <= HEADER;
+          else if (final_beat || wrong) state <= DRAIN;
+        end
+        default: if (s_axis_tlast) state <= HEADER;
+      endcase
+      closing <= s_axis_tlast;
+    end
+    if (cancel && (state != HEADER || (closing && !free))) begin
+      status <= ABORTED;
+      if (!(taken && s_axis_tlast) && state != HEADER) state <= DRAIN;
+    end
+    if (rst) begin
+      state   <= HEADER;
+      closing <= 1'b0;
+    end
+  end
+
+  // What leaves: sums of the last vector's beats with those kept, and completions.
+  reg [WIDTH-1:0] live;
+  reg [7:0] live_vector;
+  always @(posedge clk) begin
+    if (free) begin
+      out_kind <= kind;
+      out_present <= present;
+      out_end <= closing;
+      out_completion <= {number, status == OK ? count : 32'b0, cancel ? ABORTED : status};
+      live <= s_axis_tdata;
+      live_vector <= vector;
+    end else if (cancel) out_completion[7:0] <= ABORTED;
+    if (rst) out_valid <= 1'b0;
+    else if (free) out_valid <= closing || feed;
+  end
+
+  genvar v;
+  generate
+    for (v = 0; v < 8; v = v + 1) begin : vectors
+      if (v == 7) begin : last
+        assign out_data[v*WIDTH+:WIDTH] = live;
+      end else begin : kept
+        reg [WIDTH-1:0] memory[0:DEPTH-1];
+        reg [WIDTH-1:0] word;
+        always @(posedge clk) begin
+          if (taken && state == VECTORS && vector[v] && !last_vector) memory[place] <= s_axis_tdata;
+          if (free) word <= memory[place];
+        end
+        assign out_data[v*WIDTH+:WIDTH] = live_vector[v] ? live : word;
+      end
+    end
+  endgenerate
+
+`ifndef SYNTHESIS
+  initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "reduce_buffer: DEPTH %0d is no power of two", DEPTH);
+  initial if (WIDTH < 128 || WIDTH != 1 << $clog2(WIDTH)) $fatal(1, "reduce_buffer: WIDTH %0d", WIDTH);
+`endif
+endmodule

@@ -1,0 +1,36 @@
+// What a request's first beat says: model offramp.leo.functions.reduce.
+module reduce_header #(
+    // Bits of a beat, a power of two, 128 or more.
+    parameter WIDTH = 512,
+    // Beats that a vector may have.
+    parameter MOST  = 512
+) (
+    input  wire [       127:0] data,
+    input  wire                whole,    // the beat has the header's 16 bytes
+    output wire [         1:0] kind,
+    output wire [         7:0] present,  // vectors, the first in bit 0
+    output wire [        31:0] count,
+    output wire [        63:0] number,
+    output wire [        31:0] beats,    // of a vector
+    output wire [ WIDTH/8-1:0] need,     // bytes of a vector's last beat that it must have
+    output wire [         7:0] status
+);
+  localparam BYTES = $clog2(WIDTH / 8);
+  localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, OUT_OF_BOUNDS = 3;
+
+  wire half = data[1:0] == 2'd3;  // bfloat16
+  wire [7:0] vectors = data[15:8];
+  wire [34:0] size = half ? {data[63:32], 1'b0} : {data[63:32], 2'b0};
+  wire [BYTES-1:0] rest = size[BYTES-1:0];
+
+  assign kind    = data[1:0];
+  assign count   = data[63:32];
+  assign number  = data[127:64];
+  assign beats   = size[34:BYTES] + (rest != 0);
+  assign present = (9'b1 << vectors[3:0]) - 1'b1;
+  assign need    = rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
+  assign status  = !whole ? BAD_LENGTH
+      : data[7:2] != 0 ? UNKNOWN_FUNCTION
+      : data[31:16] != 0 || vectors == 0 || vectors > 8 ? BAD_LENGTH
+      : count > (half ? MOST * (WIDTH / 16) : MOST * (WIDTH / 32)) ? OUT_OF_BOUNDS : OK;
+endmodule

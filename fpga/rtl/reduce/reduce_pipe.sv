@@ -1,0 +1,120 @@
+// Sums beats of eight vectors and ends each packet with a completion: a beat a cycle, latency 18.
+//
+// Nothing inside waits: what is let in has a place in the queue at the end.
+module reduce_pipe #(
+    // Bits of a beat, a multiple of 32, 128 or more.
+    parameter WIDTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,          // what has been let in ends with ABORTED
+    output wire               empty,
+    output wire               summed,          // a request ended well
+    output wire               faulty,          // or not
+    input  wire [        1:0] in_kind,
+    input  wire [        7:0] in_present,
+    input  wire [8*WIDTH-1:0] in_data,
+    input  wire               in_end,          // the completion of a packet, which has no data
+    input  wire [      103:0] in_completion,   // number, count, status
+    input  wire               in_valid,
+    output wire               in_ready,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready
+);
+  localparam LATENCY = 17;
+  localparam PLACES = 32;
+  localparam [7:0] OK = 0, ABORTED = 4;
+
+  wire take = in_valid && in_ready;
+  wire place;
+  reg [LATENCY-1:0] moving;
+  reg poison;  // until what was moving at the abort has left
+  always @(posedge clk)
+    if (rst) begin
+      moving <= 0;
+      poison <= 1'b0;
+    end else begin
+      moving <= {moving, take};
+      poison <= cancel || (poison && !empty);
+    end
+  assign in_ready = place && !poison && !cancel;
+
+  wire out_taken = m_axis_tvalid && m_axis_tready;
+  credit #(
+      .COUNT(PLACES)
+  ) places (
+      .clk(clk),
+      .rst(rst),
+      .available(place),
+      .take(take),
+      .give(out_taken)
+  );
+
+  wire [1:0] late_kind;
+  delay #(
+      .WIDTH (2),
+      .CYCLES(LATENCY - 1)
+  ) kinds (
+      .clk(clk),
+      .in (in_kind),
+      .out(late_kind)
+  );
+
+  wire out_end;
+  wire [103:0] completion;
+  delay #(
+      .WIDTH (105),
+      .CYCLES(LATENCY)
+  ) completions (
+      .clk(clk),
+      .in ({in_end, in_completion}),
+      .out({out_end, completion})
+  );
+
+  wire [WIDTH-1:0] sums;
+  genvar w, v;
+  generate
+    for (w = 0; w < WIDTH / 32; w = w + 1) begin : words
+      wire [255:0] column;
+      for (v = 0; v < 8; v = v + 1) begin : vectors
+        assign column[v*32+:32] = in_data[v*WIDTH+w*32+:32];
+      end
+      reduce_word word (
+          .clk(clk),
+          .kind(in_kind),
+          .present(in_present),
+          .words(column),
+          .out_kind(late_kind),
+          .sum(sums[w*32+:32])
+      );
+    end
+  endgenerate
+
+  wire arrived = moving[LATENCY-1];
+  wire [7:0] status = poison || cancel ? ABORTED : completion[7:0];
+  wire [WIDTH-1:0] last = {completion[103:8], 24'b0, status};
+  wire [$clog2(PLACES):0] level;
+
+  fifo #(
+      .WIDTH(WIDTH + 1),
+      .DEPTH(PLACES)
+  ) ready_beats (
+      .clk(clk),
+      .rst(rst),
+      .in_data({out_end, out_end ? last : sums}),
+      .in_valid(arrived),
+      .in_ready(),
+      .out_data({m_axis_tlast, m_axis_tdata}),
+      .out_valid(m_axis_tvalid),
+      .out_ready(m_axis_tready),
+      .level(level)
+  );
+
+  assign m_axis_tkeep = {WIDTH / 8{1'b1}};
+  assign empty  = moving == 0;
+  assign summed = arrived && out_end && status == OK;
+  assign faulty = arrived && out_end && status != OK;
+endmodule

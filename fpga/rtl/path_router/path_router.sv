@@ -87,7 +87,7 @@ module path_router #(
   localparam BEAT = WIDTH + WIDTH / 8 + 1;
 
   wire [1:0] model;
-  reg [31:0] all_refused;
+  reg [15:0] all_refused;
 
   path_router_regs regs (
       .clk(clk),
@@ -113,7 +113,7 @@ module path_router #(
       .s_axil_rresp(s_axil_rresp),
       .hwif_out_model_value(model),
       .hwif_in_models_value({29'b0, MODELS}),
-      .hwif_in_refused_value(all_refused)
+      .hwif_in_refused_value({16'b0, all_refused})
   );
 
   wire [4*BEAT-1:0] in_beat, out_beat, entering;
@@ -248,7 +248,7 @@ module path_router #(
   // Up to four packets end in a cycle.
   wire [2:0] ended = {2'b0, refused[0]} + {2'b0, refused[1]} + {2'b0, refused[2]} + {2'b0, refused[3]};
 
-  always @(posedge clk) all_refused <= rst ? 32'b0 : all_refused + ended;
+  always @(posedge clk) all_refused <= rst ? 16'b0 : all_refused + ended;
 
 `ifndef SYNTHESIS
   initial if (MODELS == 0) $fatal(1, "path_router: MODELS names no model");

@@ -9,7 +9,7 @@ import pytest
 from offramp_pynq import registers as drivers
 
 from offramp.errors import OfframpError
-from offramp.fpga import registers, sources, synth
+from offramp.fpga import pairing, registers, sources, synth
 
 pytestmark = pytest.mark.rtl
 pytest.importorskip("systemrdl")
@@ -18,11 +18,9 @@ pytest.importorskip("systemrdl")
 @pytest.mark.parametrize("name", sources.register_maps())
 def test_every_map_begins_with_magic_and_a_version_of_its_own(name):
     found = registers.register_map(name)
-    assert [(entry.name, entry.offset) for entry in found.registers[:3]] == [
-        ("MAGIC", 0),
-        ("VERSION", 4),
-        ("CONTROL", 8),
-    ]
+    offsets = {entry.name: entry.offset for entry in found.registers}
+    assert (offsets["MAGIC"], offsets["VERSION"]) == (0, 4)
+    assert offsets.get("CONTROL", 8) == 8
     versions = [registers.register_map(other).version for other in sources.register_maps()]
     assert versions.count(found.version) == 1
 
@@ -50,25 +48,37 @@ def test_an_unknown_map_and_an_unknown_module_are_named():
 def test_a_synthesis_report_without_cells_is_an_error(tmp_path):
     report = tmp_path / "stat.json"
     with pytest.raises(OfframpError, match="no report of a synthesis"):
-        synth.read_report(report)
+        synth.read_report(report, 0)
     report.write_text("")
     with pytest.raises(OfframpError, match="no report of a synthesis"):
-        synth.read_report(report)
+        synth.read_report(report, 0)
     report.write_text(json.dumps({"design": {"num_cells_by_type": {"BUFG": 1}}}))
     with pytest.raises(OfframpError, match="has no cells"):
-        synth.read_report(report)
+        synth.read_report(report, 0)
     report.write_text(json.dumps({"design": {"num_cells_by_type": {"$mul": 1, "LUT6": 3}}}))
     with pytest.raises(OfframpError, match=r"1 cells \$mul were not mapped"):
-        synth.read_report(report)
+        synth.read_report(report, 0)
 
 
 def test_cells_are_weighed_as_the_chip_counts_them(tmp_path):
     report = tmp_path / "stat.json"
     cells = {"LUT6": 10, "RAM32M16": 2, "SRL16E": 1, "FDRE": 7, "RAMB18E2": 3, "RAMB36E2": 1, "URAM288": 2, "CARRY4": 9}
     report.write_text(json.dumps({"design": {"num_cells_by_type": cells}}))
-    found = synth.read_report(report)
-    assert found.counts == {"LUT": 27, "FF": 7, "BRAM": 2.5, "URAM": 2, "DSP": 0}
+    found = synth.read_report(report, 6)
+    assert found.counts == {"functions": 10, "LUT": 6 + 17, "FF": 7, "BRAM": 2.5, "URAM": 2, "DSP": 0}
     assert found.share["URAM"] == pytest.approx(100 * 2 / 640)
+
+
+def test_small_functions_share_a_site():
+    assert pairing.pack([]) == 0
+    assert pairing.pack([frozenset({0, 2 * n + 1, 2 * n + 2}) for n in range(8)]) == 4  # a mux of two, eight bits
+    assert pairing.pack([frozenset(range(6)), frozenset(range(6))]) == 2
+    assert pairing.pack([frozenset({1, 2}), frozenset({3, 4, 5})]) == 1
+    assert pairing.pack([frozenset({1, 2, 3}), frozenset({4, 5, 6})]) == 2
+    lut = {"type": "LUT2", "connections": {"I0": [1], "I1": ["0"], "O": [9]}}
+    leaf = {"cells": {"a": lut, "b": lut | {"connections": {"I0": [2], "I1": [3], "O": [8]}}}}
+    top = {"cells": {"x": {"type": "leaf"}, "y": {"type": "leaf"}, "z": {"type": "FDRE", "connections": {}}}}
+    assert pairing.sites({"modules": {"leaf": leaf, "top": top, "FDRE": {"cells": {}}}}, "top") == 2
 
 
 @pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")

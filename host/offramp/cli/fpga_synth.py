@@ -38,7 +38,7 @@ def synth(
         for name in names:
             target, folder = known[name], (out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
-            resources = ultrascale(name, target.ultrascale, folder)
+            resources = ultrascale(name, target.ultrascale, folder, flatten=target.flatten)
             entry = {
                 "parameters": target.ultrascale,
                 "counts": resources.counts,

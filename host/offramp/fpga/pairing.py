@@ -1,8 +1,8 @@
 """How many LUT sites a netlist takes when two small functions share one, as vendor tools pack them.
 
-A site of UltraScale+ has six inputs and two outputs: it holds one function of six inputs, or two of at most five between
-them (AMD UG574). Yosys counts functions. Pairing here is greedy, functions with common inputs first, so the number is an
-upper bound on what an optimal pairing takes.
+A site of UltraScale+ has six inputs and two outputs: it holds one function of six inputs, or two of at most five
+between them (AMD UG574). Yosys counts functions. Pairing here is greedy, functions with common inputs first, so the
+number is an upper bound on what an optimal pairing takes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def pack(functions: Iterable[frozenset[int]]) -> int:
             if free[first] and free[second] and len(small[first] | small[second]) <= SHARED:
                 free[first] = free[second] = False
                 pairs += 1
-    left = sorted((len(small[number]) for number in range(len(small)) if free[number]))
+    left = sorted(len(small[number]) for number in range(len(small)) if free[number])
     low, high = 0, len(left) - 1
     while low < high:  # what shares nothing fits if the inputs do
         if left[low] + left[high] <= SHARED:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from offramp.errors import OfframpError
+from offramp.fpga.pairing import sites
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.tools import run_tool, wasm_tool
@@ -18,7 +19,8 @@ VU35P: Final = {"LUT": 871_680, "FF": 1_743_360, "BRAM": 1_344, "URAM": 640}
 """What the thesis's chip has (AMD DS890); BRAM in blocks of 36 Kbit. The U50 card's is the same die."""
 
 _CELLS: Final = (
-    (re.compile(r"LUT[1-6]|SRL16E|SRLC32E"), "LUT", 1.0),
+    (re.compile(r"LUT[1-6]|INV"), "functions", 1.0),
+    (re.compile(r"SRL16E|SRLC32E"), "LUT", 1.0),
     (re.compile(r"RAM32X1D|RAM64X1D"), "LUT", 2.0),
     (re.compile(r"RAM128X1D|RAM32M|RAM64M"), "LUT", 4.0),
     (re.compile(r"RAM256X1D|RAM32M16|RAM64M8"), "LUT", 8.0),
@@ -34,6 +36,7 @@ class Target(NamedTuple):
     """How ``fpga/synth.toml`` asks for a module."""
 
     module: str
+    flatten: bool
     ultrascale: dict[str, int]
     ecp5: dict[str, int]
     thesis: dict[str, float]
@@ -41,7 +44,11 @@ class Target(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """Of a module: counts by kind, and their share of the VU35P in percent."""
+    """Of a module: counts by kind, and their share of the VU35P in percent.
+
+    ``functions`` are those of up to six inputs that yosys counts; ``LUT`` the sites that they take once two small ones
+    share one (:mod:`offramp.fpga.pairing`), and those of small memories.
+    """
 
     counts: dict[str, float]
     share: dict[str, float]
@@ -60,7 +67,12 @@ def targets() -> dict[str, Target]:
         raise OfframpError(f"{path}: {error}") from None
     return {
         name: Target(
-            name, entry.get("ultrascale", {}), entry.get("ecp5", {}), entry.get("thesis", {}), entry.get("row", "")
+            name,
+            entry.get("flatten", False),
+            entry.get("ultrascale", {}),
+            entry.get("ecp5", {}),
+            entry.get("thesis", {}),
+            entry.get("row", ""),
         )
         for name, entry in entries.items()
     }
@@ -75,8 +87,10 @@ def _read(top: str, parameters: Mapping[str, int], folder: Path) -> str:
     return reads + (f"chparam {values} {top}; " if values else "")
 
 
-def ultrascale(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float = 3600) -> Resources:
-    """What ``top`` takes of UltraScale+, hierarchy kept.
+def ultrascale(
+    top: str, parameters: Mapping[str, int], folder: Path, *, flatten: bool = False, timeout_s: float = 3600
+) -> Resources:
+    """What ``top`` takes of UltraScale+; modules are optimised by themselves, or together where ``flatten`` says so.
 
     Raises:
         OfframpError: yosys fails, or its report has no cells.
@@ -84,15 +98,18 @@ def ultrascale(top: str, parameters: Mapping[str, int], folder: Path, timeout_s:
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / f"{top}-xcup.json"
     report.unlink(missing_ok=True)
+    netlist = folder / f"{top}-xcup-netlist.json"
+    together = "-flatten " if flatten else ""
     script = (
-        f"{_read(top, parameters, folder)}synth_xilinx -family xcup -noiopad -top {top}; tee -o {report} stat -json"
+        f"{_read(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
+        f"write_json {netlist}; tee -o {report} stat -json"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)
-    return read_report(report)
+    return read_report(report, sites(json.loads(netlist.read_text(encoding="utf-8")), top))
 
 
-def read_report(report: Path) -> Resources:
-    """The resources in yosys's ``stat -json``.
+def read_report(report: Path, packed: int) -> Resources:
+    """The resources in yosys's ``stat -json``; ``packed`` is the number of LUT sites for its functions.
 
     Raises:
         OfframpError: it is empty, damaged, or has cells that are no primitives of the chip.
@@ -104,13 +121,14 @@ def read_report(report: Path) -> Resources:
         cells: dict[str, int] = design["num_cells_by_type"]
     except (OSError, ValueError, KeyError):
         raise OfframpError(f"{report}: no report of a synthesis") from None
-    counts = dict.fromkeys(("LUT", "FF", "BRAM", "URAM", "DSP"), 0.0)
+    counts = dict.fromkeys(("functions", "LUT", "FF", "BRAM", "URAM", "DSP"), 0.0)
     for cell, number in cells.items():
         if cell.startswith("$") and not cell.startswith("$paramod"):
             raise OfframpError(f"{report}: {number} cells {cell} were not mapped")
         for pattern, kind, weight in _CELLS:
             if pattern.fullmatch(cell):
                 counts[kind] += number * weight
+    counts["LUT"] += packed
     if not counts["LUT"] and not counts["FF"]:
         raise OfframpError(f"{report}: the report has no cells")
     return Resources(counts, {kind: 100 * counts[kind] / most for kind, most in VU35P.items()})

@@ -54,7 +54,9 @@ async def random_packets(dut):
         sent = {}
         for _ in range(chosen["packets"]):
             port, destination = dice.randrange(4), dice.randrange(4)
-            length = dice.choice([4, router.lanes - 1, router.lanes, router.lanes + 1, dice.randrange(4, 5 * router.lanes)])
+            length = dice.choice(
+                [4, router.lanes - 1, router.lanes, router.lanes + 1, dice.randrange(4, 5 * router.lanes)]
+            )
             content = router.send(port, destination, number, length)
             way = route(model, port, destination)
             coverage.hit(model=model, way=(port, destination), beats=min(3, -(-length // router.lanes)))

@@ -11,9 +11,9 @@ from offramp.leo.selection.layout import (
     ALLOWED,
     ARRIVED,
     BACKLOG,
+    BASE,
     BIAS,
     COUNT,
-    CURRENT,
     DONE,
     DOWN,
     E2E,
@@ -27,9 +27,12 @@ from offramp.leo.selection.layout import (
     INTRA,
     KEYED,
     KHAT,
+    LAST,
+    LATE,
     LIMIT,
     LOAD,
     MISUSE,
+    NETWORK,
     NONE,
     ONE,
     ORDER,
@@ -139,7 +142,8 @@ def _learn(memory: Words, pair: int, path: int, jct: int, e2e: int) -> None:
     khat = memory + memory[KHAT]
     (memory + memory[INTRA])[path] = jct
     (memory + memory[E2E])[path] = e2e
-    memory[CURRENT] = e2e
+    memory[LAST] = path
+    memory[LATE] = e2e - (memory + memory[BASE])[pair] - memory[NETWORK]
     khat[path] = khat[path] + 1 if jct > (memory + memory[LIMIT])[pair] else 0
 
 

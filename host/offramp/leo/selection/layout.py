@@ -41,7 +41,7 @@ GAP: Final = 10  # WINDOW times the mean gap between arrivals
 ORDER: Final = 11  # requests so far
 FREE: Final = 12  # first unused entry
 STARTED: Final = 13  # held requests that the last call has started
-CURRENT: Final = 14  # last end-to-end time of any path
+LAST: Final = 14  # path of the request that ended last
 NETWORK: Final = 15  # mean time on the network, for iPipe
 
 # Where sections begin, and how long each is.
@@ -80,6 +80,7 @@ ENTRY_HEAD: Final = 47
 ENTRY_TAIL: Final = 48
 ENTRY_NEXT: Final = 49
 STARTED_ROWS: Final = 50
+LATE: Final = 51  # in the header: how much longer than T and NETWORK the last request took
 HEADER: Final = 64
 
 WINDOW: Final = 64

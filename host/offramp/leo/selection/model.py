@@ -62,7 +62,7 @@ class ModelSelector:
         self.keys: dict[tuple[int, int], Key] = {}
         self.parked: list[int] = []
         self.down: frozenset[int] = frozenset()
-        self.seen = self.arrived = self.orders = self.gap = self.current = 0
+        self.seen = self.arrived = self.orders = self.gap = self.last = self.late = 0
 
     # --- what is known beforehand
 
@@ -117,9 +117,11 @@ class ModelSelector:
         """The path of the smallest score, of equals the first."""
         if self.policy is not Policy.IPIPE:
             return min(among, key=lambda path: self.score(kind, path))
-        ranked = sorted(among, key=lambda path: self.base(kind, path))
-        idle = self.base(kind, ranked[0]) + round(self.tolerance.network_ns * PS)
-        return ranked[0] if len(ranked) == 1 or self.current <= idle else ranked[1]
+        stays = self.last in among and self.orders > 1
+        if stays and self.late <= 0:
+            return self.last
+        others = [path for path in among if path != self.last] if stays else among
+        return min(others, key=lambda path: self.base(kind, path), default=self.last)
 
     # --- requests
 
@@ -150,7 +152,8 @@ class ModelSelector:
             base, known = self.base(request.kind, path), self.paths[path]
             slack = max(round(base * self.tolerance.part), round(self.tolerance.resolution_ns * PS))
             known.khat = known.khat + 1 if jct > base + slack else 0
-            known.intra, known.e2e, self.current = jct, e2e, e2e
+            known.intra, known.e2e, self.last = jct, e2e, path
+            self.late = e2e - base - round(self.tolerance.network_ns * PS)
         self.stop(request, path)
         if request.key is None:
             return []

@@ -9,16 +9,17 @@ from offramp.leo.selection.layout import (
     BACKLOG,
     BASE,
     COUNT,
-    CURRENT,
     E2E,
     FIRST,
     GAP,
     INTRA,
     KHAT,
+    LAST,
+    LATE,
     LOAD,
-    NETWORK,
     NONE,
     ONE,
+    ORDER,
     PATHS,
     PENDING,
     POLICY,
@@ -135,13 +136,13 @@ def _cheapest(memory: Words, kind: int, allowed: int) -> int:
 
 @native
 def _migrated(memory: Words, kind: int, allowed: int) -> int:
-    """The path of the smallest T while the last end-to-end time is no longer than its own when idle, else the next."""
-    base = memory + memory[BASE]
-    best = _cheapest(memory, kind, allowed)
-    other = _cheapest(memory, kind, allowed & ~(1 << best))
-    if other == NONE or memory[CURRENT] <= base[kind * memory[PATHS] + best] + memory[NETWORK]:
-        return best
-    return other
+    """Where the last request was, if its end-to-end time was no longer than an idle path's; else the best other."""
+    last = memory[LAST]
+    stays = (allowed >> last) & 1 == 1 and memory[ORDER] > 1
+    if stays and memory[LATE] <= 0:
+        return last
+    other = _cheapest(memory, kind, allowed & ~(1 << last) if stays else allowed)
+    return last if other == NONE else other
 
 
 @native

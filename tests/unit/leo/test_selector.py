@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leo_tables import random_table
 from offramp.errors import OfframpError
 from offramp.leo.selection import HOLD, Dependency, Policy, Selector, Table
-from offramp.leo.selection.layout import PS, Tolerance
+from offramp.leo.selection.layout import PS, UNIT, Tolerance
 from offramp.leo.selection.model import ModelSelector
 
 DRAWN = (Policy.UNIFORM, Policy.WEIGHTED)
@@ -157,3 +157,4 @@ def test_the_compiled_selector_equals_the_model(seed: int, policy: Policy) -> No
             assert list(made.set_down(down, now)) == model.set_down(down, now * PS)
         assert made.outstanding.tolist() == [p.outstanding for p in model.paths]
         assert [x * PS for x in made.backlog_ns] == pytest.approx([r.backlog for r in model.resources])
+    assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]

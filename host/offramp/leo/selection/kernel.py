@@ -11,12 +11,9 @@ from offramp.leo.selection.layout import (
     ALLOWED,
     ARRIVED,
     BACKLOG,
-    BASE,
-    BIAS,
     COUNT,
     DONE,
     DOWN,
-    E2E,
     ENTRY_COUNT,
     ENTRY_HEAD,
     ENTRY_PATH,
@@ -24,15 +21,10 @@ from offramp.leo.selection.layout import (
     GAP,
     HOLD,
     IDLE,
-    INTRA,
     KEYED,
-    KHAT,
-    LAST,
-    LATE,
-    LIMIT,
     LOAD,
+    MAIN,
     MISUSE,
-    NETWORK,
     NONE,
     ONE,
     ORDER,
@@ -41,24 +33,29 @@ from offramp.leo.selection.layout import (
     PENDING,
     RESOURCE,
     RESOURCES,
-    ROW_BIAS,
     ROW_ENTRY,
     ROW_NEXT,
     ROW_ORDER,
     ROW_PATH,
+    ROW_SENT,
+    ROW_TIME,
     ROW_TYPE,
     ROW_WAIT,
     ROWS,
+    SCALE,
     SEEN,
+    SENT,
     SHARE,
     STARTED,
     STARTED_ROWS,
     TYPES,
+    USED,
     WINDOW,
     WINDOW_SHIFT,
     WORK,
 )
-from offramp.leo.selection.scores import best_path, wait
+from offramp.leo.selection.learning import join, learn, part
+from offramp.leo.selection.scores import best_path, scaled, wait
 from offramp.native.subset import Words, native
 
 _LONGEST = 1 << 50  # ps: what an estimate of a gap may come to
@@ -102,20 +99,27 @@ def _start(memory: Words, row: int, kind: int, path: int) -> None:
     backlog = memory + memory[BACKLOG]
     share = memory + memory[SHARE]
     work = memory + memory[WORK]
+    sent = memory + memory[SENT]
+    scale = memory + memory[SCALE]
     counts = memory + memory[COUNT]
     (memory + memory[ROW_WAIT])[row] = wait(memory, pair)
-    (memory + memory[ROW_BIAS])[row] = (memory + memory[BIAS])[path]
+    (memory + memory[ROW_TIME])[row] = memory[SEEN]
+    (memory + memory[ROW_SENT])[row] = sent[(memory + memory[MAIN])[pair]]
     (memory + memory[ROW_PATH])[row] = path
+    (memory + memory[USED])[path] = memory[ORDER]
     counts[path] = counts[path] + 1
+    join(memory, row, path)
     for i in range(memory[RESOURCES]):
         share[i] = share[i] - (share[i] >> WINDOW_SHIFT)
         work[i] = work[i] - (work[i] >> WINDOW_SHIFT)
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
+        load = scaled(loads[i], scale[at])
         pending[at] = pending[at] + loads[i]
-        backlog[at] = backlog[at] + loads[i]
+        sent[at] = sent[at] + loads[i]
+        backlog[at] = backlog[at] + load
         share[at] = share[at] + ONE
-        work[at] = work[at] + loads[i]
+        work[at] = work[at] + load
 
 
 @native
@@ -127,24 +131,15 @@ def _stop(memory: Words, row: int, kind: int, path: int) -> None:
     loads = memory + memory[LOAD]
     pending = memory + memory[PENDING]
     backlog = memory + memory[BACKLOG]
+    scale = memory + memory[SCALE]
     counts = memory + memory[COUNT]
     (memory + memory[ROW_PATH])[row] = IDLE
     counts[path] = counts[path] - 1
+    part(memory, row, path)
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
         pending[at] = pending[at] - loads[i]
-        backlog[at] = min(backlog[at], pending[at])
-
-
-@native
-def _learn(memory: Words, pair: int, path: int, jct: int, e2e: int) -> None:
-    """What the times of a finished request tell of its path."""
-    khat = memory + memory[KHAT]
-    (memory + memory[INTRA])[path] = jct
-    (memory + memory[E2E])[path] = e2e
-    memory[LAST] = path
-    memory[LATE] = e2e - (memory + memory[BASE])[pair] - memory[NETWORK]
-    khat[path] = khat[path] + 1 if jct > (memory + memory[LIMIT])[pair] else 0
+        backlog[at] = min(backlog[at], scaled(pending[at], scale[at]))
 
 
 @native
@@ -265,7 +260,7 @@ def finished(memory: Words, row: int, jct: int, e2e: int, now: int) -> int:
     done = memory + memory[DONE]
     if jct >= 0:
         done[path] = done[path] + 1
-        _learn(memory, kind * memory[PATHS] + path, path, jct, e2e)
+        learn(memory, row, kind * memory[PATHS] + path, jct, e2e)
     _stop(memory, row, kind, path)
     entry = (memory + memory[ROW_ENTRY])[row]
     if entry != PARKED:

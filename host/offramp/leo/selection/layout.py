@@ -42,50 +42,69 @@ ORDER: Final = 11  # requests so far
 FREE: Final = 12  # first unused entry
 STARTED: Final = 13  # held requests that the last call has started
 LAST: Final = 14  # path of the request that ended last
+LATE: Final = 16  # how much longer than T and NETWORK it took
 NETWORK: Final = 15  # mean time on the network, for iPipe
 
 # Where sections begin, and how long each is.
-ALLOWED: Final = 16  # types: a bit for each path
-KEYED: Final = 17  # types: code of the dependency
-BASE: Final = 18  # types x paths
-TOLL: Final = 19
-LIMIT: Final = 20  # a JCT beyond it tells of a queue
-FIRST: Final = 21  # types x paths + 1: place of the first load
-RESOURCE: Final = 22  # loads
-LOAD: Final = 23
-SLACK: Final = 24  # backlog that delays nobody, of a resource that serves several at a time
-COUNT: Final = 25  # paths: requests under way
-KHAT: Final = 26
-INTRA: Final = 27  # last intra-host JCT, NONE at first
-E2E: Final = 28
-DONE: Final = 29
-BIAS: Final = 30  # what JCTs have added to the model's waits so far
-PENDING: Final = 31  # resources: work of all requests under way
-BACKLOG: Final = 32  # resources: work that is expected to be left
-SHARE: Final = 33  # WINDOW x ONE x share of the arrivals that come here
-WORK: Final = 34  # WINDOW x mean work that an arrival brings
-ROW_PATH: Final = 35
-ROW_TYPE: Final = 36
-ROW_ENTRY: Final = 37
-ROW_NEXT: Final = 38
-ROW_ORDER: Final = 39
-ROW_WAIT: Final = 40  # wait that was expected
-ROW_BIAS: Final = 41
-BUCKET: Final = 42
-ENTRY_KEY: Final = 43
-ENTRY_SPACE: Final = 44
-ENTRY_PATH: Final = 45
-ENTRY_COUNT: Final = 46
-ENTRY_HEAD: Final = 47
-ENTRY_TAIL: Final = 48
-ENTRY_NEXT: Final = 49
-STARTED_ROWS: Final = 50
-LATE: Final = 51  # in the header: how much longer than T and NETWORK the last request took
-HEADER: Final = 64
+ALLOWED: Final = 20  # types: a bit for each path
+KEYED: Final = 21  # types: code of the dependency
+BASE: Final = 22  # types x paths: T
+TOLL: Final = 23
+LIMIT: Final = 24  # a JCT beyond it tells of a queue
+MAIN: Final = 25  # the resource that the request keeps busy longest
+FIRST: Final = 26  # types x paths + 1: place of the first load
+RESOURCE: Final = 27  # loads
+LOAD: Final = 28
+SLACK: Final = 29  # backlog that delays nobody, of a resource that serves several at a time
+COUNT: Final = 30  # paths: requests under way
+KHAT: Final = 31
+INTRA: Final = 32  # last intra-host JCT, NONE at first
+E2E: Final = 33
+DONE: Final = 34
+OFFSET: Final = 35  # what T has turned out to be beyond the table's
+USED: Final = 36  # order of the last request
+AWAY: Final = 37  # longest time on the network of late
+OLDEST: Final = 38  # of the requests under way
+NEWEST: Final = 39
+PENDING: Final = 40  # resources: work of all requests under way
+BACKLOG: Final = 41  # work that is expected to be left
+SHARE: Final = 42  # WINDOW x ONE x share of the arrivals that come here
+WORK: Final = 43  # WINDOW x mean work that an arrival brings
+SENT: Final = 44  # work so far
+SCALE: Final = 45  # UNIT x time that a unit of work has turned out to take
+SPENT: Final = 46  # time, and work, of busy spells that were measured
+DEALT: Final = 47
+MARK_TIME: Final = 48  # a request that waited: when it was sent
+MARK_SENT: Final = 49  # SENT then
+MARK_WAIT: Final = 50  # its wait
+EXPECTED: Final = 51  # sums of the waits of some requests, as expected
+WAITED: Final = 52  # and as they were
+SAMPLES: Final = 53
+ROW_PATH: Final = 54  # rows
+ROW_TYPE: Final = 55
+ROW_ENTRY: Final = 56
+ROW_NEXT: Final = 57  # in the queue of its key
+ROW_ORDER: Final = 58
+ROW_WAIT: Final = 59  # wait that was expected
+ROW_TIME: Final = 60  # when it was sent
+ROW_SENT: Final = 61  # SENT then
+ROW_OLDER: Final = 62  # on its path
+ROW_NEWER: Final = 63
+BUCKET: Final = 64  # buckets: first entry
+ENTRY_KEY: Final = 65  # rows + 1
+ENTRY_SPACE: Final = 66
+ENTRY_PATH: Final = 67
+ENTRY_COUNT: Final = 68
+ENTRY_HEAD: Final = 69
+ENTRY_TAIL: Final = 70
+ENTRY_NEXT: Final = 71
+STARTED_ROWS: Final = 72  # rows
+HEADER: Final = 80
 
 WINDOW: Final = 64
 WINDOW_SHIFT: Final = 6
 ONE: Final = 1 << 20
+UNIT: Final = 1 << 16
 PARKED: Final = 0
 """The entry of requests without a key, which wait while all their paths are down."""
 
@@ -154,6 +173,7 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
     work = np.rint(used * PS).astype(np.int64)
     fill(TOLL, work.sum(axis=1))
     fill(FIRST, np.concatenate([[0], np.cumsum([len(p) for p in places])]))
+    fill(MAIN, used.argmax(axis=1))
     for i, row in enumerate(places):
         begin = int(memory[memory[FIRST] + i])
         for j, resource in enumerate(row):
@@ -161,8 +181,10 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
             memory[memory[RESOURCE] + begin + j] = resource
             memory[memory[LOAD] + begin + j] = amount
             memory[memory[SLACK] + begin + j] = amount * (table.capacity[resource] - 1)
-    for which in (INTRA, E2E, ROW_ENTRY, ROW_NEXT, BUCKET, ENTRY_HEAD, ENTRY_TAIL):
+    for which in (INTRA, E2E, OLDEST, NEWEST, ROW_ENTRY, ROW_NEXT, BUCKET, ENTRY_HEAD, ENTRY_TAIL):
         fill(which, NONE)
+    fill(SCALE, UNIT)
+    fill(MARK_WAIT, NONE)
     fill(ROW_PATH, IDLE)
     fill(ENTRY_NEXT, [NONE, *range(2, rows + 1), NONE] if rows else [NONE])
     return memory

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from offramp.leo.selection.layout import HOLD, ONE, PS, WINDOW, Tolerance
+from offramp.leo.selection import learning
+from offramp.leo.selection.layout import HOLD, ONE, PS, UNIT, WINDOW, Tolerance
 from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.scores import TRIAL
 from offramp.leo.selection.table import Table
 
 _LONGEST_PS = 1 << 50
@@ -20,6 +23,9 @@ class Request:
     key: tuple[int, int] | None
     order: int
     path: int | None = None
+    wait: int = 0
+    time: int = 0
+    sent: int = 0
 
 
 @dataclass
@@ -30,6 +36,19 @@ class Path:
     khat: int = 0
     intra: int | None = None
     e2e: int | None = None
+    offset: int = 0
+    used: int = 0
+    away: int = 0
+    under_way: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Mark:
+    """A request that waited, from which the speed of a resource is measured."""
+
+    time: int
+    sent: int
+    wait: int
 
 
 @dataclass
@@ -40,6 +59,27 @@ class Resource:
     backlog: int = 0
     share: int = 0
     work: int = 0
+    sent: int = 0
+    scale: int = UNIT
+    spent: int = 0
+    dealt: int = 0
+    mark: Mark | None = None
+    expected: int = 0
+    waited: int = 0
+    samples: int = 0
+
+    def scaled(self, work: int) -> int:
+        """Work by what a unit of it takes."""
+        return work * self.scale // UNIT
+
+    def set_scale(self) -> None:
+        """From the busy spells that were measured."""
+        self.scale = min(max(int(self.spent / self.dealt * UNIT), learning.LEAST), learning.MOST)
+
+    def weigh(self, load: int) -> None:
+        """The table counts for as much as a few requests."""
+        if not self.dealt:
+            self.spent = self.dealt = learning.PRIOR * load
 
 
 @dataclass
@@ -101,20 +141,41 @@ class ModelSelector:
 
     def queue(self, kind: int, path: int, resource: int) -> int:
         """The wait expected at one resource: backlog beyond what it serves at a time."""
-        load = self.loads(kind, path)[resource]
-        return max(self.resources[resource].backlog - load * (self.table.capacity[resource] - 1), 0)
+        slack = self.loads(kind, path)[resource] * (self.table.capacity[resource] - 1)
+        return max(self.resources[resource].backlog - self.resources[resource].scaled(slack), 0)
+
+    def wait(self, kind: int, path: int) -> int:
+        """The wait expected on a path."""
+        return sum(self.queue(kind, path, r) for r in self.loads(kind, path))
+
+    def lateness(self, path: int) -> int:
+        """Of the oldest request under way."""
+        known = self.paths[path]
+        if not known.under_way or not known.away:
+            return 0
+        oldest = self.requests[known.under_way[0]]
+        expected = self.base(oldest.kind, path) + known.offset + oldest.wait + known.away
+        return max(self.seen - oldest.time - expected, 0)
 
     def lookahead(self, kind: int, path: int) -> float:
         """T, waits, and the work of those who come later."""
-        total = float(self.base(kind, path))
+        total = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path))
         for r, load in self.loads(kind, path).items():
-            queue, known = float(self.queue(kind, path, r)), self.resources[r]
+            known = self.resources[r]
+            queue, work = float(self.queue(kind, path, r)), float(known.scaled(load))
             left = float(max(self.gap - known.work, self.gap // 16, 1))
-            total += queue + float(load) * known.share * (queue + 0.5 * load) / (left * ONE)
+            total += queue + work * known.share * (queue + 0.5 * work) / (left * ONE)
         return total
 
     def best(self, kind: int, among: list[int]) -> int:
         """The path of the smallest score, of equals the first."""
+        if self.policy is Policy.LOOKAHEAD:
+            costs = {path: self.lookahead(kind, path) for path in among}
+            cheapest = min(among, key=lambda path: costs[path])
+            unused = {path: self.orders - self.paths[path].used for path in among}
+            tried = max(among, key=lambda path: unused[path])
+            due = unused[tried] > TRIAL and unused[tried] * costs[cheapest] > TRIAL * costs[tried]
+            return tried if due else cheapest
         if self.policy is not Policy.IPIPE:
             return min(among, key=lambda path: self.score(kind, path))
         stays = self.last in among and self.orders > 1
@@ -145,16 +206,18 @@ class ModelSelector:
     def finished(self, row: int, jct: int, e2e: int, now: int) -> list[tuple[int, int]]:
         """Learn from the request; who was held and goes now."""
         self.drain(now)
-        request = self.requests.pop(row)
+        request = self.requests[row]
         path = request.path
         assert path is not None
         if jct >= 0:
             base, known = self.base(request.kind, path), self.paths[path]
             slack = max(round(base * self.tolerance.part), round(self.tolerance.resolution_ns * PS))
             known.khat = known.khat + 1 if jct > base + slack else 0
+            self.learn(request, path, jct, e2e)
             known.intra, known.e2e, self.last = jct, e2e, path
             self.late = e2e - base - round(self.tolerance.network_ns * PS)
-        self.stop(request, path)
+        self.stop(row, path)
+        del self.requests[row]
         if request.key is None:
             return []
         entry = self.keys[request.key]
@@ -168,7 +231,7 @@ class ModelSelector:
         self.drain(now)
         request = self.requests[row]
         assert request.path is not None
-        self.stop(request, request.path)
+        self.stop(row, request.path)
         request.path = None
         among = self.open_paths(request.kind)
         if request.key is not None:
@@ -244,27 +307,76 @@ class ModelSelector:
     def start(self, row: int, path: int) -> int:
         """Count a request as under way."""
         request = self.requests[row]
-        request.path = path
+        loads = self.loads(request.kind, path)
+        request.path, request.wait, request.time = path, self.wait(request.kind, path), self.seen
+        request.sent = self.resources[self.main(request.kind, path)].sent
         self.paths[path].outstanding += 1
+        self.paths[path].used = self.orders
+        self.paths[path].under_way.append(row)
         for resource in self.resources:
             resource.share -= resource.share // WINDOW
             resource.work -= resource.work // WINDOW
-        for r, load in self.loads(request.kind, path).items():
+        for r, load in loads.items():
             resource = self.resources[r]
             resource.pending += load
-            resource.backlog += load
+            resource.sent += load
+            resource.backlog += resource.scaled(load)
             resource.share += ONE
-            resource.work += load
+            resource.work += resource.scaled(load)
         if request.key is not None:
             self.keys[request.key].count += 1
         return path
 
-    def stop(self, request: Request, path: int) -> None:
+    def main(self, kind: int, path: int) -> int:
+        """The resource that the request keeps busy longest."""
+        return int(self.table.load[kind, path].argmax())
+
+    def stop(self, row: int, path: int) -> None:
         """A request is no longer under way."""
+        request = self.requests[row]
+        self.paths[path].under_way.remove(row)
         self.paths[path].outstanding -= 1
         for r, load in self.loads(request.kind, path).items():
             resource = self.resources[r]
             resource.pending -= load
-            resource.backlog = min(resource.backlog, resource.pending)
+            resource.backlog = min(resource.backlog, resource.scaled(resource.pending))
         if request.key is not None:
             self.keys[request.key].count -= 1
+
+    # --- what times teach
+
+    def learn(self, request: Request, path: int, jct: int, e2e: int) -> None:
+        """Of a path's own T, its network, and what a unit of work takes."""
+        known = self.paths[path]
+        known.away = max(e2e - jct, known.away - (known.away >> learning.AWAY_SHIFT))
+        beyond = jct - self.base(request.kind, path) - known.offset
+        resource = self.resources[self.main(request.kind, path)]
+        load = sum(self.loads(request.kind, path).values())
+        self.learn_scale(resource, request, beyond, load)
+        resource.expected += request.wait
+        resource.waited += max(beyond, 0)
+        resource.samples += 1
+        if resource.samples == learning.SPELL:
+            if 2 * resource.waited < resource.expected and resource.expected > learning.SPELL // 4 * load:
+                resource.weigh(load)
+                resource.spent -= resource.spent >> 4
+                resource.set_scale()
+            resource.expected = resource.waited = resource.samples = 0
+        if request.wait == 0:
+            known.offset += int(math.copysign(abs(beyond) >> learning.OFFSET_SHIFT, beyond))
+
+    def learn_scale(self, resource: Resource, request: Request, waited: int, load: int) -> None:
+        """Between two requests of one busy spell, waits grow by the work in between less the time."""
+        mark = resource.mark
+        if mark is not None:
+            passed = request.time - mark.time
+            if passed < 0:
+                return
+            if 2 * passed <= mark.wait and request.sent > mark.sent:
+                resource.weigh(load)
+                resource.spent += max(waited - mark.wait + passed, 0)
+                resource.dealt += request.sent - mark.sent
+                if resource.dealt > learning.MEMORY * load:
+                    resource.spent, resource.dealt = resource.spent >> 1, resource.dealt >> 1
+                resource.set_scale()
+        resource.mark = Mark(request.time, request.sent, waited) if waited > 4 * load else None

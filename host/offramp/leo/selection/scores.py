@@ -6,6 +6,7 @@ Written in the part of Python that :mod:`offramp.native` compiles.
 from __future__ import annotations
 
 from offramp.leo.selection.layout import (
+    AWAY,
     BACKLOG,
     BASE,
     COUNT,
@@ -18,6 +19,8 @@ from offramp.leo.selection.layout import (
     LATE,
     LOAD,
     NONE,
+    OFFSET,
+    OLDEST,
     ONE,
     ORDER,
     PATHS,
@@ -25,9 +28,16 @@ from offramp.leo.selection.layout import (
     POLICY,
     RANDOM,
     RESOURCE,
+    ROW_TIME,
+    ROW_TYPE,
+    ROW_WAIT,
+    SCALE,
+    SEEN,
     SHARE,
     SLACK,
     TOLL,
+    UNIT,
+    USED,
     WORK,
 )
 from offramp.leo.selection.policies import Policy
@@ -42,6 +52,7 @@ _GREEDY_E2E = Policy.GREEDY_E2E.code
 _IPIPE = Policy.IPIPE.code
 _UNIFORM = Policy.UNIFORM.code
 _WEIGHTED = Policy.WEIGHTED.code
+TRIAL = 512
 _ENDLESS = 0x7FFFFFFFFFFFFFFF
 
 
@@ -57,20 +68,40 @@ def draw(memory: Words) -> int:
 
 
 @native
+def scaled(work: int, scale: int) -> int:
+    """Work by what a unit of it takes; no product leaves 64 bits."""
+    return (work >> 16) * scale + (((work & (UNIT - 1)) * scale) >> 16)
+
+
+@native
 def wait(memory: Words, pair: int) -> int:
     """The wait that the model expects on a path, in ps."""
     first = memory + memory[FIRST]
     resources = memory + memory[RESOURCE]
     slack = memory + memory[SLACK]
     backlog = memory + memory[BACKLOG]
+    scale = memory + memory[SCALE]
     total = 0
     for i in range(first[pair], first[pair + 1]):
-        total += max(backlog[resources[i]] - slack[i], 0)
+        at = resources[i]
+        total += max(backlog[at] - scaled(slack[i], scale[at]), 0)
     return total
 
 
+@native
+def lateness(memory: Words, path: int) -> int:
+    """By how much the oldest request under way is later than the model and the network explain, ps."""
+    oldest = (memory + memory[OLDEST])[path]
+    longest = (memory + memory[AWAY])[path]
+    if oldest == NONE or longest == 0:
+        return 0
+    pair = (memory + memory[ROW_TYPE])[oldest] * memory[PATHS] + path
+    expected = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + (memory + memory[ROW_WAIT])[oldest]
+    return max(memory[SEEN] - (memory + memory[ROW_TIME])[oldest] - expected - longest, 0)
+
+
 @inlined
-def _lookahead(memory: Words, pair: int) -> float:
+def _lookahead(memory: Words, pair: int, path: int) -> float:
     """T, the expected wait, and what the request will cost later ones.
 
     The last is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
@@ -83,13 +114,14 @@ def _lookahead(memory: Words, pair: int) -> float:
     backlog = memory + memory[BACKLOG]
     share = memory + memory[SHARE]
     work = memory + memory[WORK]
-    base = memory + memory[BASE]
+    scale = memory + memory[SCALE]
     gap = memory[GAP]
-    total = float(base[pair])
+    known = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + lateness(memory, path)
+    total = float(known)
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
-        queue = float(max(backlog[at] - slack[i], 0))
-        load = float(loads[i])
+        queue = float(max(backlog[at] - scaled(slack[i], scale[at]), 0))
+        load = float(scaled(loads[i], scale[at]))
         free = max(gap - work[at], gap >> 4)
         left = float(max(free, 1))
         total = total + (queue + load * float(share[at]) * (queue + 0.5 * load) / (left * float(ONE)))
@@ -163,20 +195,39 @@ def _drawn(memory: Words, kind: int, allowed: int, weighted: bool) -> int:
 
 
 @native
+def _ahead(memory: Words, kind: int, allowed: int) -> int:
+    """The path of the least cost, or one that has not been tried for so long that trying it costs next to nothing."""
+    paths = memory[PATHS]
+    used = memory + memory[USED]
+    chosen = NONE
+    least = 0.0
+    tried = NONE
+    dearest = 0.0
+    for path in range(paths):
+        if (allowed >> path) & 1:
+            cost = _lookahead(memory, kind * paths + path, path)
+            if chosen == NONE or cost < least:
+                least = cost
+                chosen = path
+            unused = float(memory[ORDER] - used[path])
+            if unused > float(TRIAL) and (tried == NONE or unused > dearest):
+                dearest = unused
+                tried = path
+    if tried != NONE and tried != chosen:
+        cost = _lookahead(memory, kind * paths + tried, tried)
+        if dearest * least > float(TRIAL) * cost:
+            return tried
+    return chosen
+
+
+@native
 def best_path(memory: Words, kind: int, allowed: int) -> int:
     """The path that the rule takes among ``allowed``, a bit for each, not 0."""
     policy = memory[POLICY]
     paths = memory[PATHS]
     chosen = NONE
     if policy == _LOOKAHEAD:
-        least = 0.0
-        for path in range(paths):
-            if (allowed >> path) & 1:
-                cost = _lookahead(memory, kind * paths + path)
-                if chosen == NONE or cost < least:
-                    least = cost
-                    chosen = path
-        return chosen
+        return _ahead(memory, kind, allowed)
     if policy in (_UNIFORM, _WEIGHTED):
         return _drawn(memory, kind, allowed, policy == _WEIGHTED)
     if policy == _IPIPE:

@@ -176,6 +176,11 @@ class Selector:
         """Work that is expected to be left at each resource."""
         return self._section(at.BACKLOG, len(self.table.resources)) / at.PS
 
+    @property
+    def scale(self) -> npt.NDArray[np.float64]:
+        """What a unit of each resource's work has turned out to take, 1 for what the table says."""
+        return self._section(at.SCALE, len(self.table.resources)) / at.UNIT
+
     def _section(self, which: int, length: int) -> at.Memory:
         return at.section(self.memory, which, length)
 

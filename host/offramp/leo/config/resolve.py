@@ -52,9 +52,11 @@ class Resolved:
         flows: the selector's paths.
         routes: steps, and the table of T and tolls.
         work: functions by request type and index of the flow.
+        topology: of either host.
     """
 
     config: Config
+    topology: Topology
     flows: tuple[Flow, ...]
     routes: Routes
     work: Mapping[tuple[str, int], tuple[Work, ...]]
@@ -99,7 +101,7 @@ def resolve(config: Config, *, guess: bool = False) -> Resolved:
         tuple(capacity for _, capacity in resources.values()),
     )
     index = {key: i for i, key in enumerate(flows)}
-    return Resolved(config, tuple(flows.values()), routes, {(n, index[k]): w for (n, k), w in work.items()})
+    return Resolved(config, topology, tuple(flows.values()), routes, {(n, index[k]): w for (n, k), w in work.items()})
 
 
 def _variants(config: Config, topology: Topology, name: str, index: int, ids: list[str]) -> Iterator[Flow]:

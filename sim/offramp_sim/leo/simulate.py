@@ -94,6 +94,13 @@ class Outcome:
         inner = ended[cut : len(ended) - cut]
         return float((len(inner) - 1) / max(inner[-1] - inner[0], 1e-9) * 1e3)
 
+    def tenants_mrps(self, tenants: int) -> list[float]:
+        """Answers of each tenant a second in the middle of the run, millions."""
+        low, high = np.quantile(self.ended, [WARM_UP, 0.5])
+        inside = (self.ended >= low) & (self.ended < high)
+        counts = np.bincount(self.owner[inside], minlength=tenants)
+        return [float(count / max(high - low, 1e-9) * 1e3) for count in counts]
+
     def shares(self, paths: int) -> list[float]:
         """Part of the requests on each path."""
         counted = self.path[self.counted]

@@ -195,15 +195,16 @@ class _Walk:
     def trip(self, trip: int, path: Path, flow: Flow) -> Iterator[Step]:
         """There and back."""
         requester, responder = links_of(path)
-        yield from self._devices(trip, "requester", requester[0][0], flow)
-        for k, logical in enumerate(requester):
+        ends = [word[0] for word in path.type.value.split("-")]
+        for logical in requester:
+            if logical[0] == ends[0]:
+                yield from self._devices(trip, "requester", ends[0], flow)
             yield from self._cross("requester", path, logical, "req", flow)
-            if k + 1 < len(requester):
-                yield from self._devices(trip, "requester", logical[1], flow)
         yield Step(NETWORK, 1.0, "network")
         for logical in responder:
             yield from self._cross("responder", path, logical, "req", flow)
-            yield from self._devices(trip, "responder", logical[1], flow)
+            if logical[1] == ends[1]:
+                yield from self._devices(trip, "responder", ends[1], flow)
         for logical in reversed(responder):
             yield from self._cross("responder", path, logical, "resp", flow)
         for logical in reversed(requester):

@@ -40,7 +40,7 @@ from offramp.leo.selection.layout import (
 )
 from offramp.native.subset import Words, native
 
-OFFSET_SHIFT = 4  # a new T counts for a sixteenth
+OFFSET_SHIFT = 6  # what one request adds to it
 AWAY_SHIFT = 10
 PRIOR = 16  # requests
 SPELL = 256
@@ -162,9 +162,13 @@ def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
     memory[LATE] = e2e - base - memory[NETWORK]
     khat[path] = khat[path] + 1 if jct > (memory + memory[LIMIT])[pair] else 0
     away[path] = max(e2e - jct, away[path] - (away[path] >> AWAY_SHIFT))
+    load = (memory + memory[TOLL])[pair]
+    # Waits only add to T: one short time refutes a long offset, however old.
+    offset[path] = min(offset[path], jct - base + load) if offset[path] > 0 else offset[path]
     beyond = jct - base - offset[path]
     main = (memory + memory[MAIN])[pair]
-    _learn_scale(memory, row, main, beyond, (memory + memory[TOLL])[pair])
-    _lower_scale(memory, main, (memory + memory[ROW_WAIT])[row], beyond, (memory + memory[TOLL])[pair])
-    if (memory + memory[ROW_WAIT])[row] == 0:
+    expected = (memory + memory[ROW_WAIT])[row]
+    _learn_scale(memory, row, main, beyond, load)
+    _lower_scale(memory, main, expected, beyond, load)
+    if expected == 0:
         offset[path] = offset[path] + _shifted(beyond, OFFSET_SHIFT)

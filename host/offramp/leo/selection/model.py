@@ -349,9 +349,11 @@ class ModelSelector:
         """Of a path's own T, its network, and what a unit of work takes."""
         known = self.paths[path]
         known.away = max(e2e - jct, known.away - (known.away >> learning.AWAY_SHIFT))
+        load = sum(self.loads(request.kind, path).values())
+        if known.offset > 0:
+            known.offset = min(known.offset, jct - self.base(request.kind, path) + load)
         beyond = jct - self.base(request.kind, path) - known.offset
         resource = self.resources[self.main(request.kind, path)]
-        load = sum(self.loads(request.kind, path).values())
         self.learn_scale(resource, request, beyond, load)
         resource.expected += request.wait
         resource.waited += max(beyond, 0)

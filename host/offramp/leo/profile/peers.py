@@ -18,7 +18,7 @@ _START_S: Final = 60
 _PATIENCE: Final = 2000
 
 
-def measure_tcp(rounds: int = 2000, messages: int = 20000, megabytes: int = 64) -> LinkProfile:
+def measure_tcp(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
     """One connection over 127.0.0.1: small messages there and back, many small ones, large ones.
 
     Raises:
@@ -37,7 +37,7 @@ def measure_tcp(rounds: int = 2000, messages: int = 20000, megabytes: int = 64) 
             )
 
 
-def measure_shared(rounds: int = 2000, messages: int = 20000, megabytes: int = 64) -> LinkProfile:
+def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
     """A slot in shared memory with a counter for each side, which the other side polls.
 
     Raises:

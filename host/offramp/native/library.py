@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,23 +25,37 @@ def compiled(python: Callable[..., int]) -> Callable[..., int]:
     Raises:
         OfframpError: llvmlite is missing.
     """
+    function = compiled_all((python,))[python.__name__]
+
+    def call(*args: Any) -> int:
+        return function(*[a.ctypes.data if isinstance(a, np.ndarray) else a for a in args])
+
+    return call
+
+
+def compiled_all(marked: Sequence[Callable[..., int]]) -> dict[str, Callable[..., int]]:
+    """The machine code of marked functions of one module that return a word, by name; pointers are addresses.
+
+    Raises:
+        OfframpError: llvmlite is missing.
+    """
     try:
         from offramp.native.compiler import MachineCode
         from offramp.native.llvm import AliasTags, ll
         from offramp.native.lowering import Library
     except ImportError:
-        raise OfframpError(f"{python.__name__} needs the package llvmlite: pip install llvmlite") from None
+        raise OfframpError(f"{marked[0].__name__} needs the package llvmlite: pip install llvmlite") from None
     with _COMPILING:
-        module = ll.Module(python.__module__)
-        Library(module, AliasTags(module)).function(python, exported=True)
+        module = ll.Module(marked[0].__module__)
+        library = Library(module, AliasTags(module))
+        for python in marked:
+            library.function(python, exported=True)
         code = MachineCode(str(module))
     kinds = {"int": ctypes.c_int64, "float": ctypes.c_double}
-    notes = [str(note) for name, note in python.__annotations__.items() if name != "return"]
-    function = code.function(f"rt.{python.__name__}", ctypes.c_int64, *(kinds.get(n, ctypes.c_void_p) for n in notes))
-
-    def call(*args: Any) -> int:
-        words = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in args]
-        return int(function(*words))
-
-    call.__dict__["code"] = code  # keeps the machine code alive
-    return call
+    functions = {}
+    for python in marked:
+        notes = [str(note) for name, note in python.__annotations__.items() if name != "return"]
+        arguments = [kinds.get(note, ctypes.c_void_p) for note in notes]
+        functions[python.__name__] = made = code.function(f"rt.{python.__name__}", ctypes.c_int64, *arguments)
+        made.code = code  # keeps the machine code alive
+    return functions

@@ -1,0 +1,17 @@
+"""``offramp leo``: applications over CPU, FPGA and smartNIC from their YAML."""
+
+from __future__ import annotations
+
+import typer
+
+from offramp.cli.leo_plan import plan, validate
+from offramp.cli.leo_profile import profile
+
+leo = typer.Typer(
+    help="Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+leo.command()(validate)
+leo.command()(plan)
+leo.command()(profile)

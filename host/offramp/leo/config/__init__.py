@@ -1,0 +1,13 @@
+"""What hosts and applications look like, from YAML: read, checked, resolved to physical links and tables."""
+
+from offramp.errors import OfframpError
+
+try:
+    import pydantic as pydantic
+except ImportError:
+    raise OfframpError("LEO's configuration needs the package pydantic: pip install 'offramp[leo]'") from None
+
+from offramp.leo.config.files import Config, builtin, load_config
+from offramp.leo.config.resolve import Resolved, resolve
+
+__all__ = ["Config", "Resolved", "builtin", "load_config", "resolve"]

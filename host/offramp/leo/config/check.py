@@ -1,0 +1,85 @@
+"""What pydantic cannot see: names that must exist, and that everything can be resolved."""
+
+from __future__ import annotations
+
+from offramp.leo.config.files import Config
+from offramp.leo.config.models import Path, PathType, Request
+from offramp.leo.selection.table import Dependency
+
+DEFAULT_LINKS = {
+    PathType.CPU_CPU: (["CN"], ["NC"]),
+    PathType.CPU_ACC: (["CN"], ["NA"]),
+    PathType.ACC_CPU: (["CA", "AN"], ["NC"]),
+    PathType.ACC_ACC: (["CA", "AN"], ["NA"]),
+}
+
+
+def check(config: Config) -> None:
+    """Everything that can be known before anything starts.
+
+    Raises:
+        OfframpError: one line with file and line.
+    """
+    from offramp.leo.config.resolve import resolve
+
+    for i, path in enumerate(config.paths):
+        if any(other.id == path.id for other in config.paths[:i]):
+            raise config.error("paths", (i, "id"), f"two paths of one name: {path.id}")
+        _check_ends(config, i, path)
+    for name, request in config.application.requests.items():
+        _check_request(config, name, request)
+    for name in config.application.mix:
+        if name not in config.application.requests:
+            raise config.error("application", ("mix", name), f"no such request; expected one of {_names(config)}")
+    if config.application.mix and not sum(config.application.mix.values()) > 0:
+        raise config.error("application", ("mix",), "expected a share over 0")
+    resolve(config, guess=True)
+
+
+def links_of(path: Path) -> tuple[list[str], list[str]]:
+    """Logical links at the requester and at the responder."""
+    requester, responder = DEFAULT_LINKS[path.type]
+    return path.requester or requester, path.responder or responder
+
+
+def _names(config: Config) -> str:
+    return ", ".join(config.application.requests)
+
+
+def _check_ends(config: Config, index: int, path: Path) -> None:
+    """The links of each end follow one another and end, or begin, where the type says."""
+    ends = [word[0] for word in path.type.value.split("-")]
+    for which, links, device in zip(("requester", "responder"), links_of(path), ends, strict=True):
+        for k, link in enumerate(links):
+            if len(link) != 2 or not set(link) <= set("CAN") or link[0] == link[1]:
+                raise config.error("paths", (index, which, k), f"{link}: expected a logical link such as CN, NA or CA")
+            if k and links[k - 1][1] != link[0]:
+                raise config.error("paths", (index, which, k), f"{link} does not begin where {links[k - 1]} ends")
+        near = links[-1] if which == "requester" else links[0][::-1]
+        if near[1] != "N":
+            raise config.error("paths", (index, which), f"{', '.join(links)}: expected to touch the NIC")
+        last = links[-1][0] if which == "requester" else links[-1][1]
+        if last != device:
+            word = {"C": "the CPU", "A": "an accelerator", "N": "the NIC"}
+            raise config.error("paths", (index, which), f"{', '.join(links)}: {path.type} expects {word[device]} there")
+
+
+def _check_request(config: Config, name: str, request: Request) -> None:
+    known = {path.id: path for path in config.paths}
+    place = ("requests", name)
+    for i, flow in enumerate(request.dataflows):
+        for k, trip in enumerate(flow):
+            if trip not in known:
+                choice = ", ".join(known) or "none"
+                raise config.error(
+                    "application", (*place, "dataflows", i, k), f"{trip}: no such path; expected one of {choice}"
+                )
+            if trip not in request.size:
+                raise config.error("application", (*place, "size"), f"expected the size on path {trip}")
+        if flow in request.dataflows[:i]:
+            raise config.error("application", (*place, "dataflows", i), f"{', '.join(flow)}: twice the same")
+    for path in request.size:
+        if path not in known:
+            raise config.error("application", (*place, "size", path), "no such path")
+    if request.dependency is not Dependency.NONE and request.key is None:
+        raise config.error("application", (*place, "dependency"), f"{request.dependency}: expected key beside it")

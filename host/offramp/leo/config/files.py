@@ -1,0 +1,148 @@
+"""Configurations from one or several files, and those that ship with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from offramp.errors import OfframpError
+from offramp.leo.config.models import Application, Document, Hardware, Profile
+from offramp.leo.config.models import Path as LeoPath
+from offramp.leo.config.source import Place, Source, parse_source, read_source
+
+APPLICATIONS = ("kvs", "dfs", "ebs", "dml")
+HARDWARE = ("direct", "on-path", "off-path")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One application on one host model, and which file says what.
+
+    Attributes:
+        hardware, paths, application, profile: as the files say it.
+        sources: by the name of the part.
+    """
+
+    hardware: Hardware
+    paths: tuple[LeoPath, ...]
+    application: Application
+    profile: Profile | None
+    sources: dict[str, Source]
+
+    def error(self, part: str, place: Place, problem: str) -> OfframpError:
+        """One line with file and line; ``place`` within the part."""
+        return self.sources[part].error((part, *place), problem)
+
+
+def builtin(name: str) -> Path:
+    """A file that ships with the package: an application or a hardware model.
+
+    Raises:
+        OfframpError: there is none of that name.
+    """
+    if name not in APPLICATIONS + HARDWARE:
+        raise OfframpError(f"{name}: expected a .yaml file or one of {', '.join(APPLICATIONS + HARDWARE)}")
+    return Path(str(files("offramp.leo") / "builtin" / f"{name}.yaml"))
+
+
+def load_config(given: Sequence[str | Path]) -> Config:
+    """Read files and built-in parts, which together must say each of hardware, paths and application once.
+
+    Raises:
+        OfframpError: one line with file and line.
+    """
+    sources = [read_source(_find(name)) for name in given]
+    return _join(sources)
+
+
+def parse_config(text: str, name: str = "config.yaml") -> Config:
+    """A configuration from the text of one file.
+
+    Raises:
+        OfframpError: one line with file and line.
+    """
+    return _join([parse_source(text, name)])
+
+
+def _find(name: str | Path) -> Path:
+    path = Path(name)
+    return path if path.suffix in (".yaml", ".yml") or path.is_file() else builtin(str(name))
+
+
+def _join(sources: Sequence[Source]) -> Config:
+    parts: dict[str, Any] = {}
+    said: dict[str, Source] = {}
+    for source in sources:
+        for part, value in read_document(source):
+            if part in parts:
+                raise source.error((part,), f"{said[part].name} says it already")
+            parts[part], said[part] = value, source
+    for part in ("hardware", "paths", "application"):
+        if part not in parts:
+            names = ", ".join(source.name for source in sources) or "no file"
+            raise OfframpError(f"{names}: expected {part}, in this file or another one beside it")
+    config = Config(parts["hardware"], tuple(parts["paths"]), parts["application"], parts.get("profile"), said)
+    from offramp.leo.config.check import check
+
+    check(config)
+    return config
+
+
+def read_document(source: Source) -> list[tuple[str, Any]]:
+    """The parts that a file has, each checked by itself.
+
+    Raises:
+        OfframpError: one line with file and line.
+    """
+    if not isinstance(source.data, dict):
+        raise source.error((), f"expected one of {', '.join(Document.model_fields)}")
+    try:
+        document = Document.model_validate(source.data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = _place(source, first["loc"])
+        raise source.error(place, _said(first)) from None
+    return [(part, getattr(document, part)) for part in Document.model_fields if getattr(document, part) is not None]
+
+
+def _place(source: Source, steps: Sequence[int | str]) -> Place:
+    """The steps that lead through the file; pydantic has some of its own in between."""
+    place: list[int | str] = []
+    data = source.data
+    for step in steps:
+        inside = isinstance(data, dict) and step in data
+        if inside or (isinstance(data, list) and isinstance(step, int) and step < len(data)):
+            place.append(step)
+            data = data[step]
+    return tuple(place)
+
+
+def _said(error: Any) -> str:
+    """What pydantic has found, as a person would say it."""
+    kind, last = error["type"], str(error["loc"][-1]) if error["loc"] else ""
+    if kind == "extra_forbidden":
+        return "no such field"
+    if kind == "missing":
+        return f"expected {last}"
+    if kind == "enum":
+        return (
+            f"{error['input']}: expected one of {error['ctx']['expected'].replace(chr(39), '').replace(' or ', ', ')}"
+        )
+    if kind == "too_short":
+        return "expected at least one"
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    expected = {
+        "model_type": "fields by name",
+        "dict_type": "fields by name",
+        "list_type": "a list",
+        "int_type": "a number",
+    }
+    if kind in expected:
+        return f"expected {expected[kind]}"
+    return f"{error['input']}: {error['msg'][0].lower()}{error['msg'][1:]}"

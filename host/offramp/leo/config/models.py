@@ -1,0 +1,231 @@
+"""What files may say: hardware, paths, applications, profiles (specification section 1), checked by pydantic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+
+from offramp.errors import OfframpError
+from offramp.leo.selection.table import Dependency
+from offramp.placement.quantity import amount
+
+PROFILE: Final = "profile"
+"""In the place of a number: it is measured (``offramp leo profile``)."""
+ANYWHERE: Final = "*"
+MOST: Final = 1e15
+
+
+def _number(value: object, *, over: bool) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = -1.0
+    if isinstance(value, bool) or not (number > 0 if over else number >= 0) or not number <= MOST:
+        raise ValueError(f"{value}: expected a number {'over 0' if over else 'of at least 0'}")
+    return number
+
+
+def _profiled(value: object, *, over: bool) -> float | str:
+    try:
+        return PROFILE if value == PROFILE else _number(value, over=over)
+    except ValueError as error:
+        raise ValueError(f"{error}, or profile") from None
+
+
+def _bytes(value: object) -> int:
+    try:
+        return int(amount(value, "size", "B"))
+    except OfframpError:
+        raise ValueError(f"{value}: expected bytes, such as 4096 or 4MiB") from None
+
+
+def _name(value: object) -> str:
+    text = str(value)
+    if not text.replace("-", "_").isidentifier():
+        raise ValueError(f"{text}: expected a name of letters, digits, - and _")
+    return text
+
+
+def _by_link(value: object) -> object:
+    return value if isinstance(value, Mapping) else {ANYWHERE: value}
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+Name = Annotated[str, PlainValidator(_name)]
+Positive = Annotated[float, PlainValidator(lambda v: _number(v, over=True))]
+AtLeast0 = Annotated[float, PlainValidator(lambda v: _number(v, over=False))]
+Profiled = Annotated[float | Literal["profile"], PlainValidator(lambda v: _profiled(v, over=True))]
+ProfiledFrom0 = Annotated[float | Literal["profile"], PlainValidator(lambda v: _profiled(v, over=False))]
+Size = Annotated[int, PlainValidator(_bytes)]
+BytesByLink = Annotated[dict[str, Size], BeforeValidator(_by_link)]
+
+
+class Strict(BaseModel):
+    """Unknown fields are errors; nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Kind(StrEnum):
+    """Of a node; all but the CPU, the RDMA NIC and switches are accelerators."""
+
+    CPU = "cpu"
+    FPGA = "fpga"
+    GPU = "gpu"
+    NIC = "nic"  # the cores of a smartNIC
+    RNIC = "rnic"
+    SWITCH = "switch"
+
+    @property
+    def accelerates(self) -> bool:
+        """Whether it can take a function from the CPU."""
+        return self in (Kind.FPGA, Kind.GPU, Kind.NIC)
+
+
+class Node(Strict):
+    """A device of a host; ``speed`` divides the compute times of applications."""
+
+    kind: Kind
+    parallelism: Annotated[int, Field(ge=1, le=65536)] = 1
+    memory: Size | None = None
+    speed: Positive = 1.0
+
+
+class Link(Strict):
+    """A physical link, full duplex; without ``mps`` its message rate is no limit."""
+
+    id: Name
+    a: Name
+    b: Name
+    bw_gbps: Profiled
+    mps: Profiled | None = None
+    latency_ns: ProfiledFrom0
+
+
+class Model(StrEnum):
+    """How accelerators hang: beside the NIC, between CPU and NIC, behind the NIC, or some other way."""
+
+    DIRECT = "direct"
+    ON_PATH = "on-path"
+    OFF_PATH = "off-path"
+    CUSTOM = "custom"
+
+
+class Hardware(Strict):
+    """A host; both ends have the same."""
+
+    name: Name = "host"
+    model: Model
+    nodes: dict[Name, Node] = Field(min_length=1)
+    links: list[Link] = Field(min_length=1)
+    map: dict[str, list[str]] = {}
+
+
+class PathType(StrEnum):
+    """Where a request is worked on: requester's side, responder's side."""
+
+    CPU_CPU = "CPU-CPU"
+    CPU_ACC = "CPU-Acc"
+    ACC_CPU = "Acc-CPU"
+    ACC_ACC = "Acc-Acc"
+
+
+class Path(Strict):
+    """Logical links that a request crosses; ``accelerators``: which ones, in order; none: each one alone."""
+
+    id: Name
+    type: PathType
+    requester: list[str] = []
+    responder: list[str] = []
+    accelerators: list[Name] = []
+
+
+class Sizes(Strict):
+    """Bytes of a request and of its answer, everywhere or by logical link."""
+
+    req: BytesByLink = {ANYWHERE: 0}
+    resp: BytesByLink = {ANYWHERE: 0}
+
+
+class _Ends(Strict):
+    @model_validator(mode="before")
+    @classmethod
+    def _both(cls, value: Any) -> Any:
+        """A mapping that names no end is about devices wherever they are."""
+        if isinstance(value, Mapping) and not set(value) & {"requester", "responder"}:
+            return {"anywhere": value}
+        return value
+
+
+class Compute(_Ends):
+    """Compute times by device, in us; where both ends are spelled out, the requester's CPU may have one too."""
+
+    anywhere: dict[str, ProfiledFrom0] = {}
+    requester: dict[str, ProfiledFrom0] = {}
+    responder: dict[str, ProfiledFrom0] = {}
+
+
+class Functions(_Ends):
+    """Names of functions by device."""
+
+    anywhere: dict[str, str] = {}
+    requester: dict[str, str] = {}
+    responder: dict[str, str] = {}
+
+
+ByTrip = Annotated[list[Compute], BeforeValidator(_listed), Field(min_length=1)]
+
+
+class Request(Strict):
+    """A request type.
+
+    ``dataflows`` are lists of round trips, each the id of a path. Lists of compute times and functions are by round
+    trip, the last one for all that follow.
+    """
+
+    dependency: Dependency = Dependency.NONE
+    key: str | None = None
+    dataflows: list[Annotated[list[Name], Field(min_length=1)]] = Field(min_length=1)
+    size: dict[str, Sizes] = {}
+    compute_us: ByTrip
+    functions: Annotated[list[Functions], BeforeValidator(_listed)] = []
+
+
+class Application(Strict):
+    """What runs; ``memory``: bytes that its tables take of a device."""
+
+    name: Name
+    requests: dict[Name, Request] = Field(min_length=1)
+    memory: dict[str, Size] = {}
+    mix: dict[str, AtLeast0] = {}
+
+
+class LinkProfile(Strict):
+    """What was measured of a link."""
+
+    bw_gbps: Positive
+    mps: Positive
+    latency_ns: AtLeast0
+
+
+class Profile(Strict):
+    """What was measured on a machine: links by id, compute times in us by application, request type and device."""
+
+    machine: str = ""
+    links: dict[str, LinkProfile] = {}
+    compute_us: dict[str, dict[str, ByTrip]] = {}
+
+
+class Document(Strict):
+    """What a file may hold; several files make one configuration."""
+
+    hardware: Hardware | None = None
+    paths: list[Path] | None = None
+    application: Application | None = None
+    profile: Profile | None = None

@@ -1,0 +1,297 @@
+"""From logical to physical: every step of every request type on every dataflow, and the table of T and tolls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from offramp.errors import OfframpError
+from offramp.leo.config.check import links_of
+from offramp.leo.config.files import Config
+from offramp.leo.config.models import ANYWHERE, PROFILE, Compute, Functions, Kind, Link, Path, PathType, Request
+from offramp.leo.config.topology import Hop, Topology
+from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
+
+_BIT_NS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What the selector chooses between: round trips in order, each a path over these accelerators."""
+
+    name: str
+    trips: tuple[Path, ...]
+    accelerators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One function that a round trip calls.
+
+    Attributes:
+        trip: its index.
+        end: requester or responder.
+        device: node.
+        function: its name, where the application gives one.
+        time_ns: how long it takes.
+    """
+
+    trip: int
+    end: str
+    device: str
+    function: str | None
+    time_ns: float
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """An application on a host model, ready for selector, runtime and simulator.
+
+    Attributes:
+        config: where it comes from.
+        flows: the selector's paths.
+        routes: steps, and the table of T and tolls.
+        work: functions by request type and index of the flow.
+        topology: of either host.
+    """
+
+    config: Config
+    topology: Topology
+    flows: tuple[Flow, ...]
+    routes: Routes
+    work: Mapping[tuple[str, int], tuple[Work, ...]]
+
+
+def resolve(config: Config, *, guess: bool = False) -> Resolved:
+    """Physical links, times and sizes of every dataflow.
+
+    Args:
+        config: checked.
+        guess: take 0 for what has yet to be measured.
+
+    Raises:
+        OfframpError: a dataflow crosses a link that the host lacks, a device on it has no compute time or no function,
+            a message or table is larger than a device's memory, or a number has yet to be measured.
+    """
+    topology = Topology(config)
+    builder = _Builder(config, topology, guess)
+    builder.check_memory()
+    flows: dict[tuple[str, tuple[str, ...]], Flow] = {}
+    steps: dict[tuple[str, tuple[str, tuple[str, ...]]], list[Step]] = {}
+    work: dict[tuple[str, tuple[str, tuple[str, ...]]], tuple[Work, ...]] = {}
+    for name, request in config.application.requests.items():
+        for i, ids in enumerate(request.dataflows):
+            for flow in _variants(config, topology, name, i, ids):
+                key = ("+".join(ids), flow.accelerators)
+                flows.setdefault(key, flow)
+                walk = _Walk(builder, name, request, i)
+                steps[name, key] = [
+                    step for trip, path in enumerate(flow.trips) for step in walk.trip(trip, path, flow)
+                ]
+                work[name, key] = tuple(walk.work)
+    names = [*config.application.requests]
+    table = [[steps.get((name, key)) for key in flows] for name in names]
+    resources = builder.resources
+    routes = Routes(
+        tuple(names),
+        tuple(flow.name for flow in flows.values()),
+        tuple(resources),
+        table,
+        tuple(config.application.requests[name].dependency for name in names),
+        tuple(capacity for _, capacity in resources.values()),
+    )
+    index = {key: i for i, key in enumerate(flows)}
+    return Resolved(config, topology, tuple(flows.values()), routes, {(n, index[k]): w for (n, k), w in work.items()})
+
+
+def _variants(config: Config, topology: Topology, name: str, index: int, ids: list[str]) -> Iterator[Flow]:
+    """One flow; or one for each accelerator, where its paths leave open which."""
+    known = {path.id: path for path in config.paths}
+    trips = tuple(known[i] for i in ids)
+    named = next((tuple(path.accelerators) for path in trips if path.accelerators), None)
+    place = ("requests", name, "dataflows", index)
+    for accelerator in named or ():
+        if accelerator not in topology.accelerators:
+            choice = ", ".join(topology.accelerators) or "none"
+            raise config.error("application", place, f"{accelerator}: no such accelerator; expected one of {choice}")
+    if all(path.type is PathType.CPU_CPU for path in trips):
+        yield Flow("+".join(ids), trips, ())
+    elif named is not None:
+        yield Flow("+".join(ids), trips, named)
+    elif len(topology.accelerators) <= 1:
+        yield Flow("+".join(ids), trips, tuple(topology.accelerators))
+    else:
+        for accelerator in topology.accelerators:
+            yield Flow(f"{'+'.join(ids)}@{accelerator}", trips, (accelerator,))
+
+
+@dataclass
+class _Builder:
+    """Resources as they turn up: links by direction and nodes, of each end."""
+
+    config: Config
+    topology: Topology
+    guess: bool
+    resources: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def resource(self, name: str, capacity: int = 1) -> int:
+        """Its index."""
+        return self.resources.setdefault(name, (len(self.resources), capacity))[0]
+
+    def check_memory(self) -> None:
+        """Tables fit into the devices."""
+        for device, size in self.config.application.memory.items():
+            for name in self.nodes(device):
+                room = self.topology.hardware.nodes[name].memory
+                if room is not None and size > room:
+                    problem = f"{size} B, but {name} has {room} B"
+                    raise self.config.error("application", ("memory", device), problem)
+            if not self.nodes(device):
+                problem = f"{device}: no such device; expected cpu, acc or a node"
+                raise self.config.error("application", ("memory", device), problem)
+
+    def nodes(self, device: str) -> list[str]:
+        """Nodes of a name or of a role."""
+        if device == "acc":
+            return self.topology.accelerators
+        if device == "cpu":
+            return [self.topology.cpu]
+        return [device] if device in self.topology.hardware.nodes else []
+
+    def cross(self, end: str, hop: Hop, size: int) -> Iterator[Step]:
+        """A message over a link: its own time on it, then the latency."""
+        bw, mps, latency = self._measured(hop.link)
+        busy = max(size * _BIT_NS / bw if bw else 0.0, 1e9 / mps if mps else 0.0)
+        what = f"{end}.{hop.link.id}"
+        if busy:
+            yield Step(self.resource(f"{what} {hop.source}>{hop.target}"), busy, f"{what}: {size} B")
+        if latency:
+            yield Step(DELAY, latency, what)
+
+    def _measured(self, link: Link) -> tuple[float, float | None, float]:
+        profile = self.config.profile.links.get(link.id) if self.config.profile else None
+        found = []
+        for name in ("bw_gbps", "mps", "latency_ns"):
+            value = getattr(link, name)
+            if value == PROFILE:
+                if profile is None and not self.guess:
+                    place = ("links", self.topology.hardware.links.index(link), name)
+                    raise self.config.error("hardware", place, "has yet to be measured: offramp leo profile")
+                value = getattr(profile, name) if profile else 0.0
+            found.append(value)
+        return found[0], found[1], found[2]
+
+
+@dataclass
+class _Walk:
+    """One request type on one dataflow."""
+
+    builder: _Builder
+    name: str
+    request: Request
+    index: int
+    work: list[Work] = field(default_factory=list)
+
+    def trip(self, trip: int, path: Path, flow: Flow) -> Iterator[Step]:
+        """There and back."""
+        requester, responder = links_of(path)
+        ends = [word[0] for word in path.type.value.split("-")]
+        for logical in requester:
+            if logical[0] == ends[0]:
+                yield from self._devices(trip, "requester", ends[0], flow)
+            yield from self._cross("requester", path, logical, "req", flow)
+        yield Step(NETWORK, 1.0, "network")
+        for logical in responder:
+            yield from self._cross("responder", path, logical, "req", flow)
+            if logical[1] == ends[1]:
+                yield from self._devices(trip, "responder", ends[1], flow)
+        for logical in reversed(responder):
+            yield from self._cross("responder", path, logical, "resp", flow)
+        for logical in reversed(requester):
+            yield from self._cross("requester", path, logical, "resp", flow)
+
+    def _cross(self, end: str, path: Path, logical: str, way: str, flow: Flow) -> Iterator[Step]:
+        topology = self.builder.topology
+        # Between CPU and a chain the first accelerator counts, between the chain and the NIC the last at the
+        # requester, the first at the responder, which is where a chain begins.
+        accelerator = (
+            (flow.accelerators[-1] if logical[0] == "A" else flow.accelerators[0]) if flow.accelerators else None
+        )
+        hops = topology.route(logical, accelerator)
+        if hops is None:
+            model = f"{topology.hardware.name} ({topology.hardware.model})"
+            raise self._error(("dataflows", self.index), f"path {path.id} crosses {logical}, which {model} lacks")
+        sizes: Mapping[str, int] = getattr(self.request.size[path.id], way)
+        size = sizes.get(logical, sizes.get(ANYWHERE, 0))
+        self._check_size(path, way, hops, size)
+        for hop in hops if way == "req" else [h.back for h in reversed(hops)]:
+            yield from self.builder.cross(end, hop, size)
+
+    def _check_size(self, path: Path, way: str, hops: list[Hop], size: int) -> None:
+        nodes = self.builder.topology.hardware.nodes
+        for device in (hops[0].source, hops[-1].target):
+            room = nodes[device].memory
+            if room is not None and size > room and nodes[device].kind is not Kind.RNIC:
+                raise self._error(("size", path.id, way), f"{size} B, but {device} has {room} B")
+
+    def _devices(self, trip: int, end: str, letter: str, flow: Flow) -> Iterator[Step]:
+        """Work on the CPU, or on one accelerator after the other."""
+        topology = self.builder.topology
+        devices = [topology.cpu] if letter == "C" else list(flow.accelerators)
+        for i, device in enumerate(devices):
+            if i:
+                for hop in topology.shortest(devices[i - 1], device) or ():
+                    yield from self.builder.cross(end, hop, 0)
+            time = self._time(trip, end, device)
+            self.work.append(Work(trip, end, device, self._function(trip, end, device, time), time))
+            if time:
+                node = topology.hardware.nodes[device]
+                yield Step(self.builder.resource(f"{end}.{device}", node.parallelism), time, f"{end}.{device}: compute")
+
+    def _roles(self, device: str) -> tuple[str, str]:
+        return device, "cpu" if device == self.builder.topology.cpu else "acc"
+
+    def _time(self, trip: int, end: str, device: str) -> float:
+        config = self.builder.config
+        given = self.request.compute_us
+        value = self._find(given[min(trip, len(given) - 1)], end, device)
+        if value == PROFILE:
+            profiled = config.profile.compute_us.get(config.application.name, {}) if config.profile else {}
+            measured = profiled.get(self.name)
+            value = self._find(measured[min(trip, len(measured) - 1)], end, device) if measured else None
+            if value is None and not self.builder.guess:
+                raise self._error(("compute_us",), f"{device}: has yet to be measured: offramp leo profile")
+            value = value or 0.0
+        if value is None:
+            if end == "requester" and device == self.builder.topology.cpu:
+                return 0.0
+            raise self._error(
+                ("compute_us",), f"expected the time on {' or '.join(dict.fromkeys(self._roles(device)))}"
+            )
+        return float(value) * 1e3 / self.builder.topology.hardware.nodes[device].speed
+
+    def _find(self, given: Compute, end: str, device: str) -> float | str | None:
+        own = getattr(given, end)
+        for role in self._roles(device):
+            if role in own:
+                return own[role]  # type: ignore[no-any-return]
+        if own or (end == "requester" and device == self.builder.topology.cpu):
+            return None
+        return next((given.anywhere[r] for r in self._roles(device) if r in given.anywhere), None)
+
+    def _function(self, trip: int, end: str, device: str, time: float) -> str | None:
+        given: list[Functions] = self.request.functions
+        if not given or not time:
+            return None
+        chosen = given[min(trip, len(given) - 1)]
+        names = getattr(chosen, end) or chosen.anywhere
+        for role in self._roles(device):
+            if role in names:
+                return str(names[role])
+        role = self._roles(device)[1]
+        raise self._error(
+            ("functions",), f"expected a function for {role}, where {device} works on round trip {trip + 1}"
+        )
+
+    def _error(self, place: tuple[str | int, ...], problem: str) -> OfframpError:
+        return self.builder.config.error("application", ("requests", self.name, *place), problem)

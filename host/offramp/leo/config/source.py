@@ -1,0 +1,110 @@
+"""YAML with the line of every node, so that an error can name it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from offramp.errors import OfframpError
+
+Place = tuple[str | int, ...]
+"""Keys and indices from the top of a file to a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: its data, and where each part of it stands.
+
+    Attributes:
+        name: of the file, as errors name it.
+        data: plain Python.
+        lines: line of each node, by place.
+    """
+
+    name: str
+    data: Any
+    lines: Mapping[Place, int] = field(repr=False)
+
+    def line(self, place: Place) -> int:
+        """The line of a node, or of the nearest one around it that exists."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def error(self, place: Place, problem: str) -> OfframpError:
+        """One line: file, line, field, and what is wrong with it."""
+        where = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in place).lstrip(".")
+        return OfframpError(f"{self.name}:{self.line(place)}: {where + ': ' if where else ''}{problem}")
+
+
+def read_source(path: Path) -> Source:
+    """A YAML file.
+
+    Raises:
+        OfframpError: it cannot be read, is not YAML, or has two nodes of one name.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise OfframpError(f"{path}: cannot be read: {reason}") from None
+    return parse_source(text, str(path))
+
+
+def parse_source(text: str, name: str) -> Source:
+    """The text of a YAML file.
+
+    Raises:
+        OfframpError: it is not YAML, or has two nodes of one name.
+    """
+    lines: dict[Place, int] = {}
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = None if node is None else _Reader(name, lines, set()).value(node, ())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        raise OfframpError(f"{name}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
+    return Source(name, data, lines)
+
+
+@dataclass(slots=True)
+class _Reader:
+    name: str
+    lines: dict[Place, int]
+    around: set[int]
+
+    def value(self, node: yaml.Node, place: Place) -> Any:
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in self.around:
+            raise OfframpError(f"{self.name}:{node.start_mark.line + 1}: an alias of what is around it")
+        if isinstance(node, yaml.ScalarNode):
+            return yaml.SafeLoader("").construct_object(node, deep=True)
+        self.around.add(id(node))
+        made = self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._list(node, place)
+        self.around.discard(id(node))
+        return made
+
+    def _list(self, node: yaml.Node, place: Place) -> list[Any]:
+        return [self.value(item, (*place, i)) for i, item in enumerate(node.value)]
+
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.value(key_node, (*place, ""))
+            line = key_node.start_mark.line + 1
+            if not isinstance(key, Hashable) or isinstance(key, bool | tuple) or key is None:
+                raise OfframpError(f"{self.name}:{line}: expected a name before the colon")
+            key = str(key)
+            if key in made:
+                raise OfframpError(
+                    f"{self.name}:{line}: two of one name: {key}, first in line {self.lines[(*place, key)]}"
+                )
+            self.lines[(*place, key)] = line
+            made[key] = self.value(value_node, (*place, key))
+        self.lines.pop((*place, ""), None)
+        return made

@@ -1,0 +1,189 @@
+"""Links between two processes: TCP over loopback, and shared memory that both poll. Measured as Python sees them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import socket
+import time
+from collections.abc import Callable
+from multiprocessing import shared_memory
+from typing import Any, Final
+
+from offramp.errors import OfframpError
+from offramp.leo.config.models import LinkProfile
+
+_SMALL: Final = 64
+_LARGE: Final = 1 << 20
+_START_S: Final = 60
+_PATIENCE: Final = 2000
+
+
+def measure_tcp(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
+    """One connection over 127.0.0.1: small messages there and back, many small ones, large ones.
+
+    Raises:
+        OfframpError: the other process does not start.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(_START_S)
+        work = (server.getsockname(), rounds, messages, megabytes)
+        with _Peer(_tcp_peer, *work), _accepted(server) as here:
+            return _both_ways(
+                rounds,
+                messages,
+                megabytes,
+                lambda size: here.sendall(bytes(size)),
+                lambda size: _receive(here, bytearray(size)),
+            )
+
+
+def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
+    """A slot in shared memory with a counter for each side, which the other side polls.
+
+    Raises:
+        OfframpError: the other process does not start.
+    """
+    block = shared_memory.SharedMemory(create=True, size=_LARGE + 2 * _SMALL)
+    try:
+        with _Peer(_shared_peer, block.name, rounds, messages, megabytes):
+            side = _Side(block, 0)
+            profile = _both_ways(rounds, messages, megabytes, side.send, side.receive)
+            side.release()
+            return profile
+    finally:
+        block.close()
+        block.unlink()
+
+
+def _both_ways(
+    rounds: int, messages: int, megabytes: int, send: Callable[[int], None], receive: Callable[[int], None]
+) -> LinkProfile:
+    """The near side of all three measurements; the far side answers the first message by message."""
+    receive(_SMALL)  # the peer is there
+    trips = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        send(_SMALL)
+        receive(_SMALL)
+        trips.append(time.perf_counter() - begun)
+    begun = time.perf_counter()
+    for _ in range(messages):
+        send(_SMALL)
+    receive(_SMALL)
+    small = time.perf_counter() - begun
+    begun = time.perf_counter()
+    for _ in range(megabytes):
+        send(_LARGE)
+    receive(_SMALL)
+    large = time.perf_counter() - begun
+    latency = sorted(trips)[len(trips) // 2] / 2
+    return LinkProfile(bw_gbps=megabytes * _LARGE * 8 / large / 1e9, mps=messages / small, latency_ns=latency * 1e9)
+
+
+def _answer(
+    rounds: int, messages: int, megabytes: int, send: Callable[[int], None], receive: Callable[[int], None]
+) -> None:
+    """The far side."""
+    send(_SMALL)
+    for _ in range(rounds):
+        receive(_SMALL)
+        send(_SMALL)
+    for count, size in ((messages, _SMALL), (megabytes, _LARGE)):
+        for _ in range(count):
+            receive(size)
+        send(_SMALL)
+
+
+def _tcp_peer(address: tuple[str, int], rounds: int, messages: int, megabytes: int) -> None:
+    with socket.create_connection(address) as far:
+        far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        buffer = bytearray(_LARGE)
+        _answer(
+            rounds,
+            messages,
+            megabytes,
+            lambda size: far.sendall(bytes(size)),
+            lambda size: _receive(far, memoryview(buffer)[:size]),
+        )
+
+
+def _shared_peer(name: str, rounds: int, messages: int, megabytes: int) -> None:
+    block = shared_memory.SharedMemory(name)
+    try:
+        side = _Side(block, 1)
+        _answer(rounds, messages, megabytes, side.send, side.receive)
+        side.release()
+    finally:
+        block.close()
+
+
+class _Side:
+    """A slot that holds one message, and how many each side has written and read."""
+
+    def __init__(self, block: shared_memory.SharedMemory, number: int) -> None:
+        assert block.buf is not None
+        whole = memoryview(block.buf)
+        words = whole[: 2 * _SMALL].cast("Q")
+        self._words, self._slot, self._whole = words, whole[2 * _SMALL :], whole
+        self._mine, self._others = 2 * number, 2 - 2 * number
+        self._sent = self._heard = 0
+
+    def send(self, size: int) -> None:
+        """Wait until the last message of this side is read, then write one."""
+        self._wait(self._others + 1, self._sent)
+        self._slot[:size] = bytes(size)
+        self._sent += 1
+        self._words[self._mine] = self._sent
+
+    def receive(self, size: int) -> None:
+        """Wait for a message, and read it."""
+        self._heard += 1
+        self._wait(self._others, self._heard)
+        bytes(self._slot[:size])
+        self._words[self._mine + 1] = self._heard
+
+    def release(self) -> None:
+        """Give the views back, so that the memory can be."""
+        for view in (self._words, self._slot, self._whole):
+            view.release()
+
+    def _wait(self, word: int, value: int) -> None:
+        words, tries = self._words, 0
+        while words[word] < value:
+            tries += 1
+            if tries > _PATIENCE:
+                time.sleep(0)
+
+
+class _Peer:
+    """Another process for as long as the block runs."""
+
+    def __init__(self, work: Callable[..., None], *args: Any) -> None:
+        self._process = multiprocessing.get_context("spawn").Process(target=work, args=args, daemon=True)
+
+    def __enter__(self) -> None:
+        self._process.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _accepted(server: socket.socket) -> socket.socket:
+    try:
+        here, _ = server.accept()
+    except TimeoutError:
+        raise OfframpError("profile: the other process does not start") from None
+    here.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return here
+
+
+def _receive(from_: socket.socket, into: bytearray | memoryview) -> None:
+    view = memoryview(into)
+    while view:
+        count = from_.recv_into(view)
+        if not count:
+            raise OfframpError("profile: the other process has gone")
+        view = view[count:]

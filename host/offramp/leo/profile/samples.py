@@ -1,0 +1,43 @@
+"""A request for each of :mod:`offramp.leo.functions`, and tables for it to look things up in."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import numpy as np
+
+from offramp.leo.device import Device
+from offramp.leo.functions import ebs, kvs, reduce
+
+_KEYS: Final = 1000
+_BUCKETS: Final = 1024
+_CHUNK: Final = 256_000
+
+
+def sample(device: Device, function: str) -> bytes | None:
+    """A typical message for a function of a device, with tables written where it needs them; None for an unknown one.
+
+    Raises:
+        OfframpError: the tables do not fit.
+    """
+    if function == kvs.NAME:
+        index = kvs.Index(device.memory(function), _BUCKETS)
+        for key in range(1, _KEYS + 1):
+            index.insert(key, key)
+        return struct.pack("<Q", 1 + _KEYS // 2)
+    if function == ebs.NAME:
+        tables = ebs.Tables(device.memory(function), ebs.Layout(1, 8, 8))
+        tables.add_volume(0, 8 * ebs.SEGMENT, (1 << 32) - 1, (1 << 32) - 1)
+        tables.map(0, 0, 1, 0, 4096)
+        return ebs.REQUEST.pack(0, 1, 3, 1)
+    if function == reduce.NAME:
+        return reduce.request(reduce.Type(0), np.ones((2, 32768)))
+    text = np.random.default_rng(0).integers(0, 16, _CHUNK, np.uint8).tobytes()  # about half is left of it
+    if function == "compress":
+        return text
+    if function == "decompress":
+        from offramp.leo.functions.compress import compress
+
+        return compress(text)
+    return None

@@ -1,0 +1,7 @@
+"""Which path a request takes: the selector of the runtime, the exact program, and what both know of the paths."""
+
+from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.selector import HOLD, Selector
+from offramp.leo.selection.table import Dependency, Table
+
+__all__ = ["HOLD", "Dependency", "Policy", "Selector", "Table"]

@@ -1,0 +1,95 @@
+"""The best of all sequences of k choices, by enumeration with a bound (specification section 2), in machine code.
+
+Written in the part of Python that :mod:`offramp.native` compiles. Queues follow equations 6.1 and 6.2; a request is
+charged the backlog that it meets, before its own work.
+"""
+
+from __future__ import annotations
+
+from offramp.leo.selection.layout import ALLOWED, BASE, FIRST, LOAD, NONE, PATHS, RESOURCE, RESOURCES, SLACK
+from offramp.native.subset import Words, native
+
+_ENDLESS = 0x3FFFFFFFFFFFFFFF
+
+
+@native
+def _shortest(memory: Words, kind: int) -> int:
+    """The least that a request of this type can take."""
+    base = memory + memory[BASE]
+    allowed = (memory + memory[ALLOWED])[kind]
+    least = _ENDLESS
+    for path in range(memory[PATHS]):
+        if (allowed >> path) & 1:
+            least = min(least, base[kind * memory[PATHS] + path])
+    return least
+
+
+@native
+def _step(memory: Words, pair: int, gap: int, before: Words, after: Words) -> int:
+    """What a request costs on a path, and the backlogs that the next one meets."""
+    first = memory + memory[FIRST]
+    resources = memory + memory[RESOURCE]
+    loads = memory + memory[LOAD]
+    slack = memory + memory[SLACK]
+    cost = (memory + memory[BASE])[pair]
+    for r in range(memory[RESOURCES]):
+        after[r] = before[r]
+    for i in range(first[pair], first[pair + 1]):
+        at = resources[i]
+        cost += max(before[at] - slack[i], 0)
+        after[at] = after[at] + loads[i]
+    for r in range(memory[RESOURCES]):
+        after[r] = max(after[r] - gap, 0)
+    return cost
+
+
+@native
+def search(memory: Words, kinds: Words, gaps: Words, backlog: Words, steps: int, scratch: Words, choice: Words) -> int:
+    """The least sum of JCTs of ``steps`` requests, and the first choice of paths in order that has it.
+
+    Args:
+        memory: of a selector, for its table.
+        kinds: of each request.
+        gaps: from each request to the next, ps.
+        backlog: of each resource as the first request comes, ps.
+        steps: at least 1.
+        scratch: ``(steps + 1) * (resources + 3)`` words.
+        choice: ``steps`` words.
+    """
+    resources = memory[RESOURCES]
+    paths = memory[PATHS]
+    allowed = memory + memory[ALLOWED]
+    trying = scratch
+    spent = scratch + (steps + 1)
+    rest = scratch + 2 * (steps + 1)
+    queues = scratch + 3 * (steps + 1)
+    rest[steps] = 0
+    for back in range(steps):
+        t = steps - 1 - back
+        rest[t] = rest[t + 1] + _shortest(memory, kinds[t])
+    for r in range(resources):
+        queues[r] = backlog[r]
+    best = _ENDLESS
+    spent[0] = 0
+    trying[0] = NONE
+    t = 0
+    while t >= 0:
+        path = trying[t] + 1
+        while path < paths and (allowed[kinds[t]] >> path) & 1 == 0:
+            path += 1
+        trying[t] = path
+        if path >= paths:
+            t -= 1
+            continue
+        pair = kinds[t] * paths + path
+        spent[t + 1] = spent[t] + _step(memory, pair, gaps[t], queues + t * resources, queues + (t + 1) * resources)
+        if spent[t + 1] + rest[t + 1] >= best:
+            continue
+        if t + 1 == steps:
+            best = spent[steps]
+            for i in range(steps):
+                choice[i] = trying[i]
+            continue
+        t += 1
+        trying[t] = NONE
+    return best

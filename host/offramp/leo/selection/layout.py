@@ -1,0 +1,190 @@
+"""The selector's memory: one array of words that can move, since places in it are offsets from its start.
+
+Times are picoseconds. Sections are rows of words; the header holds where each begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.table import Table
+
+Memory = npt.NDArray[np.int64]
+
+PS: Final = 1000
+"""Picoseconds of a nanosecond."""
+NONE: Final = -1
+HOLD: Final = -1
+"""Answer: the request waits; the selector starts it when it can."""
+MISUSE: Final = -2
+"""Answer: no such type, or the request's number is out of range or in use."""
+IDLE: Final = -3
+"""Path of a number that no request uses."""
+
+# The header.
+POLICY: Final = 0
+TYPES: Final = 1
+PATHS: Final = 2
+RESOURCES: Final = 3
+ROWS: Final = 4
+BUCKETS: Final = 5  # a power of two
+DOWN: Final = 6  # a bit for each path that is not to be taken
+RANDOM: Final = 7
+SEEN: Final = 8  # time of the last drain
+ARRIVED: Final = 9  # time of the last arrival
+GAP: Final = 10  # WINDOW times the mean gap between arrivals
+ORDER: Final = 11  # requests so far
+FREE: Final = 12  # first unused entry
+STARTED: Final = 13  # held requests that the last call has started
+LAST: Final = 14  # path of the request that ended last
+LATE: Final = 16  # how much longer than T and NETWORK it took
+NETWORK: Final = 15  # mean time on the network, for iPipe
+
+# Where sections begin, and how long each is.
+ALLOWED: Final = 20  # types: a bit for each path
+KEYED: Final = 21  # types: code of the dependency
+BASE: Final = 22  # types x paths: T
+TOLL: Final = 23
+LIMIT: Final = 24  # a JCT beyond it tells of a queue
+MAIN: Final = 25  # the resource that the request keeps busy longest
+FIRST: Final = 26  # types x paths + 1: place of the first load
+RESOURCE: Final = 27  # loads
+LOAD: Final = 28
+SLACK: Final = 29  # backlog that delays nobody, of a resource that serves several at a time
+COUNT: Final = 30  # paths: requests under way
+KHAT: Final = 31
+INTRA: Final = 32  # last intra-host JCT, NONE at first
+E2E: Final = 33
+DONE: Final = 34
+OFFSET: Final = 35  # what T has turned out to be beyond the table's
+USED: Final = 36  # order of the last request
+AWAY: Final = 37  # longest time on the network of late
+OLDEST: Final = 38  # of the requests under way
+NEWEST: Final = 39
+PENDING: Final = 40  # resources: work of all requests under way
+BACKLOG: Final = 41  # work that is expected to be left
+SHARE: Final = 42  # WINDOW x ONE x share of the arrivals that come here
+WORK: Final = 43  # WINDOW x mean work that an arrival brings
+SENT: Final = 44  # work so far
+SCALE: Final = 45  # UNIT x time that a unit of work has turned out to take
+SPENT: Final = 46  # time, and work, of busy spells that were measured
+DEALT: Final = 47
+MARK_TIME: Final = 48  # a request that waited: when it was sent
+MARK_SENT: Final = 49  # SENT then
+MARK_WAIT: Final = 50  # its wait
+EXPECTED: Final = 51  # sums of the waits of some requests, as expected
+WAITED: Final = 52  # and as they were
+SAMPLES: Final = 53
+ROW_PATH: Final = 54  # rows
+ROW_TYPE: Final = 55
+ROW_ENTRY: Final = 56
+ROW_NEXT: Final = 57  # in the queue of its key
+ROW_ORDER: Final = 58
+ROW_WAIT: Final = 59  # wait that was expected
+ROW_TIME: Final = 60  # when it was sent
+ROW_SENT: Final = 61  # SENT then
+ROW_OLDER: Final = 62  # on its path
+ROW_NEWER: Final = 63
+BUCKET: Final = 64  # buckets: first entry
+ENTRY_KEY: Final = 65  # rows + 1
+ENTRY_SPACE: Final = 66
+ENTRY_PATH: Final = 67
+ENTRY_COUNT: Final = 68
+ENTRY_HEAD: Final = 69
+ENTRY_TAIL: Final = 70
+ENTRY_NEXT: Final = 71
+STARTED_ROWS: Final = 72  # rows
+HEADER: Final = 80
+
+WINDOW: Final = 64
+WINDOW_SHIFT: Final = 6
+ONE: Final = 1 << 20
+UNIT: Final = 1 << 16
+PARKED: Final = 0
+"""The entry of requests without a key, which wait while all their paths are down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How clocks and the network are allowed for.
+
+    Attributes:
+        part: of T, by which a JCT must exceed it to tell of a queue.
+        resolution_ns: of the clocks; the larger of the two counts.
+        network_ns: mean time on the network there and back, which iPipe's rule compares with.
+    """
+
+    part: float = 0.01
+    resolution_ns: float = 0.0
+    network_ns: float = 0.0
+
+
+def section(memory: Memory, which: int, length: int) -> Memory:
+    """A view of one section."""
+    start = int(memory[which])
+    return memory[start : start + length]
+
+
+def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Tolerance) -> Memory:
+    """A selector that has seen nothing."""
+    kinds, paths, resources = table.load.shape
+    pairs = kinds * paths
+    used = np.where(table.allowed[:, :, None], table.load, 0.0).reshape(pairs, resources)
+    places = [np.flatnonzero(row) for row in used]
+    loads = sum(map(len, places))
+    buckets = 1 << max(4, (2 * rows - 1).bit_length())
+    sizes = (
+        (ALLOWED, BASE, kinds),
+        (BASE, FIRST, pairs),
+        (FIRST, RESOURCE, pairs + 1),
+        (RESOURCE, COUNT, loads),
+        (COUNT, PENDING, paths),
+        (PENDING, ROW_PATH, resources),
+        (ROW_PATH, BUCKET, rows),
+        (BUCKET, ENTRY_KEY, buckets),
+        (ENTRY_KEY, STARTED_ROWS, rows + 1),
+        (STARTED_ROWS, STARTED_ROWS + 1, rows),
+    )
+    lengths = {which: length for first, end, length in sizes for which in range(first, end)}
+    memory = np.zeros(HEADER + sum(lengths.values()), np.int64)
+    at = HEADER
+    for which, length in lengths.items():
+        memory[which] = at
+        at += length
+    memory[[POLICY, TYPES, PATHS, RESOURCES, ROWS, BUCKETS]] = policy.code, kinds, paths, resources, rows, buckets
+    memory[RANDOM] = np.random.default_rng(seed).integers(1, 2**62)
+    memory[FREE] = 1
+    memory[NETWORK] = round(times.network_ns * PS)
+
+    def fill(which: int, values: npt.ArrayLike) -> None:
+        section(memory, which, lengths[which])[:] = values
+
+    bits = 1 << np.arange(paths)
+    fill(ALLOWED, (table.allowed * bits).sum(axis=1))
+    fill(KEYED, [d.code for d in table.dependency])
+    base = np.rint(np.where(table.allowed, table.base, 0.0) * PS).ravel()
+    fill(BASE, base)
+    fill(LIMIT, base + np.maximum(np.rint(base * times.part), round(times.resolution_ns * PS)))
+    work = np.rint(used * PS).astype(np.int64)
+    fill(TOLL, work.sum(axis=1))
+    fill(FIRST, np.concatenate([[0], np.cumsum([len(p) for p in places])]))
+    fill(MAIN, used.argmax(axis=1))
+    for i, row in enumerate(places):
+        begin = int(memory[memory[FIRST] + i])
+        for j, resource in enumerate(row):
+            amount = int(work[i, resource])
+            memory[memory[RESOURCE] + begin + j] = resource
+            memory[memory[LOAD] + begin + j] = amount
+            memory[memory[SLACK] + begin + j] = amount * (table.capacity[resource] - 1)
+    for which in (INTRA, E2E, OLDEST, NEWEST, ROW_ENTRY, ROW_NEXT, BUCKET, ENTRY_HEAD, ENTRY_TAIL):
+        fill(which, NONE)
+    fill(SCALE, UNIT)
+    fill(MARK_WAIT, NONE)
+    fill(ROW_PATH, IDLE)
+    fill(ENTRY_NEXT, [NONE, *range(2, rows + 1), NONE] if rows else [NONE])
+    return memory

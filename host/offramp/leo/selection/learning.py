@@ -1,0 +1,174 @@
+"""What finished requests teach of a path: its own T, what a unit of work takes, how long the network keeps answers.
+
+Written in the part of Python that :mod:`offramp.native` compiles.
+"""
+
+from __future__ import annotations
+
+from offramp.leo.selection.layout import (
+    AWAY,
+    BASE,
+    DEALT,
+    E2E,
+    EXPECTED,
+    INTRA,
+    KHAT,
+    LAST,
+    LATE,
+    LIMIT,
+    MAIN,
+    MARK_SENT,
+    MARK_TIME,
+    MARK_WAIT,
+    NETWORK,
+    NEWEST,
+    NONE,
+    OFFSET,
+    OLDEST,
+    ROW_NEWER,
+    ROW_OLDER,
+    ROW_PATH,
+    ROW_SENT,
+    ROW_TIME,
+    ROW_WAIT,
+    SAMPLES,
+    SCALE,
+    SPENT,
+    TOLL,
+    UNIT,
+    WAITED,
+)
+from offramp.native.subset import Words, native
+
+OFFSET_SHIFT = 6  # what one request adds to it
+AWAY_SHIFT = 10
+PRIOR = 16  # requests
+SPELL = 256
+MEMORY = 512  # requests of busy spells that are remembered
+LEAST = UNIT // 16
+MOST = UNIT * 64
+
+
+@native
+def join(memory: Words, row: int, path: int) -> None:
+    """A request is the newest of its path."""
+    newest = memory + memory[NEWEST]
+    older = memory + memory[ROW_OLDER]
+    newer = memory + memory[ROW_NEWER]
+    older[row] = newest[path]
+    newer[row] = NONE
+    if newest[path] == NONE:
+        (memory + memory[OLDEST])[path] = row
+    else:
+        newer[newest[path]] = row
+    newest[path] = row
+
+
+@native
+def part(memory: Words, row: int, path: int) -> None:
+    """A request leaves the list of its path."""
+    older = memory + memory[ROW_OLDER]
+    newer = memory + memory[ROW_NEWER]
+    if older[row] == NONE:
+        (memory + memory[OLDEST])[path] = newer[row]
+    else:
+        newer[older[row]] = newer[row]
+    if newer[row] == NONE:
+        (memory + memory[NEWEST])[path] = older[row]
+    else:
+        older[newer[row]] = older[row]
+
+
+@native
+def _shifted(value: int, by: int) -> int:
+    """A signed value over a power of two, towards 0."""
+    return -((-value) >> by) if value < 0 else value >> by
+
+
+@native
+def _weigh(memory: Words, resource: int, load: int) -> None:
+    """The table counts for as much as a few requests."""
+    dealt = memory + memory[DEALT]
+    if dealt[resource] == 0:
+        dealt[resource] = PRIOR * load
+        (memory + memory[SPENT])[resource] = PRIOR * load
+
+
+@native
+def _set_scale(memory: Words, resource: int) -> None:
+    ratio = float((memory + memory[SPENT])[resource]) / float((memory + memory[DEALT])[resource])
+    found = max(int(ratio * float(UNIT)), LEAST)
+    (memory + memory[SCALE])[resource] = min(found, MOST)
+
+
+@native
+def _lower_scale(memory: Words, resource: int, expected: int, waited: int, load: int) -> None:
+    """Waits that fall short of those expected, over many requests, tell of a resource that is faster."""
+    sums = memory + memory[EXPECTED]
+    waits = memory + memory[WAITED]
+    samples = memory + memory[SAMPLES]
+    sums[resource] = sums[resource] + expected
+    waits[resource] = waits[resource] + max(waited, 0)
+    samples[resource] = samples[resource] + 1
+    if samples[resource] < SPELL:
+        return
+    if 2 * waits[resource] < sums[resource] and sums[resource] > SPELL // 4 * load:
+        _weigh(memory, resource, load)
+        spent = memory + memory[SPENT]
+        spent[resource] = spent[resource] - (spent[resource] >> 4)
+        _set_scale(memory, resource)
+    sums[resource] = 0
+    waits[resource] = 0
+    samples[resource] = 0
+
+
+@native
+def _learn_scale(memory: Words, row: int, resource: int, waited: int, load: int) -> None:
+    """Between two requests of one busy spell, waits grow by the work in between less the time."""
+    times = memory + memory[MARK_TIME]
+    sents = memory + memory[MARK_SENT]
+    waits = memory + memory[MARK_WAIT]
+    spent = memory + memory[SPENT]
+    dealt = memory + memory[DEALT]
+    time = (memory + memory[ROW_TIME])[row]
+    sent = (memory + memory[ROW_SENT])[row]
+    passed = time - times[resource]
+    if waits[resource] != NONE and passed < 0:
+        return
+    if waits[resource] != NONE and 2 * passed <= waits[resource] and sent > sents[resource]:
+        _weigh(memory, resource, load)
+        spent[resource] = spent[resource] + max(waited - waits[resource] + passed, 0)
+        dealt[resource] = dealt[resource] + sent - sents[resource]
+        if dealt[resource] > MEMORY * load:
+            spent[resource] = spent[resource] >> 1
+            dealt[resource] = dealt[resource] >> 1
+        _set_scale(memory, resource)
+    times[resource] = time
+    sents[resource] = sent
+    waits[resource] = waited if waited > 4 * load else NONE
+
+
+@native
+def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
+    """The times of a finished request."""
+    path = (memory + memory[ROW_PATH])[row]
+    base = (memory + memory[BASE])[pair]
+    khat = memory + memory[KHAT]
+    offset = memory + memory[OFFSET]
+    away = memory + memory[AWAY]
+    (memory + memory[INTRA])[path] = jct
+    (memory + memory[E2E])[path] = e2e
+    memory[LAST] = path
+    memory[LATE] = e2e - base - memory[NETWORK]
+    khat[path] = khat[path] + 1 if jct > (memory + memory[LIMIT])[pair] else 0
+    away[path] = max(e2e - jct, away[path] - (away[path] >> AWAY_SHIFT))
+    load = (memory + memory[TOLL])[pair]
+    # Waits only add to T: one short time refutes a long offset, however old.
+    offset[path] = min(offset[path], jct - base + load) if offset[path] > 0 else offset[path]
+    beyond = jct - base - offset[path]
+    main = (memory + memory[MAIN])[pair]
+    expected = (memory + memory[ROW_WAIT])[row]
+    _learn_scale(memory, row, main, beyond, load)
+    _lower_scale(memory, main, expected, beyond, load)
+    if expected == 0:
+        offset[path] = offset[path] + _shifted(beyond, OFFSET_SHIFT)

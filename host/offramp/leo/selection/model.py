@@ -1,0 +1,384 @@
+"""The selector in plain Python, request by request: what the compiled one is tested against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from offramp.leo.selection import learning
+from offramp.leo.selection.layout import HOLD, ONE, PS, UNIT, WINDOW, Tolerance
+from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.scores import TRIAL
+from offramp.leo.selection.table import Table
+
+_LONGEST_PS = 1 << 50
+
+
+@dataclass
+class Request:
+    """A request that the selector knows; ``path`` None: it is held."""
+
+    kind: int
+    key: tuple[int, int] | None
+    order: int
+    path: int | None = None
+    wait: int = 0
+    time: int = 0
+    sent: int = 0
+
+
+@dataclass
+class Path:
+    """What is known of a path."""
+
+    outstanding: int = 0
+    khat: int = 0
+    intra: int | None = None
+    e2e: int | None = None
+    offset: int = 0
+    used: int = 0
+    away: int = 0
+    under_way: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Mark:
+    """A request that waited, from which the speed of a resource is measured."""
+
+    time: int
+    sent: int
+    wait: int
+
+
+@dataclass
+class Resource:
+    """A link or node: work in ps, and moving averages times :data:`~offramp.leo.selection.layout.WINDOW`."""
+
+    pending: int = 0
+    backlog: int = 0
+    share: int = 0
+    work: int = 0
+    sent: int = 0
+    scale: int = UNIT
+    spent: int = 0
+    dealt: int = 0
+    mark: Mark | None = None
+    expected: int = 0
+    waited: int = 0
+    samples: int = 0
+
+    def scaled(self, work: int) -> int:
+        """Work by what a unit of it takes."""
+        return work * self.scale // UNIT
+
+    def set_scale(self) -> None:
+        """From the busy spells that were measured."""
+        self.scale = min(max(int(self.spent / self.dealt * UNIT), learning.LEAST), learning.MOST)
+
+    def weigh(self, load: int) -> None:
+        """The table counts for as much as a few requests."""
+        if not self.dealt:
+            self.spent = self.dealt = learning.PRIOR * load
+
+
+@dataclass
+class Key:
+    """Requests of one key: where they are under way, and who waits."""
+
+    path: int = 0
+    count: int = 0
+    held: list[int] = field(default_factory=list)
+
+
+class ModelSelector:
+    """As :class:`offramp.leo.selection.Selector`, with times in ps and without the rules that draw."""
+
+    def __init__(self, table: Table, policy: Policy, tolerance: Tolerance | None = None) -> None:
+        self.table, self.policy, self.tolerance = table, policy, tolerance or Tolerance()
+        self.paths = [Path() for _ in table.paths]
+        self.resources = [Resource() for _ in table.resources]
+        self.requests: dict[int, Request] = {}
+        self.keys: dict[tuple[int, int], Key] = {}
+        self.parked: list[int] = []
+        self.down: frozenset[int] = frozenset()
+        self.seen = self.arrived = self.orders = self.gap = self.last = self.late = 0
+
+    # --- what is known beforehand
+
+    def base(self, kind: int, path: int) -> int:
+        """T in ps."""
+        return round(float(self.table.base[kind, path]) * PS)
+
+    def loads(self, kind: int, path: int) -> dict[int, int]:
+        """Work in ps at each resource of the path."""
+        return {r: round(load * PS) for r, load in enumerate(self.table.load[kind, path].tolist()) if load}
+
+    def open_paths(self, kind: int) -> list[int]:
+        """Paths that the type may take and that are up."""
+        return [p for p, ok in enumerate(self.table.allowed[kind]) if ok and p not in self.down]
+
+    # --- rules
+
+    def score(self, kind: int, path: int) -> float:
+        """What the rule minimises."""
+        base, known = self.base(kind, path), self.paths[path]
+        toll = sum(self.loads(kind, path).values())
+        match self.policy:
+            case Policy.LOOKAHEAD:
+                return self.lookahead(kind, path)
+            case Policy.OUTSTANDING:
+                return base + sum(self.resources[r].pending for r in self.loads(kind, path))
+            case Policy.GREEDY_INTRA:
+                return base if known.intra is None else known.intra
+            case Policy.GREEDY_E2E:
+                return base if known.e2e is None else known.e2e
+            case Policy.MIN:
+                return min(known.khat, known.outstanding) * toll + base
+            case Policy.RESET:
+                return (known.khat if known.outstanding else 0) * toll + base
+        return known.khat * toll + base
+
+    def queue(self, kind: int, path: int, resource: int) -> int:
+        """The wait expected at one resource: backlog beyond what it serves at a time."""
+        slack = self.loads(kind, path)[resource] * (self.table.capacity[resource] - 1)
+        return max(self.resources[resource].backlog - self.resources[resource].scaled(slack), 0)
+
+    def wait(self, kind: int, path: int) -> int:
+        """The wait expected on a path."""
+        return sum(self.queue(kind, path, r) for r in self.loads(kind, path))
+
+    def lateness(self, path: int) -> int:
+        """Of the oldest request under way."""
+        known = self.paths[path]
+        if not known.under_way or not known.away:
+            return 0
+        oldest = self.requests[known.under_way[0]]
+        expected = self.base(oldest.kind, path) + known.offset + oldest.wait + known.away
+        return max(self.seen - oldest.time - expected, 0)
+
+    def lookahead(self, kind: int, path: int) -> float:
+        """T, waits, and the work of those who come later."""
+        total = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path))
+        for r, load in self.loads(kind, path).items():
+            known = self.resources[r]
+            queue, work = float(self.queue(kind, path, r)), float(known.scaled(load))
+            left = float(max(self.gap - known.work, self.gap // 16, 1))
+            total += queue + work * known.share * (queue + 0.5 * work) / (left * ONE)
+        return total
+
+    def best(self, kind: int, among: list[int]) -> int:
+        """The path of the smallest score, of equals the first."""
+        if self.policy is Policy.LOOKAHEAD:
+            costs = {path: self.lookahead(kind, path) for path in among}
+            cheapest = min(among, key=lambda path: costs[path])
+            unused = {path: self.orders - self.paths[path].used for path in among}
+            tried = max(among, key=lambda path: unused[path])
+            due = unused[tried] > TRIAL and unused[tried] * costs[cheapest] > TRIAL * costs[tried]
+            return tried if due else cheapest
+        if self.policy is not Policy.IPIPE:
+            return min(among, key=lambda path: self.score(kind, path))
+        stays = self.last in among and self.orders > 1
+        if stays and self.late <= 0:
+            return self.last
+        others = [path for path in among if path != self.last] if stays else among
+        return min(others, key=lambda path: self.base(kind, path), default=self.last)
+
+    # --- requests
+
+    def choose(self, row: int, kind: int, key: int | None, now: int) -> int:
+        """A path, or HOLD."""
+        self.drain(now)
+        self.arrive(now)
+        space = self.table.dependency[kind].code
+        full = (space, key) if space and key is not None else None
+        self.requests[row] = Request(kind, full, self.orders)
+        among = self.open_paths(kind)
+        if full is None:
+            return self.start(row, self.best(kind, among)) if among else self.hold(row)
+        entry = self.keys.setdefault(full, Key())
+        if entry.held or not (entry.path in among if entry.count else among):
+            return self.hold(row)
+        if not entry.count:
+            entry.path = self.best(kind, among)
+        return self.start(row, entry.path)
+
+    def finished(self, row: int, jct: int, e2e: int, now: int) -> list[tuple[int, int]]:
+        """Learn from the request; who was held and goes now."""
+        self.drain(now)
+        request = self.requests[row]
+        path = request.path
+        assert path is not None
+        if jct >= 0:
+            base, known = self.base(request.kind, path), self.paths[path]
+            slack = max(round(base * self.tolerance.part), round(self.tolerance.resolution_ns * PS))
+            known.khat = known.khat + 1 if jct > base + slack else 0
+            self.learn(request, path, jct, e2e)
+            known.intra, known.e2e, self.last = jct, e2e, path
+            self.late = e2e - base - round(self.tolerance.network_ns * PS)
+        self.stop(row, path)
+        del self.requests[row]
+        if request.key is None:
+            return []
+        entry = self.keys[request.key]
+        started = [] if entry.count else self.start_held(entry)
+        if not entry.count and not entry.held:
+            del self.keys[request.key]
+        return started
+
+    def reroute(self, row: int, now: int) -> int:
+        """Another path, or HOLD."""
+        self.drain(now)
+        request = self.requests[row]
+        assert request.path is not None
+        self.stop(row, request.path)
+        request.path = None
+        among = self.open_paths(request.kind)
+        if request.key is not None:
+            entry = self.keys[request.key]
+            if entry.count and entry.path not in self.down:
+                among = [p for p in among if p == entry.path]
+        if not among:
+            return self.hold(row)
+        path = self.best(request.kind, among)
+        if request.key is not None:
+            self.keys[request.key].path = path
+        return self.start(row, path)
+
+    def set_down(self, paths: Collection[int], now: int) -> list[tuple[int, int]]:
+        """Close these paths; who was held and goes now."""
+        self.down = frozenset(paths)
+        self.drain(now)
+        started = []
+        for row in list(self.parked):
+            among = self.open_paths(self.requests[row].kind)
+            if among:
+                self.parked.remove(row)
+                started.append((row, self.start(row, self.best(self.requests[row].kind, among))))
+        waiting = [entry for entry in self.keys.values() if entry.held and not entry.count]
+        for entry in sorted(waiting, key=lambda e: self.requests[e.held[0]].order):
+            started += self.start_held(entry)
+        return started
+
+    def start_held(self, entry: Key) -> list[tuple[int, int]]:
+        """Those in front who may go together."""
+        started = []
+        while entry.held:
+            row = entry.held[0]
+            kind = self.requests[row].kind
+            among = self.open_paths(kind)
+            if not (entry.path in among if entry.count else among):
+                break
+            if not entry.count:
+                entry.path = self.best(kind, among)
+            entry.held.pop(0)
+            started.append((row, self.start(row, entry.path)))
+        return started
+
+    def hold(self, row: int) -> int:
+        """Wait in the order of arrival."""
+        request = self.requests[row]
+        queue = self.parked if request.key is None else self.keys[request.key].held
+        queue.append(row)
+        queue.sort(key=lambda r: self.requests[r].order)
+        return HOLD
+
+    # --- the model of the queues
+
+    def drain(self, now: int) -> None:
+        """Every resource has worked."""
+        passed = max(now - self.seen, 0)
+        self.seen += passed
+        for resource in self.resources:
+            resource.backlog = max(resource.backlog - passed, 0)
+
+    def arrive(self, now: int) -> None:
+        """The mean gap follows the last."""
+        gap = min(max(now - self.arrived, 0), _LONGEST_PS // WINDOW)
+        if self.orders == 0:
+            self.gap = _LONGEST_PS
+        elif self.orders == 1:
+            self.gap = gap * WINDOW
+        else:
+            self.gap += gap - self.gap // WINDOW
+        self.arrived = now
+        self.orders += 1
+
+    def start(self, row: int, path: int) -> int:
+        """Count a request as under way."""
+        request = self.requests[row]
+        loads = self.loads(request.kind, path)
+        request.path, request.wait, request.time = path, self.wait(request.kind, path), self.seen
+        request.sent = self.resources[self.main(request.kind, path)].sent
+        self.paths[path].outstanding += 1
+        self.paths[path].used = self.orders
+        self.paths[path].under_way.append(row)
+        for resource in self.resources:
+            resource.share -= resource.share // WINDOW
+            resource.work -= resource.work // WINDOW
+        for r, load in loads.items():
+            resource = self.resources[r]
+            resource.pending += load
+            resource.sent += load
+            resource.backlog += resource.scaled(load)
+            resource.share += ONE
+            resource.work += resource.scaled(load)
+        if request.key is not None:
+            self.keys[request.key].count += 1
+        return path
+
+    def main(self, kind: int, path: int) -> int:
+        """The resource that the request keeps busy longest."""
+        return int(self.table.load[kind, path].argmax())
+
+    def stop(self, row: int, path: int) -> None:
+        """A request is no longer under way."""
+        request = self.requests[row]
+        self.paths[path].under_way.remove(row)
+        self.paths[path].outstanding -= 1
+        for r, load in self.loads(request.kind, path).items():
+            resource = self.resources[r]
+            resource.pending -= load
+            resource.backlog = min(resource.backlog, resource.scaled(resource.pending))
+        if request.key is not None:
+            self.keys[request.key].count -= 1
+
+    # --- what times teach
+
+    def learn(self, request: Request, path: int, jct: int, e2e: int) -> None:
+        """Of a path's own T, its network, and what a unit of work takes."""
+        known = self.paths[path]
+        known.away = max(e2e - jct, known.away - (known.away >> learning.AWAY_SHIFT))
+        load = sum(self.loads(request.kind, path).values())
+        if known.offset > 0:
+            known.offset = min(known.offset, jct - self.base(request.kind, path) + load)
+        beyond = jct - self.base(request.kind, path) - known.offset
+        resource = self.resources[self.main(request.kind, path)]
+        self.learn_scale(resource, request, beyond, load)
+        resource.expected += request.wait
+        resource.waited += max(beyond, 0)
+        resource.samples += 1
+        if resource.samples == learning.SPELL:
+            if 2 * resource.waited < resource.expected and resource.expected > learning.SPELL // 4 * load:
+                resource.weigh(load)
+                resource.spent -= resource.spent >> 4
+                resource.set_scale()
+            resource.expected = resource.waited = resource.samples = 0
+        if request.wait == 0:
+            known.offset += int(math.copysign(abs(beyond) >> learning.OFFSET_SHIFT, beyond))
+
+    def learn_scale(self, resource: Resource, request: Request, waited: int, load: int) -> None:
+        """Between two requests of one busy spell, waits grow by the work in between less the time."""
+        mark = resource.mark
+        if mark is not None:
+            passed = request.time - mark.time
+            if passed < 0:
+                return
+            if 2 * passed <= mark.wait and request.sent > mark.sent:
+                resource.weigh(load)
+                resource.spent += max(waited - mark.wait + passed, 0)
+                resource.dealt += request.sent - mark.sent
+                if resource.dealt > learning.MEMORY * load:
+                    resource.spent, resource.dealt = resource.spent >> 1, resource.dealt >> 1
+                resource.set_scale()
+        resource.mark = Mark(request.time, request.sent, waited) if waited > 4 * load else None

@@ -1,0 +1,242 @@
+"""What each rule minimises (specification section 3); :mod:`offramp.leo.selection.model` says the same more slowly.
+
+Written in the part of Python that :mod:`offramp.native` compiles.
+"""
+
+from __future__ import annotations
+
+from offramp.leo.selection.layout import (
+    AWAY,
+    BACKLOG,
+    BASE,
+    COUNT,
+    E2E,
+    FIRST,
+    GAP,
+    INTRA,
+    KHAT,
+    LAST,
+    LATE,
+    LOAD,
+    NONE,
+    OFFSET,
+    OLDEST,
+    ONE,
+    ORDER,
+    PATHS,
+    PENDING,
+    POLICY,
+    RANDOM,
+    RESOURCE,
+    ROW_TIME,
+    ROW_TYPE,
+    ROW_WAIT,
+    SCALE,
+    SEEN,
+    SHARE,
+    SLACK,
+    TOLL,
+    UNIT,
+    USED,
+    WORK,
+)
+from offramp.leo.selection.policies import Policy
+from offramp.native.subset import Words, inlined, native
+
+_LOOKAHEAD = Policy.LOOKAHEAD.code
+_OUTSTANDING = Policy.OUTSTANDING.code
+_MIN = Policy.MIN.code
+_RESET = Policy.RESET.code
+_GREEDY_INTRA = Policy.GREEDY_INTRA.code
+_GREEDY_E2E = Policy.GREEDY_E2E.code
+_IPIPE = Policy.IPIPE.code
+_UNIFORM = Policy.UNIFORM.code
+_WEIGHTED = Policy.WEIGHTED.code
+TRIAL = 512
+_ENDLESS = 0x7FFFFFFFFFFFFFFF
+
+
+@native
+def draw(memory: Words) -> int:
+    """31 random bits: xorshift64* (Vigna 2016)."""
+    x = memory[RANDOM]
+    x = x ^ (x >> 12)
+    x = x ^ (x << 25)
+    x = x ^ (x >> 27)
+    memory[RANDOM] = x
+    return (x * 0x2545F4914F6CDD1D) >> 33
+
+
+@native
+def scaled(work: int, scale: int) -> int:
+    """Work by what a unit of it takes; no product leaves 64 bits."""
+    return (work >> 16) * scale + (((work & (UNIT - 1)) * scale) >> 16)
+
+
+@native
+def wait(memory: Words, pair: int) -> int:
+    """The wait that the model expects on a path, in ps."""
+    first = memory + memory[FIRST]
+    resources = memory + memory[RESOURCE]
+    slack = memory + memory[SLACK]
+    backlog = memory + memory[BACKLOG]
+    scale = memory + memory[SCALE]
+    total = 0
+    for i in range(first[pair], first[pair + 1]):
+        at = resources[i]
+        total += max(backlog[at] - scaled(slack[i], scale[at]), 0)
+    return total
+
+
+@native
+def lateness(memory: Words, path: int) -> int:
+    """By how much the oldest request under way is later than the model and the network explain, ps."""
+    oldest = (memory + memory[OLDEST])[path]
+    longest = (memory + memory[AWAY])[path]
+    if oldest == NONE or longest == 0:
+        return 0
+    pair = (memory + memory[ROW_TYPE])[oldest] * memory[PATHS] + path
+    expected = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + (memory + memory[ROW_WAIT])[oldest]
+    return max(memory[SEEN] - (memory + memory[ROW_TIME])[oldest] - expected - longest, 0)
+
+
+@inlined
+def _lookahead(memory: Words, pair: int, path: int) -> float:
+    """T, the expected wait, and what the request will cost later ones.
+
+    The last is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
+    D (V + D / 2): one step of policy iteration (Hyytia, Penttinen, Aalto 2012).
+    """
+    first = memory + memory[FIRST]
+    resources = memory + memory[RESOURCE]
+    loads = memory + memory[LOAD]
+    slack = memory + memory[SLACK]
+    backlog = memory + memory[BACKLOG]
+    share = memory + memory[SHARE]
+    work = memory + memory[WORK]
+    scale = memory + memory[SCALE]
+    gap = memory[GAP]
+    known = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + lateness(memory, path)
+    total = float(known)
+    for i in range(first[pair], first[pair + 1]):
+        at = resources[i]
+        queue = float(max(backlog[at] - scaled(slack[i], scale[at]), 0))
+        load = float(scaled(loads[i], scale[at]))
+        free = max(gap - work[at], gap >> 4)
+        left = float(max(free, 1))
+        total = total + (queue + load * float(share[at]) * (queue + 0.5 * load) / (left * float(ONE)))
+    return total
+
+
+@native
+def _whole(memory: Words, policy: int, pair: int, path: int) -> int:
+    """The score of the rules that are integers."""
+    base = memory + memory[BASE]
+    toll = memory + memory[TOLL]
+    if policy == _OUTSTANDING:
+        first = memory + memory[FIRST]
+        resources = memory + memory[RESOURCE]
+        pending = memory + memory[PENDING]
+        total = base[pair]
+        for i in range(first[pair], first[pair + 1]):
+            total += pending[resources[i]]
+        return total
+    if policy in (_GREEDY_INTRA, _GREEDY_E2E):
+        last = memory + memory[INTRA if policy == _GREEDY_INTRA else E2E]
+        return base[pair] if last[path] == NONE else last[path]
+    khat = (memory + memory[KHAT])[path]
+    count = (memory + memory[COUNT])[path]
+    if policy == _MIN:
+        khat = min(khat, count)
+    if policy == _RESET and count == 0:
+        khat = 0
+    return khat * toll[pair] + base[pair]
+
+
+@native
+def _cheapest(memory: Words, kind: int, allowed: int) -> int:
+    """The allowed path of the smallest T."""
+    base = memory + memory[BASE]
+    best = NONE
+    for path in range(memory[PATHS]):
+        if (allowed >> path) & 1 and (
+            best == NONE or base[kind * memory[PATHS] + path] < base[kind * memory[PATHS] + best]
+        ):
+            best = path
+    return best
+
+
+@native
+def _migrated(memory: Words, kind: int, allowed: int) -> int:
+    """Where the last request was, if its end-to-end time was no longer than an idle path's; else the best other."""
+    last = memory[LAST]
+    stays = (allowed >> last) & 1 == 1 and memory[ORDER] > 1
+    if stays and memory[LATE] <= 0:
+        return last
+    other = _cheapest(memory, kind, allowed & ~(1 << last) if stays else allowed)
+    return last if other == NONE else other
+
+
+@native
+def _drawn(memory: Words, kind: int, allowed: int, weighted: bool) -> int:
+    toll = memory + memory[TOLL]
+    paths = memory[PATHS]
+    total = 0.0
+    for path in range(paths):
+        if (allowed >> path) & 1:
+            total = total + (1.0 / float(max(toll[kind * paths + path], 1)) if weighted else 1.0)
+    left = total * float(draw(memory)) / 2147483648.0
+    chosen = NONE
+    for path in range(paths):
+        if (allowed >> path) & 1 and (chosen == NONE or left >= 0.0):
+            chosen = path
+            left = left - (1.0 / float(max(toll[kind * paths + path], 1)) if weighted else 1.0)
+    return chosen
+
+
+@native
+def _ahead(memory: Words, kind: int, allowed: int) -> int:
+    """The path of the least cost, or one that has not been tried for so long that trying it costs next to nothing."""
+    paths = memory[PATHS]
+    used = memory + memory[USED]
+    chosen = NONE
+    least = 0.0
+    tried = NONE
+    dearest = 0.0
+    for path in range(paths):
+        if (allowed >> path) & 1:
+            cost = _lookahead(memory, kind * paths + path, path)
+            if chosen == NONE or cost < least:
+                least = cost
+                chosen = path
+            unused = float(memory[ORDER] - used[path])
+            if unused > float(TRIAL) and (tried == NONE or unused > dearest):
+                dearest = unused
+                tried = path
+    if tried != NONE and tried != chosen:
+        cost = _lookahead(memory, kind * paths + tried, tried)
+        if dearest * least > float(TRIAL) * cost:
+            return tried
+    return chosen
+
+
+@native
+def best_path(memory: Words, kind: int, allowed: int) -> int:
+    """The path that the rule takes among ``allowed``, a bit for each, not 0."""
+    policy = memory[POLICY]
+    paths = memory[PATHS]
+    chosen = NONE
+    if policy == _LOOKAHEAD:
+        return _ahead(memory, kind, allowed)
+    if policy in (_UNIFORM, _WEIGHTED):
+        return _drawn(memory, kind, allowed, policy == _WEIGHTED)
+    if policy == _IPIPE:
+        return _migrated(memory, kind, allowed)
+    fewest = _ENDLESS
+    for path in range(paths):
+        if (allowed >> path) & 1:
+            score = _whole(memory, policy, kind * paths + path, path)
+            if score < fewest:
+                fewest = score
+                chosen = path
+    return chosen

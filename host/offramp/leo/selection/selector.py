@@ -1,0 +1,205 @@
+"""The selector of the runtime, frozen for those who build on it.
+
+A request has a number in ``range(rows)``, such as its row of the request state table, from :meth:`Selector.choose` to
+:meth:`Selector.finished`; the selector keeps its path, type, key and what it expected under that number::
+
+    selector = Selector(table, Policy.LOOKAHEAD, rows=4096)
+    path = selector.choose(row, type_index, key, now_ns)      # under way from here on, or HOLD
+    for row, path in selector.finished(row, jct_ns, e2e_ns, now_ns):
+        ...                                                   # requests that were held: send them now
+
+``choose`` answers HOLD where a request of the same key is under way on a path that this type may not take, where others
+wait for that key, or where all paths of the type are down. The selector keeps those in order, and whichever call makes
+room returns them with their paths. A path that fails: ``set_down({path}, now)``, then ``reroute(row, now)`` for each of
+its requests in the order in which they came. A selector belongs to one thread.
+
+In compiled code call :func:`offramp.leo.selection.kernel.choose` and its neighbours on :attr:`Selector.memory`, which
+holds offsets only and may lie in shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.selection import layout as at
+from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOLD: Final = at.HOLD
+"""Not now: the selector starts the request when it can."""
+ROWS: Final = 4096
+
+
+@cache
+def _functions() -> dict[str, Callable[..., int]]:
+    from offramp.leo.selection import kernel
+    from offramp.native.library import compiled_all
+
+    marked = (kernel.choose, kernel.choose_many, kernel.finished, kernel.reroute, kernel.set_down)
+    return compiled_all(marked)
+
+
+class Selector:
+    """Chooses a path for each request.
+
+    Args:
+        table: types and paths; their indices are the numbers below.
+        policy: the rule.
+        rows: requests that may be known at a time.
+        seed: of the rules that draw.
+        tolerance: how clocks and the network are allowed for.
+
+    Raises:
+        OfframpError: no rows, or llvmlite is missing.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        policy: Policy = Policy.LOOKAHEAD,
+        *,
+        rows: int = ROWS,
+        seed: int = 0,
+        tolerance: at.Tolerance | None = None,
+    ) -> None:
+        if rows < 1:
+            raise OfframpError(f"selector: {rows} rows, expected at least 1")
+        self.table, self.policy = table, policy
+        self.memory = at.make_memory(table, policy, rows, seed, tolerance or at.Tolerance())
+        """Its whole state (:mod:`offramp.leo.selection.layout`)."""
+        self._address = self.memory.ctypes.data
+        functions = _functions()
+        self._choose, self._finished = functions["choose"], functions["finished"]
+        self._many, self._reroute, self._down = functions["choose_many"], functions["reroute"], functions["set_down"]
+        self._rows = rows
+        self._keyed = [d.code for d in table.dependency]
+
+    def choose(self, row: int, kind: int, key: int | None, now_ns: int) -> int:
+        """The path of a request that is under way from now on, or HOLD.
+
+        Raises:
+            OfframpError: no such type or row, a row in use, a type with a dependency without a key.
+        """
+        if key is None:
+            if 0 <= kind < len(self._keyed) and self._keyed[kind]:
+                raise OfframpError(
+                    f"type {self.table.types[kind]}: expected a key, since requests of one depend on each other"
+                )
+            key = 0
+        path = self._choose(self._address, row, kind, key, now_ns * at.PS)
+        if path == at.MISUSE:
+            raise self._misuse(row, kind)
+        return path
+
+    def choose_many(self, rows: npt.ArrayLike, kinds: npt.ArrayLike, keys: npt.ArrayLike, now_ns: int) -> at.Memory:
+        """Paths of requests that come at one time, in order; keys of types without a dependency do not count.
+
+        Raises:
+            OfframpError: as :meth:`choose`; those before the faulty one are under way.
+        """
+        words = [np.ascontiguousarray(a, np.int64) for a in (rows, kinds, keys)]
+        count = len(words[0])
+        if any(w.shape != (count,) for w in words):
+            raise OfframpError("choose_many: expected as many types and keys as rows")
+        paths = np.empty(count, np.int64)
+        done = self._many(self._address, *(w.ctypes.data for w in words), paths.ctypes.data, count, now_ns * at.PS)
+        if done < count:
+            raise self._misuse(int(words[0][done]), int(words[1][done]))
+        return paths
+
+    def finished(self, row: int, jct_ns: int, e2e_ns: int, now_ns: int) -> Sequence[tuple[int, int]]:
+        """A request has ended with these times, or is given up (``jct_ns`` below 0).
+
+        Returns:
+            Row and path of the requests that were held and are under way now.
+
+        Raises:
+            OfframpError: no request is under way in that row.
+        """
+        started = self._finished(self._address, row, jct_ns * at.PS, e2e_ns * at.PS, now_ns * at.PS)
+        return self._started(row, started)
+
+    def reroute(self, row: int, now_ns: int) -> int:
+        """Another path for a request under way whose path has failed, or HOLD.
+
+        Raises:
+            OfframpError: no request is under way in that row.
+        """
+        path = self._reroute(self._address, row, now_ns * at.PS)
+        if path == at.MISUSE:
+            raise self._misuse(row)
+        return path
+
+    def set_down(self, paths: Collection[int], now_ns: int) -> Sequence[tuple[int, int]]:
+        """Take none of these paths any more, and all others again; returns as :meth:`finished` does.
+
+        Raises:
+            OfframpError: no such path.
+        """
+        for path in paths:
+            if not 0 <= path < len(self.table.paths):
+                raise OfframpError(f"path {path}: expected 0 to {len(self.table.paths) - 1}")
+        down = sum(1 << path for path in set(paths))
+        return self._started(0, self._down(self._address, down, now_ns * at.PS))
+
+    def path_of(self, row: int) -> int | None:
+        """Where a request is under way; HOLD if it waits, None if the row is free."""
+        path = int(self._section(at.ROW_PATH, self._rows)[row])
+        return None if path == at.IDLE else path
+
+    @property
+    def outstanding(self) -> at.Memory:
+        """Requests under way on each path."""
+        return self._section(at.COUNT, len(self.table.paths)).copy()
+
+    @property
+    def completed(self) -> at.Memory:
+        """Requests that have ended on each path."""
+        return self._section(at.DONE, len(self.table.paths)).copy()
+
+    @property
+    def khat(self) -> at.Memory:
+        """The counter of each path as the thesis maintains it."""
+        return self._section(at.KHAT, len(self.table.paths)).copy()
+
+    @property
+    def backlog_ns(self) -> npt.NDArray[np.float64]:
+        """Work that is expected to be left at each resource."""
+        return self._section(at.BACKLOG, len(self.table.resources)) / at.PS
+
+    @property
+    def scale(self) -> npt.NDArray[np.float64]:
+        """What a unit of each resource's work has turned out to take, 1 for what the table says."""
+        return self._section(at.SCALE, len(self.table.resources)) / at.UNIT
+
+    def _section(self, which: int, length: int) -> at.Memory:
+        return at.section(self.memory, which, length)
+
+    def _started(self, row: int, count: int) -> Sequence[tuple[int, int]]:
+        if count == 0:
+            return ()
+        if count == at.MISUSE:
+            raise self._misuse(row)
+        rows = self._section(at.STARTED_ROWS, count)
+        return list(zip(rows.tolist(), self._section(at.ROW_PATH, self._rows)[rows].tolist(), strict=True))
+
+    def _misuse(self, row: int, kind: int | None = None) -> OfframpError:
+        if not 0 <= row < self._rows:
+            return OfframpError(f"request {row}: expected a number below {self._rows}")
+        if kind is None:
+            return OfframpError(f"request {row}: it is not under way")
+        if not 0 <= kind < len(self.table.types):
+            return OfframpError(f"type {kind}: expected 0 to {len(self.table.types) - 1}")
+        return OfframpError(f"request {row}: it is under way already")
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise OfframpError("a selector belongs to one process; its memory may be shared")

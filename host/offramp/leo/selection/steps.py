@@ -1,0 +1,80 @@
+"""What a request meets on a path, one after the other; tables of T and tolls follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from offramp.leo.selection.table import Dependency, Table
+
+NETWORK: Final = -2
+DELAY: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stay.
+
+    Attributes:
+        resource: its index; DELAY for time that nobody shares, NETWORK for a crossing of the network.
+        time_ns: how long; of a network crossing, the part of the request's network time, 1 for all of it.
+        what: for people.
+    """
+
+    resource: int
+    time_ns: float
+    what: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Routes:
+    """All steps of all types on all paths.
+
+    Attributes:
+        types, paths, resources: names.
+        steps: by type and path; None where the type may not take the path.
+        dependency: of each type.
+        capacity: of each resource.
+    """
+
+    types: tuple[str, ...]
+    paths: tuple[str, ...]
+    resources: tuple[str, ...]
+    steps: Sequence[Sequence[Sequence[Step] | None]]
+    dependency: tuple[Dependency, ...]
+    capacity: tuple[int, ...]
+    table: Table = field(init=False)
+
+    def __post_init__(self) -> None:
+        base = np.full((len(self.types), len(self.paths)), np.nan)
+        load = np.zeros((*base.shape, len(self.resources)))
+        for i, row in enumerate(self.steps):
+            for j, steps in enumerate(row):
+                if steps is None:
+                    continue
+                base[i, j] = sum(s.time_ns for s in steps if s.resource != NETWORK)
+                for s in steps:
+                    if s.resource >= 0:
+                        load[i, j, s.resource] += s.time_ns / self.capacity[s.resource]
+        table = Table(self.types, self.paths, self.resources, base, load, self.dependency, self.capacity)
+        object.__setattr__(self, "table", table)
+
+    @classmethod
+    def of(cls, table: Table) -> Routes:
+        """Each path's resources, then a delay up to T, then the network (specification section 12)."""
+        steps = []
+        for i in range(len(table.types)):
+            row: list[list[Step] | None] = []
+            for j in range(len(table.paths)):
+                if not table.allowed[i, j]:
+                    row.append(None)
+                    continue
+                times = table.load[i, j] * table.capacity
+                rest = float(table.base[i, j] - times.sum())
+                found = [Step(int(r), float(times[r])) for r in np.flatnonzero(times)]
+                row.append([*found, Step(DELAY, rest), Step(NETWORK, 1.0)])
+            steps.append(row)
+        return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity)

@@ -1,0 +1,1 @@
+"""LEO's queue model: paths of servers, links and delays, a network that jitters, and rules that choose."""

@@ -1,0 +1,209 @@
+"""A run of the queue model (specification section 10), and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.selection.layout import DOWN, PS, Tolerance, make_memory
+from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.steps import NETWORK, Routes
+from offramp.leo.selection.table import Table
+from offramp_sim.leo import layout as at
+from offramp_sim.leo.load import Load, draw
+
+WARM_UP: Final = 0.1
+"""Part of the requests that the numbers leave out, at the beginning; a closed loop also at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How paths are chosen.
+
+    Attributes:
+        policy: of the selectors.
+        ahead: k > 0: instead, the best of the next k choices, with all queues and arrivals known.
+        only: take this path alone.
+    """
+
+    policy: Policy = Policy.LOOKAHEAD
+    ahead: int = 0
+    only: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        if self.ahead:
+            return f"exact k={self.ahead}"
+        return self.policy.value if self.only is None else f"only path {self.only}"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Times in ns, a row for each request.
+
+    Attributes:
+        kind, path, owner: of each request.
+        came, began, ended: when it was there, when it was under way, when its answer was there.
+        jct: intra-host JCT.
+        worked_ns: by resource, time of its servers at work.
+        memories: of the selectors, as the run left them.
+    """
+
+    kind: npt.NDArray[np.int64]
+    path: npt.NDArray[np.int64]
+    owner: npt.NDArray[np.int64]
+    came: npt.NDArray[np.float64]
+    began: npt.NDArray[np.float64]
+    ended: npt.NDArray[np.float64]
+    jct: npt.NDArray[np.float64]
+    worked_ns: npt.NDArray[np.float64]
+    memories: Sequence[npt.NDArray[np.int64]]
+
+    @property
+    def counted(self) -> slice:
+        """Requests after the warm-up."""
+        return slice(int(len(self.kind) * WARM_UP), None)
+
+    @property
+    def mean_jct_us(self) -> float:
+        """Mean intra-host JCT."""
+        return float(self.jct[self.counted].mean()) / 1e3
+
+    @property
+    def median_us(self) -> float:
+        """Median time from arrival to answer."""
+        return float(np.median((self.ended - self.came)[self.counted])) / 1e3
+
+    @property
+    def p99_us(self) -> float:
+        """99th percentile of the time from arrival to answer."""
+        return float(np.percentile((self.ended - self.came)[self.counted], 99)) / 1e3
+
+    @property
+    def throughput_mrps(self) -> float:
+        """Answers a second between the warm-up and the same time before the end, millions."""
+        ended = np.sort(self.ended)
+        cut = int(len(ended) * WARM_UP)
+        inner = ended[cut : len(ended) - cut]
+        return float((len(inner) - 1) / max(inner[-1] - inner[0], 1e-9) * 1e3)
+
+    def tenants_mrps(self, tenants: int) -> list[float]:
+        """Answers of each tenant a second in the middle of the run, millions."""
+        low, high = np.quantile(self.ended, [WARM_UP, 0.5])
+        inside = (self.ended >= low) & (self.ended < high)
+        counts = np.bincount(self.owner[inside], minlength=tenants)
+        return [float(count / max(high - low, 1e-9) * 1e3) for count in counts]
+
+    def shares(self, paths: int) -> list[float]:
+        """Part of the requests on each path."""
+        counted = self.path[self.counted]
+        return [float(x) for x in np.bincount(counted, minlength=paths) / len(counted)]
+
+
+@cache
+def _run() -> Any:
+    from offramp.native.library import compiled_all
+    from offramp_sim.leo.loop import run
+
+    return compiled_all((run,))["run"]
+
+
+def simulate(
+    routes: Routes,
+    load: Load,
+    rule: Rule,
+    *,
+    seed: int = 0,
+    believed: Table | None = None,
+    weights: Sequence[float] = (1.0,),
+    one_selector: bool = False,
+    tolerance: Tolerance | None = None,
+) -> Outcome:
+    """Serve a load by a rule.
+
+    Args:
+        routes: what requests really meet.
+        load: the requests.
+        rule: how paths are chosen.
+        seed: of the load.
+        believed: the table that selectors have, where profiles are wrong.
+        weights: of the tenants at every link and node.
+        one_selector: tenants share one, which sees all; else each has its own.
+        tolerance: of the selectors.
+
+    Raises:
+        OfframpError: impossible settings, or llvmlite is missing.
+    """
+    table = believed or routes.table
+    if len(weights) != len(load.shares) or min(weights) <= 0:
+        raise OfframpError(f"weights: expected {len(load.shares)} over 0, one for each tenant")
+    kinds, paths, resources = table.load.shape
+    pairs = [steps or () for row in routes.steps for steps in row]
+    most = max(map(len, pairs))
+    drawn = draw(load, kinds, most, seed, at.UNIT)
+    n, tenants = load.requests, len(weights)
+    if tolerance is None:
+        tolerance = Tolerance(network_ns=sum(load.network_us) / 2 * 1e3)
+    memories = [make_memory(table, rule.policy, n, seed + i, tolerance) for i in range(1 if one_selector else tenants)]
+    if rule.only is not None:
+        for memory in memories:
+            memory[DOWN] = ((1 << paths) - 1) & ~(1 << rule.only)
+    addresses = [memories[0 if one_selector else i].ctypes.data for i in range(tenants)]
+    places = [s for steps in pairs for s in steps]
+    times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
+    ahead = max(rule.ahead, 1)
+    arrays: dict[int, npt.ArrayLike] = {
+        at.ARRIVALS: drawn.arrivals,
+        at.KINDS: drawn.kinds,
+        at.KEYS: drawn.keys,
+        at.OWNERS: drawn.owners,
+        at.NETWORKS: drawn.networks,
+        at.FACTORS: drawn.factors,
+        at.MEMORIES: addresses,
+        at.FIRST: np.cumsum([0, *map(len, pairs)]),
+        at.PLACES: [s.resource for s in places],
+        at.TIMES: np.rint(times),
+        at.CAPACITY: routes.capacity,
+        at.WEIGHTS: np.rint(at.UNIT / np.asarray(weights, np.float64)),
+        at.HEAP: np.zeros(3 * (n + 2)),
+        at.HEADS: np.full(resources * tenants, at.NOBODY),
+        at.TAILS: np.full(resources * tenants, at.NOBODY),
+        at.ENDS: np.zeros(resources * tenants),
+        at.GAPS: np.zeros(ahead),
+        at.CHOICE: np.zeros(ahead),
+        at.SCRATCH: np.zeros((ahead + 1) * (resources + 3)),
+        at.CHOSEN: np.full(n, at.NOBODY),
+        **{which: np.zeros(n) for which in _OF_REQUESTS},
+        **{which: np.zeros(resources) for which in (at.BUSY, at.VIRTUAL, at.WORKED, at.BACKLOG)},
+    }
+    words = {which: np.ascontiguousarray(a, np.int64) for which, a in arrays.items()}
+    context = np.zeros(at.CONTEXT, np.int64)
+    context[[at.REQUESTS, at.WINDOW, at.STEPS_AHEAD]] = n, load.window if load.rate_mrps is None else 0, rule.ahead
+    context[[at.RESOURCES, at.TENANTS, at.PATHS, at.MOST_STEPS]] = resources, tenants, paths, most
+    for which, array in words.items():
+        context[which] = array.ctypes.data
+    ended = _run()(context.ctypes.data)
+    if ended < n:
+        raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
+    began, finished = words[at.BEGAN] / PS, words[at.FINISHED] / PS
+    return Outcome(
+        words[at.KINDS],
+        words[at.CHOSEN],
+        words[at.OWNERS],
+        words[at.CAME] / PS,
+        began,
+        finished,
+        finished - began - words[at.AWAY] / PS,
+        words[at.WORKED] / PS,
+        memories,
+    )
+
+
+_OF_REQUESTS: Final = (at.STEP, at.CAME, at.BEGAN, at.FINISHED, at.AWAY, at.TAGS, at.NEXT)

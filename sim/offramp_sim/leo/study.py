@@ -1,0 +1,154 @@
+"""Rules against each other on the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.steps import Routes
+from offramp.leo.selection.table import Table
+from offramp.progress import counted
+from offramp_sim.leo.load import Load
+from offramp_sim.leo.simulate import Outcome, Rule, simulate
+from offramp_sim.reproduce.item import Curves
+
+MOST_AHEAD = 12
+"""Steps of an exact search; its time grows with the paths to this power."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenants:
+    """Their weights at links and nodes, by number; one selector for all, or one each."""
+
+    weights: tuple[float, ...] = (1.0,)
+    one_selector: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Every rule under every load.
+
+    Attributes:
+        routes: what requests meet.
+        believed: the selectors' table.
+        rules, loads: each with each.
+        tenants: who shares.
+        seed: of the requests.
+    """
+
+    routes: Routes
+    believed: Table
+    rules: tuple[Rule, ...]
+    loads: tuple[Load, ...]
+    tenants: Tenants = Tenants()
+    seed: int = 0
+
+
+def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
+    """A policy's name, ``exact:K``, ``only:PATH``, or ``all`` policies.
+
+    Raises:
+        OfframpError: none of these.
+    """
+    word, colon, value = name.partition(":")
+    if name == "all":
+        return [Rule(policy) for policy in Policy]
+    if word == "exact" and colon:
+        if not value.isdigit() or not 1 <= int(value) <= MOST_AHEAD:
+            raise OfframpError(f"--policy {name}: expected exact:1 to exact:{MOST_AHEAD}")
+        return [Rule(ahead=int(value))]
+    if word == "only" and colon:
+        if value not in paths:
+            raise OfframpError(f"--policy {name}: expected one of {', '.join(f'only:{path}' for path in paths)}")
+        return [Rule(only=list(paths).index(value))]
+    return [Rule(Policy.named(name))]
+
+
+def misread(table: Table, factor: float, seed: int) -> Table:
+    """The table as a bad profile has it: every resource and every T off by up to ``factor``.
+
+    Raises:
+        OfframpError: a factor below 1.
+    """
+    if not 1 <= factor <= 100:
+        raise OfframpError(f"--wrong {factor:g}: expected 1 to 100")
+    if factor == 1:
+        return table
+    rng = np.random.default_rng(seed)
+    work = factor ** rng.uniform(-1, 1, len(table.resources))
+    rest = factor ** rng.uniform(-1, 1, len(table.paths))
+    load = table.load * work
+    own = (table.load * table.capacity).sum(axis=2)
+    base = (load * table.capacity).sum(axis=2) + (table.base - own) * rest
+    return replace(table, load=load, base=np.where(table.allowed, base, np.nan))
+
+
+def run_study(study: Study) -> list[dict[str, Any]]:
+    """Numbers of every run, ready for JSON.
+
+    Raises:
+        OfframpError: settings that do not fit.
+    """
+    rows = []
+    for load, rule in counted("simulating", [(load, rule) for load in study.loads for rule in study.rules]):
+        if rule.ahead and (load.keys or len(study.tenants.weights) > 1):
+            raise OfframpError(f"{rule.name}: expected requests without shared keys, and one tenant")
+        outcome = simulate(
+            study.routes,
+            load,
+            rule,
+            seed=study.seed,
+            believed=study.believed,
+            weights=study.tenants.weights,
+            one_selector=study.tenants.one_selector,
+        )
+        rows.append({"load": describe(load), "rule": _name(rule, study.routes), **numbers(outcome, study)})
+    return rows
+
+
+def describe(load: Load) -> str:
+    """A load in a few words."""
+    return f"{load.rate_mrps:g} Mrps" if load.rate_mrps is not None else f"{load.window} at a time"
+
+
+def _name(rule: Rule, routes: Routes) -> str:
+    return rule.name if rule.only is None else f"only {routes.paths[rule.only]}"
+
+
+def numbers(outcome: Outcome, study: Study) -> dict[str, Any]:
+    """What a run has shown."""
+    return {
+        "throughput_mrps": outcome.throughput_mrps,
+        "mean_jct_us": outcome.mean_jct_us,
+        "median_us": outcome.median_us,
+        "p99_us": outcome.p99_us,
+        "shares": outcome.shares(len(study.routes.paths)),
+        "tenants_mrps": outcome.tenants_mrps(len(study.tenants.weights)),
+    }
+
+
+def panels(study: Study, rows: Sequence[dict[str, Any]]) -> list[Curves]:
+    """Throughput and latency against the load, open loops and closed ones apart."""
+    made = []
+    for is_open in (True, False):
+        loads = [load for load in study.loads if (load.rate_mrps is not None) is is_open]
+        if not loads:
+            continue
+        xs = [load.rate_mrps if is_open else load.window for load in loads]
+        names = {describe(load) for load in loads}
+        x = "million requests a second offered" if is_open else "requests at a time"
+        for title, what, unit in (
+            ("throughput", "throughput_mrps", "million requests/s"),
+            ("median from arrival to answer", "median_us", "us"),
+        ):
+            lines: dict[str, tuple[list[Any], list[float]]] = {}
+            for row in rows:
+                if row["load"] in names:
+                    lines.setdefault(row["rule"], (xs, []))[1].append(row[what])
+            made.append(Curves(title, x, unit, lines))
+    return made

@@ -1,0 +1,181 @@
+"""The queue model: closed forms, the specification's runs (section 12), and the promises of the default rule.
+
+Blind to what the model leaves out: everything but queues, service and delays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.leo.config import load_config, resolve
+from offramp.leo.config.files import APPLICATIONS, HARDWARE
+from offramp.leo.selection import Dependency, Policy, Table
+from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
+from offramp_sim.leo.load import Load
+from offramp_sim.leo.simulate import Rule, simulate
+from offramp_sim.leo.study import misread
+from offramp_sim.leo.sweep import run_sweep, summary
+
+
+def two(slow: float = 2500) -> Routes:
+    return Routes.of(Table.disjoint([2000, slow], [200, 300]))
+
+
+def test_one_server_is_m_d_1() -> None:
+    """Mean wait rho D / 2 (1 - rho), Pollaczek and Khinchine."""
+    routes = Routes.of(Table.disjoint([1000], [200]))
+    for rho in (0.3, 0.6):
+        outcome = simulate(routes, Load(200_000, rate_mrps=rho * 5, network_us=(0, 0)), Rule())
+        assert outcome.mean_jct_us * 1e3 - 1000 == pytest.approx(rho * 200 / (2 * (1 - rho)), rel=0.03)
+
+
+def test_exponential_service_is_m_m_1() -> None:
+    outcome = simulate(Routes.of(Table.disjoint([200], [200])), Load(200_000, rate_mrps=2.5, spread=1.0), Rule())
+    assert outcome.mean_jct_us * 1e3 == pytest.approx(200 / (1 - 0.5), rel=0.04)
+
+
+def test_parallel_servers_wait_only_when_all_are_busy() -> None:
+    routes = Routes(("r",), ("p",), ("x",), [[[Step(0, 1000.0), Step(NETWORK, 1.0)]]], (Dependency.NONE,), (4,))
+    outcome = simulate(routes, Load(8, window=8, network_us=(0, 0)), Rule())
+    assert sorted(outcome.jct) == [1000] * 4 + [2000] * 4
+
+
+def test_a_request_takes_its_steps_one_after_the_other() -> None:
+    steps = [Step(0, 100.0), Step(DELAY, 50.0), Step(NETWORK, 1.0), Step(1, 200.0), Step(NETWORK, 1.0)]
+    routes = Routes(("r",), ("p",), ("x", "y"), [[steps]], (Dependency.NONE,), (1, 1))
+    outcome = simulate(routes, Load(2, window=2, network_us=(3, 3)), Rule())
+    assert outcome.jct.tolist() == [350, 350 + 100 + 100]  # behind the other at both
+    assert outcome.ended.tolist() == [6350, 6550]
+
+
+@pytest.mark.parametrize(
+    ("policy", "mrps"),
+    [
+        (Policy.OUTSTANDING, 7.43),
+        (Policy.MIN, 6.33),
+        (Policy.RESET, 5.21),
+        (Policy.PAPER_LITERAL, 4.34),
+        (Policy.GREEDY_INTRA, 4.95),
+        (Policy.GREEDY_E2E, 5.02),
+        (Policy.UNIFORM, 6.62),
+    ],
+)
+def test_throughput_of_the_specification(policy: Policy, mrps: float) -> None:
+    """Section 3, 64 requests at a time; drawn anew, hence the tolerance."""
+    assert simulate(two(), Load(20_000, window=64), Rule(policy)).throughput_mrps == pytest.approx(mrps, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("slow", "rate", "jct"),
+    [(2500, 3, 2.10), (2500, 5, 2.20), (2500, 6, 2.28), (2500, 7.5, 2.65), (3500, 6, 2.53), (3500, 7.5, 3.02)],
+)
+def test_the_default_rule_is_near_the_optimum_of_the_specification(slow: float, rate: float, jct: float) -> None:
+    """Section 12.2: the exact search with k = 8, which the default rule comes near without its knowledge."""
+    runs = [
+        [simulate(two(slow), Load(4000, rate_mrps=rate), rule, seed=seed).mean_jct_us for seed in (1, 2, 3)]
+        for rule in (Rule(ahead=8), Rule())
+    ]
+    best, ours = np.mean(runs, axis=1)
+    assert best == pytest.approx(jct, rel=0.06)
+    assert ours < 1.05 * best
+
+
+def test_order_of_the_rules_under_load() -> None:
+    costs = [
+        simulate(two(), Load(20_000, rate_mrps=6), Rule(policy)).mean_jct_us
+        for policy in (Policy.LOOKAHEAD, Policy.OUTSTANDING, Policy.MIN, Policy.GREEDY_INTRA)
+    ]
+    assert costs == sorted(costs)
+
+
+def test_at_low_load_the_default_rule_is_no_worse_than_greedy() -> None:
+    costs = [
+        simulate(two(), Load(20_000, rate_mrps=3), Rule(p)).mean_jct_us for p in (Policy.LOOKAHEAD, Policy.GREEDY_INTRA)
+    ]
+    assert costs[0] < costs[1]
+
+
+def promises(settings: int, seed: int) -> None:
+    found = summary(run_sweep(settings, 20_000, seed, processes=1))
+    assert found["against_greedy"]["most"] <= 1.03
+    assert found["against_optimum"]["most"] <= 1.10
+    assert found["gain"]["least"] >= 1.18
+
+
+def test_promises_on_some_settings() -> None:
+    promises(16, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_promises_on_200_settings(seed: int) -> None:
+    promises(200, seed)
+
+
+@pytest.mark.parametrize("wrong", [([200, 300], [300, 300]), ([200, 300], [120, 300]), ([200, 300], [100, 150])])
+def test_a_wrong_profile_is_corrected_while_running(wrong: tuple[list[float], list[float]]) -> None:
+    real, believed = wrong
+    routes = Routes.of(Table.disjoint([2000, 2500], real))
+    right = simulate(routes, Load(30_000, rate_mrps=7.5), Rule())
+    learned = simulate(routes, Load(30_000, rate_mrps=7.5), Rule(), believed=Table.disjoint([2000, 2500], believed))
+    assert learned.mean_jct_us < 1.15 * right.mean_jct_us
+
+
+@pytest.mark.parametrize("base", [[3000, 2500], [1000, 2500]])
+def test_a_wrong_t_is_corrected_while_running(base: list[float]) -> None:
+    right = simulate(two(), Load(30_000, rate_mrps=1), Rule())
+    learned = simulate(two(), Load(30_000, rate_mrps=1), Rule(), believed=Table.disjoint(base, [200, 300]))
+    assert learned.mean_jct_us < 1.05 * right.mean_jct_us
+
+
+def test_tenants_share_by_weight_where_both_have_work() -> None:
+    load = Load(40_000, rate_mrps=25, shares=(1, 1))
+    outcome = simulate(two(), load, Rule(), weights=(1, 3))
+    small, large = outcome.tenants_mrps(2)
+    assert large / small == pytest.approx(3, rel=0.1)
+    alone = simulate(two(), Load(40_000, rate_mrps=25, shares=(1, 1)), Rule(), weights=(1, 1), one_selector=True)
+    assert np.divide(*alone.tenants_mrps(2)) == pytest.approx(1, rel=0.1)
+
+
+def test_requests_of_a_busy_key_are_held_and_all_served() -> None:
+    resolved = resolve(load_config(["off-path", "kvs"]))
+    outcome = simulate(resolved.routes, Load(5000, rate_mrps=6, keys=50, mix=(1, 1), network_us=(3, 3)), Rule(), seed=4)
+    assert (outcome.began >= outcome.came).all()
+    assert (outcome.began > outcome.came).any()  # some were held
+    assert (outcome.path[outcome.kind == 1] == 1).all()  # PUT knows one path
+
+
+@pytest.mark.parametrize("application", APPLICATIONS)
+@pytest.mark.parametrize("model", HARDWARE)
+def test_every_application_runs_on_every_model(application: str, model: str) -> None:
+    routes = resolve(load_config([model, application])).routes
+    outcome = simulate(routes, Load(500, window=8), Rule())
+    table = routes.table
+    assert (outcome.jct >= table.base[outcome.kind, outcome.path] - 0.1).all()
+    assert outcome.worked_ns.sum() > 0
+
+
+def test_runs_repeat_from_their_seed() -> None:
+    one, again, other = (simulate(two(), Load(2000, rate_mrps=5, spread=0.5), Rule(), seed=s) for s in (1, 1, 2))
+    assert (one.ended == again.ended).all()
+    assert not (one.ended == other.ended).all()
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (lambda: Load(0), "requests: 0: expected 1 to"),
+        (lambda: Load(rate_mrps=-1), "rate: -1: expected over 0"),
+        (lambda: Load(network_us=(9, 3)), "network: 9 to 3 us: expected a range"),
+        (lambda: Load(spread=2), "spread: 2: expected 0 to 1"),
+        (lambda: Load(shares=(1, 0)), "shares: expected one over 0"),
+        (lambda: simulate(two(), Load(10, mix=(1, 1)), Rule()), "mix: 2 shares, expected 1"),
+        (lambda: simulate(two(), Load(10), Rule(), weights=(1, 2)), "weights: expected 1 over 0"),
+        (lambda: misread(two().table, 0.5, 0), "--wrong 0.5: expected 1 to 100"),
+    ],
+)
+def test_bad_settings(load: object, message: str) -> None:
+    with pytest.raises(OfframpError, match=message):
+        load()  # type: ignore[operator]

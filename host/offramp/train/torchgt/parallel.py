@@ -42,11 +42,6 @@ class SequenceParallel:
         self.exchanges: list[Exchange] = []
         self.timers = Timers()
 
-    @property
-    def sent(self) -> int:
-        """Bytes that left this rank in the step."""
-        return sum(exchange.sent for exchange in self.exchanges)
-
     def begin_step(self) -> None:
         """Count from zero."""
         self.exchanges.clear()

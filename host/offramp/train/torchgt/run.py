@@ -39,7 +39,7 @@ def train_rank(group: Group, job: RankJob, on_epoch: Callable[[Any], None]) -> _
     start = time.perf_counter()
     epochs = trainer.run(on_epoch if group.rank == 0 else lambda _: None)
     seconds = time.perf_counter() - start
-    exchanges = group.gather(trainer.parallel.exchanges)
+    exchanges = group.gather(trainer.last_step)
     if exchanges is None:
         return None
     weights = {name: value.double().numpy() for name, value in trainer.model.state_dict().items()}

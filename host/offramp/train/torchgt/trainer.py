@@ -21,6 +21,7 @@ from offramp.train.torchgt.tuner import AutoTuner, ladder
 
 if TYPE_CHECKING:
     from offramp.train.group import Group
+    from offramp.train.torchgt.parallel import Exchange
     from offramp.train.torchgt.settings import TorchGtSettings
 
 
@@ -46,7 +47,8 @@ class Trainer:
 
     Attributes:
         model: the same weights on every rank.
-        parallel: its all-to-alls, those of the last step.
+        parallel: its all-to-alls.
+        last_step: those of the last step; evaluations do not count.
     """
 
     def __init__(self, job: RankJob, group: Group) -> None:
@@ -55,6 +57,7 @@ class Trainer:
         self._job, self._settings, self._group = job, settings, group
         self.model = GraphTransformer(settings, job.features, job.classes or 1).to(dtype)
         self.parallel = SequenceParallel(group)
+        self.last_step: list[Exchange] = []
         self._tokens = [Tokens(share, dtype, regression=not job.classes) for share in job.shares]
         self._attention = [SequenceAttention(share, settings) for share in job.shares]
         self._sums = GradientSums(group, self.model)
@@ -84,7 +87,7 @@ class Trainer:
             loss += self.step(place, beta)
             communication += self.parallel.timers.seconds["communication"]
             reduction += self._sums.seconds
-            sent += self.parallel.sent
+            sent += sum(exchange.sent for exchange in self.last_step)
             pairs += self._attention[place].pairs
             full += self._attention[place].is_full
         seconds = time.perf_counter() - start
@@ -116,6 +119,7 @@ class Trainer:
             settings["lr"] = self._settings.lr * (1 - self._steps / self._all_steps)
         self._adam.step()
         self._steps += 1
+        self.last_step = list(self.parallel.exchanges)
         return float(loss.detach())
 
     @torch.no_grad()

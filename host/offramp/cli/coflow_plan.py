@@ -31,7 +31,7 @@ def plan(
     described = load_job(job)
     codec = Codec(described.micro_batches, described.model.layers, described.interleaved, plain)
     made = plan_queues(codec, queues, classes, parse_dscps(control), scheme)
-    document = plan_document(described, codec, queues, made)
+    document = plan_document(described.as_json(), codec, queues, made)
     table = Table(box=None, pad_edge=False)
     for heading in ("code", "DSCP", "queue", "microbatch", "type", "layers"):
         table.add_column(heading, justify="left" if heading == "type" else "right")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from offramp.coflow.dscp import CODES, Codec
-from offramp.coflow.job import Job
 from offramp.coflow.queues import MOST_QUEUES, QueuePlan
 from offramp.errors import OfframpError
 
 Document = dict[str, Any]
 
 
-def plan_document(job: Job, codec: Codec, queues: int, plan: QueuePlan) -> Document:
-    """The plan for a switch with ``queues`` queues, with what each priority stands for."""
+def plan_document(job: Mapping[str, Any], codec: Codec, queues: int, plan: QueuePlan) -> Document:
+    """The plan for a switch with ``queues`` queues, with what each priority stands for; ``job``: what it describes."""
     rows = []
     for code, dscp in plan.dscp.items():
         meaning = codec.meanings[code]
@@ -31,7 +30,7 @@ def plan_document(job: Job, codec: Codec, queues: int, plan: QueuePlan) -> Docum
             }
         )
     return {
-        "job": job.as_json(),
+        "job": dict(job),
         "queues": queues,
         "classes": plan.classes,
         "control": sorted(plan.control),

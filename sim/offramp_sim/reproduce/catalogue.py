@@ -12,6 +12,9 @@ from offramp_sim.reproduce import (
     themis_design,
     themis_microbenchmark,
     themis_training,
+    torchgt_attention,
+    torchgt_scaling,
+    torchgt_training,
 )
 from offramp_sim.reproduce.hermod_scale import figure512, figure513
 from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
@@ -70,6 +73,15 @@ ITEMS = {
         Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 200, figure512),
         Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
         Item("hermod/sweep", "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s", 120, hermod_sweep.figure),
+        Item("torchgt/table4.2", "Topology against dense blocks, backward", 15, torchgt_attention.table42),
+        Item("torchgt/table4.4", "Models", 2, torchgt_training.table44),
+        Item("torchgt/table4.5", "Epoch time of full attention, topology and TorchGT", 90, torchgt_training.table45),
+        Item("torchgt/table4.8", "Static thresholds and the tuner", 60, torchgt_training.table48),
+        Item("torchgt/fig4.5", "Throughput against the side of a block", 15, torchgt_attention.figure45),
+        Item("torchgt/fig4.7", "Bytes and time against ranks", 30, torchgt_scaling.figure47),
+        Item("torchgt/fig4.9", "Convergence on vertices", 30, torchgt_training.figure49),
+        Item("torchgt/fig4.10", "Convergence on sets of graphs", 60, torchgt_training.figure410),
+        Item("torchgt/fig4.11", "Time and memory of attention against length", 60, torchgt_attention.figure411),
         Item("hermod/effects", "Which effect gives which share of the gain", 30, hermod_effects.figure),
     )
 }

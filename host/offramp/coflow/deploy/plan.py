@@ -85,4 +85,6 @@ def load_plan(
     job = load_job(source)
     codec = Codec(job.micro_batches, job.model.layers, job.interleaved)
     count = MOST_QUEUES if queues is None else queues
-    return plan_of(plan_document(job, codec, count, plan_queues(codec, count, classes, control, scheme)), ecn_bytes)
+    return plan_of(
+        plan_document(job.as_json(), codec, count, plan_queues(codec, count, classes, control, scheme)), ecn_bytes
+    )

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offramp.errors import OfframpError
-from offramp.train.sylvie.orchestrator import ASYNC, RULES, SIGNS, SYNC, Control, Decision, Orchestrator, replay
+from offramp.train.descent import RULES, SIGNS
+from offramp.train.sylvie.orchestrator import ASYNC, SYNC, Control, Decision, Orchestrator, replay
 
 GEOMETRIC = [0.5**t for t in range(12)]  # descends ever more slowly
 

@@ -1,0 +1,1 @@
+"""TorchGT (Zhang, thesis, chapter 4): graph transformers on long sequences, split by heads over ranks."""

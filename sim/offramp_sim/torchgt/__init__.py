@@ -1,0 +1,1 @@
+"""Measurements of TorchGT's attention on this machine."""

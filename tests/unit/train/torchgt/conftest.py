@@ -1,0 +1,29 @@
+"""Runs small enough for many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from offramp.train.torchgt.settings import TorchGtSettings
+
+
+@pytest.fixture(autouse=True)
+def _one_compute_thread() -> Iterator[None]:
+    """Ranks are threads already."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def settings() -> Callable[..., TorchGtSettings]:
+    def make(**changes: Any) -> TorchGtSettings:
+        small = {"graph": "sbm:n=61,k=3,degree=6,features=5", "hidden": 16, "heads": 4, "layers": 2, "epochs": 2}
+        return TorchGtSettings(**{**small, "dtype": "float64", "clusters": 3, "block": 4, **changes})
+
+    return make

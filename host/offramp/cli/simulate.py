@@ -7,6 +7,7 @@ import typer
 from offramp.cli.simulate_hermod import hermod
 from offramp.cli.simulate_placement import placement
 from offramp.cli.simulate_themis import themis
+from offramp.cli.simulate_unitg import unitg
 
 simulate = typer.Typer(
     help="Simulate a system at sizes that no laboratory has.",
@@ -16,3 +17,4 @@ simulate = typer.Typer(
 simulate.command()(themis)
 simulate.command()(placement)
 simulate.command()(hermod)
+simulate.command()(unitg)

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from offramp.cli.train import train
+from offramp.cli.train_unitg import unitg
 from offramp.errors import OfframpError
 
 
@@ -35,3 +36,4 @@ training = typer.Typer(
     cls=Systems, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 training.callback()(train)
+training.command()(unitg)

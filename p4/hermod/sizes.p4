@@ -16,4 +16,11 @@
 // Cells of a counter by port (9 bits) and queue (3 bits).
 #define PORT_QUEUES 4096
 
+#define PORTS 512
+
+// Of a closed gate, in ticks of about 64 microseconds: a second. May be set with -D.
+#ifndef LEASE
+#define LEASE 15625
+#endif
+
 #endif

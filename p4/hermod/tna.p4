@@ -8,6 +8,8 @@
 #include "parser.p4"
 #include "classify.p4"
 #include "forward.p4"
+#include "roles.p4"
+#include "gate_tna.p4"
 #include "congestion.p4"
 
 // What ingress tells egress: stands before Ethernet in between, and nowhere else.
@@ -17,6 +19,10 @@ header bridge_t {
     bit<2> more_reserved;
     bit<3> queue;
     bit<3> profile;
+    bit<5> still_more_reserved;
+    bit<1> closes;
+    bit<1> opens;
+    bit<1> held;
 }
 
 struct pipe_metadata_t {
@@ -24,7 +30,7 @@ struct pipe_metadata_t {
     bridge_t   bridge;
 }
 
-#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 parser HermodParser(packet_in packet,
                     out headers_t hdr,
@@ -50,6 +56,7 @@ control HermodIngress(inout headers_t hdr,
     Counter<bit<64>, bit<6>>(DSCPS, CounterType_t.PACKETS_AND_BYTES) by_dscp;  // what came in, IP only
     Classify() classify;
     Forward() forward;
+    Roles() roles;
 
     apply {
         if (from_parser.parser_err != 0) {
@@ -59,6 +66,7 @@ control HermodIngress(inout headers_t hdr,
             if (meta.frame.is_ip == 1) {
                 by_dscp.count(meta.frame.dscp);
             }
+            roles.apply(meta.frame);
             forward.apply(hdr, meta.frame);
         }
         to_tm.qid = (QueueId_t)meta.frame.queue;
@@ -72,6 +80,10 @@ control HermodIngress(inout headers_t hdr,
         meta.bridge.setValid();
         meta.bridge.reserved = 0;
         meta.bridge.more_reserved = 0;
+        meta.bridge.still_more_reserved = 0;
+        meta.bridge.closes = meta.frame.closes;
+        meta.bridge.opens = meta.frame.opens;
+        meta.bridge.held = meta.frame.held;
         meta.bridge.came_from = intrinsic.ingress_port;
         meta.bridge.queue = meta.frame.queue;
         meta.bridge.profile = meta.frame.profile;
@@ -114,6 +126,7 @@ control HermodEgress(inout headers_t hdr,
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS) marked;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) dropped;
     Congestion() congestion;
+    Gate() gate;
 
     apply {
         if (intrinsic.egress_port == meta.bridge.came_from) {
@@ -121,10 +134,15 @@ control HermodEgress(inout headers_t hdr,
         } else {
             meta.frame.queue = meta.bridge.queue;
             meta.frame.profile = meta.bridge.profile;
+            meta.frame.closes = meta.bridge.closes;
+            meta.frame.opens = meta.bridge.opens;
+            meta.frame.held = meta.bridge.held;
             bit<12> index = intrinsic.egress_port ++ meta.frame.queue;
             bit<1> mark;
             meta.frame.depth = intrinsic.enq_qdepth;
             congestion.apply(hdr, meta.frame, mark);
+            bit<32> now = from_parser.global_tstamp[47:16];
+            gate.apply(meta.frame, now, meta.bridge.came_from, intrinsic.egress_port);
             if (meta.frame.drop == 1) {
                 dropped.count(index, sizeInBytes(meta.bridge));
                 to_deparser.drop_ctl = 1;

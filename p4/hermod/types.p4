@@ -26,6 +26,12 @@ struct metadata_t {
     bit<19> depth;     // of the queue, as the frame found it
     bit<19> threshold;
     bit<19> excess;    // by how much the depth is above it
+    bit<1>  closes;    // the gate of the port that it leaves by
+    bit<1>  opens;     // the gate of the port that it came in by
+    bit<1>  held;      // dropped where the gate is closed
+    bit<32> lease;     // of a closed gate
+    bit<32> closed;    // when it was
+    bit<32> opened;
 }
 
 // Explicit congestion notification, RFC 3168.

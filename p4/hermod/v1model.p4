@@ -9,6 +9,8 @@
 #include "parser.p4"
 #include "classify.p4"
 #include "forward.p4"
+#include "roles.p4"
+#include "gate.p4"
 #include "congestion.p4"
 
 parser HermodParser(packet_in packet,
@@ -31,6 +33,7 @@ control HermodIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     counter(DSCPS, CounterType.packets_and_bytes) by_dscp;  // what came in, IP only
     Classify() classify;
     Forward() forward;
+    Roles() roles;
 
     apply {
         if (standard_metadata.parser_error != error.NoError) {
@@ -40,6 +43,7 @@ control HermodIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             if (meta.is_ip == 1) {
                 by_dscp.count((bit<32>)meta.dscp);
             }
+            roles.apply(meta);
             forward.apply(hdr, meta);
         }
 #ifndef ONE_QUEUE
@@ -61,6 +65,7 @@ control HermodEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter(PORT_QUEUES, CounterType.packets) marked;
     counter(PORT_QUEUES, CounterType.packets_and_bytes) dropped;
     Congestion() congestion;
+    Gate() gate;
 
     apply {
         if (standard_metadata.egress_port == standard_metadata.ingress_port) {
@@ -70,6 +75,8 @@ control HermodEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             bit<1> mark;
             meta.depth = standard_metadata.enq_qdepth;
             congestion.apply(hdr, meta, mark);
+            bit<32> now = (bit<32>)(standard_metadata.egress_global_timestamp >> 6);
+            gate.apply(meta, now, standard_metadata.ingress_port, standard_metadata.egress_port);
             if (meta.drop == 1) {
                 dropped.count(index);
                 mark_to_drop(standard_metadata);

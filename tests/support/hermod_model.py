@@ -6,10 +6,12 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from offramp.switch.hermod.entries import Profile, SwitchPlan
+from offramp.switch.hermod.entries import Profile, Role, SwitchPlan
 from offramp.wire.ethernet import ipv4_checksum
 
 PORTS = (1, 2, 3, 4)
+LEASE = 15625
+"""Ticks of 64 microseconds, as in p4/hermod/sizes.p4."""
 HOSTS = {0x0200_0000_0001: 1, 0x0200_0000_0002: 2, 0x0200_0000_0003: 3}
 QUIET = SwitchPlan({d: d // 8 for d in range(0, 60, 3)}, 2, 6, {}, HOSTS, PORTS)
 CONGESTED = SwitchPlan(
@@ -32,6 +34,9 @@ class Model:
     marked: Counter[tuple[int, int]] = field(default_factory=Counter)
     dropped: Counter[tuple[int, int]] = field(default_factory=Counter)
     by_dscp: Counter[int] = field(default_factory=Counter)
+    tick: int = 0
+    closed: Counter[int] = field(default_factory=Counter)
+    opened: Counter[int] = field(default_factory=Counter)
 
     def ingress(self, frame: bytes) -> tuple[list[int], int]:
         """Ports and queue of a frame; no ports: dropped."""
@@ -50,18 +55,32 @@ class Model:
         """The frame that leaves, or None."""
         if port == came_from:
             return None
+        dscp = dscp_of(frame)
+        held = self.held(self.plan.roles.get(-1 if dscp is None else dscp, Role()), came_from, port)
         profile = self.plan.profiles.get(queue)
         if profile is not None and depth > profile.threshold:
             field_ = ecn_of(frame)
             if field_ in {1, 2}:
                 frame = with_mark(frame)
-                self.marked[port, queue] += 1
+                self.marked[port, queue] += not held
             elif field_ != 3 and profile.drops:
                 self.dropped[port, queue] += 1
                 return None
+        if held:
+            self.dropped[port, queue] += 1
+            return None
         self.sent[port, queue] += 1
         self.sent_bytes[port, queue] += len(frame)
         return frame
+
+    def held(self, role: Role, came_from: int, port: int) -> bool:
+        """Turns the gates, and says whether a frame finds one closed."""
+        if role.closes:
+            self.closed[port] = self.tick
+        if role.opens:
+            self.opened[came_from] = self.tick
+        closed = self.closed[port]
+        return role.held and closed > self.opened[port] and self.tick - closed < LEASE
 
     def pass_(self, port: int, frame: bytes, depth: int = 0) -> list[tuple[int, bytes]]:
         """What leaves when each copy finds ``depth`` packets in its queue."""

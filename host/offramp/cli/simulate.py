@@ -8,6 +8,7 @@ from offramp.cli.simulate_hermod import hermod
 from offramp.cli.simulate_leo import leo
 from offramp.cli.simulate_placement import placement
 from offramp.cli.simulate_themis import themis
+from offramp.cli.simulate_unitg import unitg
 
 simulate = typer.Typer(
     help="Simulate a system at sizes that no laboratory has.",
@@ -18,3 +19,4 @@ simulate.command()(themis)
 simulate.command()(placement)
 simulate.command()(hermod)
 simulate.command()(leo)
+simulate.command()(unitg)

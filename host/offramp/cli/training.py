@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from offramp.cli.train import train
 from offramp.cli.train_torchgt import torchgt
+from offramp.cli.train_unitg import unitg
 from offramp.errors import OfframpError
 
 
@@ -37,3 +38,4 @@ training = typer.Typer(
 )
 training.callback()(train)
 training.command()(torchgt)
+training.command()(unitg)

@@ -10,6 +10,7 @@ from offramp.placement.coflows import priority, ranks
 from offramp.placement.oes import Flow, equal_shares
 from offramp.placement.problem import Problem
 from offramp_sim.cluster.engine import Policy
+from offramp_sim.water_filling import water_filling
 
 POLICIES: Final = ("oes", "fifo", "fifo-greedy", "mrtf", "mrtf-exclusive", "omcoflow", "maxmin", "hermod")
 """Names, in the order of their numbers in the fast engine."""
@@ -132,20 +133,4 @@ def _hermod(problem: Problem) -> Policy:
 
 
 def _water_filling(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
-    left = [*ingress, *egress]
-    ports = [(f.target, len(ingress) + f.source) for f in flows]
-    rates: list[float] = [0] * len(flows)
-    open_ = set(range(len(flows)))
-    while open_:
-        count = [0] * len(left)
-        for i in open_:
-            for port in ports[i]:
-                count[port] += 1
-        level, tight = min((left[p] / count[p], p) for p in range(len(left)) if count[p])
-        for i in sorted(open_):
-            if tight in ports[i]:
-                rates[i] = level
-                open_.discard(i)
-                for port in ports[i]:
-                    left[port] = max(left[port] - level, 0)
-    return rates
+    return water_filling([(f.target, len(ingress) + f.source) for f in flows], [*ingress, *egress])

@@ -36,7 +36,7 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
         axes.set_title(panel.title)
         if isinstance(panel, Gantt):
             _gantt(axes, panel)
-            _legend_below(axes)
+            _legend_below(axes, -0.2)
             continue
         if panel.stacked:
             _stacked(axes, panel)
@@ -109,5 +109,5 @@ def _gantt(axes: Any, panel: Gantt) -> None:
     axes.set(xlabel=panel.x)
 
 
-def _legend_below(axes: Any) -> None:
-    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+def _legend_below(axes: Any, at: float = -0.12) -> None:
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, at), ncols=2)

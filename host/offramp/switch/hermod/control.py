@@ -14,6 +14,7 @@ from offramp.switch.hermod.entries import (
     MARKED,
     PROFILES,
     QUEUES,
+    ROLES,
     SENT,
     Entries,
     SwitchPlan,
@@ -59,7 +60,7 @@ class HermodControl:
     def __init__(self, session: Session, *, forwarding: bool = True) -> None:
         self._session, self._forwarding = session, forwarding
         self._names = frozenset(table.preamble.name for table in session.index.tables)
-        self._tables = tuple(full_name(name, self._names) for name in (CLASSES, PROFILES, MACS))
+        self._tables = tuple(full_name(name, self._names) for name in (CLASSES, PROFILES, MACS, ROLES))
         if self._tables[0] not in self._names:
             raise OfframpError(f"switch {session.name}: runs another program; expected p4/hermod")
 
@@ -77,9 +78,9 @@ class HermodControl:
     def read(self) -> State:
         """What it holds now."""
         session = self._session
-        classes, profiles, macs = self._tables
+        classes, profiles, macs, roles = self._tables
         filters = [session.table_entry(classes, {}), session.make.default_entry(classes)]
-        filters.append(session.table_entry(profiles, {}))
+        filters += [session.table_entry(profiles, {}), session.table_entry(roles, {})]
         if self._forwarding:
             filters += [session.table_entry(macs, {}), session.make.default_entry(macs)]
             filters.append(session.make.multicast_group(0, ()))  # all: bmv2 takes one that is not there as a fault

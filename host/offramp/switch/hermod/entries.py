@@ -19,6 +19,9 @@ MARK_OR_DROP = "HermodEgress.congestion.mark_or_drop"
 BY_DSCP = "HermodIngress.by_dscp"
 SENT, MARKED, DROPPED = (f"HermodEgress.{name}" for name in ("sent", "marked", "dropped"))
 
+ROLES = "HermodIngress.roles.roles"
+ROLE = "HermodIngress.roles.role"
+
 FLOOD_GROUP = 1
 """Multicast group of all ports."""
 QUEUES = 8
@@ -40,6 +43,21 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """What frames of a DSCP are to the gates (docs/unitg.md).
+
+    Attributes:
+        closes: the gate of the port that they leave by.
+        opens: the gate of the port that they came in by.
+        held: they are dropped where the gate is closed.
+    """
+
+    closes: bool = False
+    opens: bool = False
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchPlan:
     """All that one switch is told.
 
@@ -50,6 +68,7 @@ class SwitchPlan:
         profiles: by queue.
         hosts: ports of MAC addresses; frames to others are flooded.
         ports: all ports, to flood to; none: forwarding is somebody else's concern.
+        roles: by DSCP, where there are gates.
     """
 
     queues: Mapping[int, int]
@@ -58,6 +77,7 @@ class SwitchPlan:
     profiles: Mapping[int, Profile] = field(default_factory=dict)
     hosts: Mapping[int, int] = field(default_factory=dict)
     ports: Sequence[int] = ()
+    roles: Mapping[int, Role] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for dscp, queue in self.queues.items():
@@ -68,6 +88,10 @@ class SwitchPlan:
         for queue, profile in self.profiles.items():
             _check(f"profile of queue {queue}", queue, QUEUES - 1)
             _check(f"queue {queue}: threshold {profile.threshold}", profile.threshold, _DEEPEST)
+        for dscp, role in self.roles.items():
+            _check(f"role of DSCP {dscp}", dscp, 63)
+            if role.held and (role.closes or role.opens):
+                raise OfframpError(f"role of DSCP {dscp}: what is held neither opens nor closes a gate")
         for mac, port in self.hosts.items():
             if port not in self.ports:
                 raise OfframpError(f"host {mac:012x}: port {port} is none of the switch's")
@@ -110,6 +134,16 @@ def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
             {"threshold": profile.threshold},
         )
         for queue, profile in sorted(plan.profiles.items())
+    ]
+    roles = full_name(ROLES, tables)
+    rows += [
+        Entry(
+            roles,
+            {"is_ip": 1, "dscp": dscp},
+            ROLE,
+            {"closes": role.closes, "opens": role.opens, "held": role.held},
+        )
+        for dscp, role in sorted(plan.roles.items())
     ]
     if not plan.ports:
         return Entries(tuple(rows), {})

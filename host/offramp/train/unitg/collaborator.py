@@ -1,0 +1,80 @@
+"""When the language model's embeddings reach the graph neural network, and the table they wait in (section 3.5)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import torch
+
+LADDER: Final = (0.3, 0.2, 0.1, 0.02)
+"""Intervals between synchronisations, of the epochs of the graph neural network."""
+MEMORY: Final = 0.8
+PATIENCE: Final = 20
+
+
+class Collaborator:
+    """The interval, from a running average of the loss: F_j = 0.8 F_(j-1) + 0.2 L_j.
+
+    Twenty epochs in a row in which F falls shorten it by a step of the ladder; it never grows.
+    """
+
+    def __init__(self, epochs: int) -> None:
+        self.intervals = [max(1, round(share * epochs)) for share in LADDER]
+        self._at = 0
+        self._average: float | None = None
+        self._falls = 0
+        self._last = 0
+
+    @property
+    def interval(self) -> int:
+        """Epochs between two synchronisations now."""
+        return self.intervals[self._at]
+
+    def observe(self, loss: float) -> None:
+        """The loss of an epoch."""
+        before = self._average
+        self._average = loss if before is None else MEMORY * before + (1 - MEMORY) * loss
+        self._falls = self._falls + 1 if before is not None and self._average < before else 0
+        if self._falls == PATIENCE and self._at < len(self.intervals) - 1:
+            self._at += 1
+            self._falls = 0
+
+    def due(self, epoch: int) -> bool:
+        """Whether embeddings are fetched before epoch ``epoch`` (from 1), counted from when they last were."""
+        if epoch - 1 - self._last < self.interval:
+            return False
+        self._last = epoch - 1
+        return True
+
+
+class EmbeddingTable:
+    """The newest embedding of each vertex; rows are written and read whole.
+
+    Attributes:
+        width: of an embedding.
+    """
+
+    def __init__(self, vertices: int, width: int) -> None:
+        self.width = width
+        self._rows = torch.zeros(vertices, width)
+        self._encoded = torch.zeros(vertices, dtype=torch.bool)
+        self._lock = threading.Lock()
+
+    def put(self, ids: torch.Tensor, rows: torch.Tensor) -> None:
+        """Embeddings ``(b, width)`` of vertices ``(b,)``."""
+        with self._lock:
+            self._rows[ids] = rows
+            self._encoded[ids] = True
+
+    def features(self, numeric: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Rows ``(n, width)`` that the graph neural network gets, and how many are embeddings.
+
+        A vertex that was never encoded keeps its ``numeric`` features. Embeddings are brought to the mean length of
+        those, so that a change of rows does not change the scale.
+        """
+        with self._lock:
+            rows, encoded = self._rows.clone(), self._encoded.clone()
+        length = numeric.norm(dim=1).mean()
+        rows *= length / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
+        return torch.where(encoded.unsqueeze(1), rows.to(numeric.dtype), numeric), int(encoded.sum())

@@ -1,0 +1,136 @@
+"""The deep graph neural networks of the evaluation: reversible GCN and GAT, and residual generalised aggregation.
+
+RevGCN and RevGAT (Li et al. 2021) with two groups of channels; ResGEN (Li et al. 2020) with softmax aggregation. What a
+reversible layer saves in memory is not taken: activations are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from offramp.train.models.base import Features, Inputs, Model, Prepared, dense
+
+if TYPE_CHECKING:
+    from offramp.train.view import View
+
+GROUPS = 2
+EPSILON = 1e-7
+
+
+class Deep(Model):
+    """Layers that add to the state, between a linear layer in front and one behind a norm.
+
+    Attributes:
+        group: width of what a layer reads and writes.
+    """
+
+    groups = 1
+
+    def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
+        """``widths``: input features, one hidden width for each layer (all equal), classes."""
+        hidden = widths[1]
+        self.group = hidden // self.groups
+        super().__init__([self.group] * (len(widths) - 2), seed=seed, dropout=dropout)
+        self.into = nn.ParameterList([self.weight(widths[0], hidden), torch.zeros(hidden)])
+        self.scales = nn.ParameterList(torch.ones(self.group) for _ in range(self.layers))
+        self.shifts = nn.ParameterList(torch.zeros(self.group) for _ in range(self.layers))
+        self.weights = nn.ParameterList(self.weight(self.group, self.group) for _ in range(self.layers))
+        self.out = nn.ParameterList([self.weight(hidden, widths[-1]), torch.zeros(widths[-1])])
+
+    def encode(self, features: Features) -> Features:
+        """``x W + b``."""
+        weight, bias = self.into
+        state: torch.Tensor = features @ weight + bias
+        return state
+
+    def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
+        """``relu(norm(h^L)) W + b``."""
+        weight, bias = self.out
+        last = states[-1]
+        scores: torch.Tensor = torch.relu(nn.functional.layer_norm(last, last.shape[1:])) @ weight + bias
+        return scores
+
+    def _active(self, number: int, h: torch.Tensor) -> torch.Tensor:
+        scale, shift = self.scales[number - 1], self.shifts[number - 1]
+        return torch.relu(nn.functional.layer_norm(h, (self.group,), scale, shift))
+
+    def _combining(self, number: int) -> list[nn.Parameter]:
+        if number == 0:
+            return list(self.into)
+        return list(self.out) if number > self.layers else []
+
+    def _preparing(self, number: int) -> list[nn.Parameter]:
+        if not 1 <= number <= self.layers:
+            return []
+        return [of[number - 1] for of in (self.scales, self.shifts, self.weights)]
+
+
+class Reversible(Deep):
+    """Each layer adds to one half of the channels what it makes of the other, in turn."""
+
+    groups = GROUPS
+
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """``relu(norm(other half)) W``, and the whole state of the vertex."""
+        state = dense(h)
+        halves = state.chunk(GROUPS, dim=1)
+        return Prepared(self._active(number, halves[number % GROUPS]) @ self.weights[number - 1], state)
+
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+        """``x_1 + f(x_2)`` in odd layers, ``x_2 + f(x_1)`` in even ones."""
+        assert given.own is not None
+        halves = list(given.own.chunk(GROUPS, dim=1))
+        changed = (number - 1) % GROUPS
+        halves[changed] = halves[changed] + self.hidden(number, view, self._sum(number, view, given.message))
+        return torch.cat(halves, dim=1)
+
+    def _sum(self, number: int, view: View, message: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        return view.aggregate(message, "gcn")
+
+
+class RevGcn(Reversible):
+    """Reversible, with the sums of graph convolution."""
+
+
+class RevGat(Reversible):
+    """Reversible, with attention over closed neighbourhoods."""
+
+    by_sums = False
+
+    def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
+        """As :class:`Deep`."""
+        super().__init__(widths, seed=seed, dropout=dropout)
+        self.sources = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
+        self.targets = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
+
+    def _sum(self, number: int, view: View, message: torch.Tensor) -> torch.Tensor:
+        source = (message * self.sources[number - 1]).sum(1, keepdim=True)
+        target = (view.of_targets(message) * self.targets[number - 1]).sum(1, keepdim=True)
+        return view.attend(message.unsqueeze(1), source, target).flatten(1)
+
+    def _combining(self, number: int) -> list[nn.Parameter]:
+        own = [of[number - 1] for of in (self.sources, self.targets)] if 1 <= number <= self.layers else []
+        return [*super()._combining(number), *own]
+
+
+class ResGen(Deep):
+    """``h + (sum of softmax-weighted messages) W`` with messages ``relu(norm(h)) + epsilon``."""
+
+    by_sums = False
+
+    def prepare(self, number: int, h: Features) -> Prepared:
+        """The message, and the state of the vertex."""
+        state = dense(h)
+        return Prepared(self._active(number, state) + EPSILON, state)
+
+    def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
+        """Each channel weighs its neighbours by a softmax of their messages."""
+        assert given.own is not None
+        message = given.message
+        target = torch.zeros_like(view.of_targets(message))
+        mixed = view.attend(message.unsqueeze(2), message, target).flatten(1)
+        return given.own + self.hidden(number, view, mixed @ self.weights[number - 1])

@@ -1,0 +1,46 @@
+"""The accelerator that a stage and its language model share: this processor, or one emulated by sleeping."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_QUANTUM_S = 0.001
+
+
+class Device:
+    """Who works beside another on an emulated device progresses half as fast, as on one that is shared."""
+
+    def __init__(self) -> None:
+        self._busy = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def work(self, seconds: float = 0.0) -> Iterator[None]:
+        """A piece of work that takes at least ``seconds`` of the device for itself; 0: as long as it takes."""
+        self.begin()
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.end(start, seconds)
+
+    def begin(self) -> None:
+        """Work begins."""
+        with self._lock:
+            self._busy += 1
+
+    def end(self, start: float, seconds: float) -> None:
+        """Work that began at ``start`` of :func:`time.perf_counter` is done once it had ``seconds`` of the device."""
+        try:
+            now = time.perf_counter()
+            left = seconds - (now - start) / self._busy
+            while left > 0:
+                time.sleep(min(_QUANTUM_S, left * self._busy))
+                then, now = now, time.perf_counter()
+                left -= (now - then) / self._busy
+        finally:
+            with self._lock:
+                self._busy -= 1

@@ -1,0 +1,53 @@
+"""One stage's layers of a graph neural network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from offramp.train.models.base import Features, Inputs, dense
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from offramp.train.models import Model
+    from offramp.train.view import View
+
+
+class StageModel:
+    """Layers ``layers`` of a model; the first stage also encodes, the last one reads out.
+
+    What goes from stage to stage is ``(n, w)``: the state, and beside it ``h^0`` where layers look at it.
+    """
+
+    def __init__(self, model: Model, layers: range, *, spare: bool = True) -> None:
+        """``spare``: drop the other stages' weights."""
+        self.model = model
+        self._layers = layers
+        self.first, self.last = layers[0] == 1, layers[-1] == model.layers
+        own: list[nn.Parameter] = [*model._combining(0)] if self.first else []
+        for number in layers:
+            own += [*model._preparing(number), *model._combining(number)]
+        if self.last:
+            own += model._combining(model.layers + 1)
+        self.parameters = own
+        if spare:
+            mine = {id(parameter) for parameter in own}
+            for parameter in model.parameters():
+                if id(parameter) not in mine:
+                    parameter.data = parameter.data.new_empty(0)
+                    parameter.requires_grad = False
+
+    def forward(self, x: Features, view: View) -> torch.Tensor:
+        """Input features or the state before the first layer, to the state behind the last layer or class scores."""
+        model, first = self.model, None
+        h: Features = model.encode(x) if self.first else x
+        if model.uses_first:
+            h, first = (dense(h), dense(h)) if self.first else torch.chunk(dense(x), 2, dim=1)
+        for number in self._layers:
+            h = model.combine(number, view, Inputs(*model.prepare(number, h), first))
+        state = dense(h)
+        if self.last:
+            return model.readout([state])
+        return state if first is None else torch.cat([state, first], dim=1)

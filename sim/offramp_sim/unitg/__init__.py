@@ -1,0 +1,1 @@
+"""UniTG simulated: a pipeline, its language model and the network between them, under several policies."""

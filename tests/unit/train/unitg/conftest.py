@@ -1,0 +1,60 @@
+"""Stages as threads of one process, and small graphs and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from offramp.graph.data import Graph
+from offramp.graph.generate import generate
+from offramp.train.unitg.job import plan
+from offramp.train.unitg.run import Outcome, train_rank
+from offramp.train.unitg.settings import UnitgSettings
+from offramp_sim.switchgnn.crew import run_group
+
+Train = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def _one_compute_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def graph() -> Graph:
+    return generate("sbm:n=120,k=3,features=9,degree=6", "0.4/0.3/0.3", 4)
+
+
+@pytest.fixture
+def base() -> UnitgSettings:
+    return UnitgSettings(
+        "sbm",
+        hidden=8,
+        layers=5,
+        epochs=3,
+        dtype="float64",
+        lm_width=16,
+        lm_heads=2,
+        lm_length=6,
+        lm_batch=4,
+        lm_epochs=1,
+    )
+
+
+@pytest.fixture
+def train(graph: Graph, base: UnitgSettings) -> Train:
+    def run(**changes: Any) -> Outcome:
+        settings = replace(base, **changes)
+        jobs = plan(graph, settings).jobs
+        outcomes = run_group(settings.stages, lambda group: train_rank(group, jobs[group.rank], lambda _: None))
+        assert outcomes[0] is not None
+        return outcomes[0]
+
+    return run

@@ -43,8 +43,8 @@ class RowPlan:
         degree: ``(n + h,)`` their neighbours there.
         adjacency: ``(n, n + h)`` CSR of ones, closed neighbourhoods of the own vertices.
         bins: own rows of each bin, each row in one.
-        sends: what leaves, by bin and receiver.
-        receives: what comes, by sender and its bin.
+        sends: what leaves, by bin and receiver, the next worker first, so that not all send to the same one.
+        receives: what comes, by sender and its bin, in the same order of workers.
     """
 
     ids: npt.NDArray[np.int64]
@@ -111,7 +111,8 @@ def plan_rows(
         columns = np.concatenate([position[heads[mine]], np.arange(len(vertices))])
         adjacency = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vertices), len(ids)))
         adjacency.sort_indices()
-        sends[worker].sort(key=lambda message: (message.bin, message.peer))
+        sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
+        receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
         plans.append(RowPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
     return plans
 

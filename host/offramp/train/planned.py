@@ -14,6 +14,7 @@ import torch
 
 import offramp
 from offramp.errors import OfframpError
+from offramp.graph.bins import memory_limit
 from offramp.graph.boundary import Boundary
 from offramp.graph.partition import partition
 from offramp.graph.racks import cross_rack
@@ -82,12 +83,18 @@ class PlannedRun:
         ]
 
     def _rows(self) -> list[RowPlan]:
-        schedule, boundary = schedule_of(self.settings.schedule), self.boundary
+        settings, boundary = self.settings, self.boundary
+        schedule = schedule_of(settings.schedule)
+        limit = None
+        if settings.bin_memory is not None:
+            messages = make_model(settings, layer_widths(self.graph, settings)).messages
+            size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
+            limit = memory_limit(settings.bin_memory, max(messages), max([*messages[1:], self.graph.classes]), size)
         return plan_rows(
             self.graph,
             boundary.owner,
             boundary.workers,
-            bins=self.settings.bins,
+            bins=limit or settings.bins or schedule.bins,
             boundary_first=schedule.boundary_first,
             isolated=schedule.isolated,
         )

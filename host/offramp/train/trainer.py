@@ -36,8 +36,15 @@ OnEpoch = Callable[[Epoch], None]
 class Trainer:
     """Full-batch training on one worker's share, in step with the other workers."""
 
-    def __init__(self, job: WorkerJob, group: Group, way: Propagator | Mailbox) -> None:
-        """``way``: what :func:`offramp.train.propagators.open_way` opens for the job."""
+    def __init__(
+        self,
+        job: WorkerJob,
+        group: Group,
+        way: Propagator | Mailbox,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Args: way: what :func:`~offramp.train.propagators.open_way` opens for the job; clock: of epochs, in seconds."""
+        self._clock = clock
         settings = job.settings
         self._settings = settings
         self._group = group
@@ -92,7 +99,7 @@ class Trainer:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
         self._way.begin_epoch()
-        start = time.perf_counter()
+        start = self._clock()
         self.model.train()
         self.model.dropout.step = number
         scores = self._computation.forward()
@@ -106,7 +113,7 @@ class Trainer:
         if self._settings.dropout or self._settings.sample < 1:
             scores = self.evaluate()
         seconds = (
-            time.perf_counter() - start,
+            self._clock() - start,
             self._way.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )

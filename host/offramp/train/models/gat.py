@@ -33,7 +33,8 @@ class Gat(Model):
 
     def _message(self, number: int, h: Features) -> torch.Tensor:
         """``h W`` of all heads."""
-        return h @ self.weights[number - 1]
+        message: torch.Tensor = h @ self.weights[number - 1]
+        return message
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """The attention of every head, with ELU but for the last layer."""

@@ -120,7 +120,7 @@ def train(
     scheme: Annotated[
         str,
         typer.Option(
-            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, q16, q8 by +."
+            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +."
         ),
     ] = "paper",
     rates: Annotated[Path | None, typer.Option(help="Rates for --scheme auto, JSON as of offramp plan.")] = None,

@@ -75,6 +75,7 @@ class PlannedRun:
                 exchanges=exchanges,
                 carries={width: plan_carry(made, worker) for width, made in schemes.items()},
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
+                code_bits=next((made.scheme.code_bits for made in schemes.values()), 0),
                 link=links[worker] if links else "",
                 facts=facts(graph, self.settings),
                 snapshot=self.snapshot,

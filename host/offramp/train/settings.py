@@ -19,6 +19,7 @@ PLAIN = "plain"
 DTYPES = ("float32", "float64")
 TARGETS = ("v1model", "v1model-replicated", "tna")
 ROW_CODECS = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
+SWITCH_CODECS = ("q1", "q2", "q4", "q8")
 CODECS = ("fp32", "fixed", *ROW_CODECS)
 SCALES = ("agreed", "carried")
 LAYERS = range(2, 65)
@@ -39,10 +40,12 @@ class TrainSettings:
     emulates network cards of that rate.
 
     ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
-    add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same. Of neighbours'
-    messages a share of ``sample`` travels (BNS-GCN). A switch always gets
-    integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan`` is a file that holds
-    the plan of all its exchanges.
+    add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same; the last
+    goes through a switch too, which adds codes that share a step for each sum. Of neighbours' messages a share of
+    ``sample`` travels (BNS-GCN).
+
+    A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan``
+    is a file that holds the plan of all its exchanges.
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
 
@@ -160,16 +163,9 @@ class TrainSettings:
         if self.bins is not None and self.bin_memory is not None:
             raise OfframpError("--bin-memory: goes without --bins, which it decides")
         if self.by_rows:
-            if self.through_switch:
-                raise OfframpError(
-                    f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch"
-                )
-            if self.codec == "fixed":
-                raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
-            if self.codec in ROW_CODECS and self.dtype != "float32":
-                raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
-            if self.sample < 1 and (self.model == "gat" or self.codec in {"sylvie", "adaqp"}):
-                raise OfframpError(f"--sample {self.sample:g}: not with --model gat, nor --codec sylvie or adaqp")
+            self._check_schedule()
+        elif self.by_codes:
+            self._check_codes()
         elif self.codec in ROW_CODECS or self.sample < 1:
             flag = f"--codec {self.codec}" if self.codec in ROW_CODECS else f"--sample {self.sample:g}"
             raise OfframpError(f"{flag}: goes with --schedule other than {PLAIN}")
@@ -182,6 +178,31 @@ class TrainSettings:
             raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
         elif self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
             raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local and --codec fp32 only")
+
+    def _check_schedule(self) -> None:
+        if self.through_switch:
+            raise OfframpError(f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch")
+        if self.codec == "fixed":
+            raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+        if self.codec in ROW_CODECS and self.dtype != "float32":
+            raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
+        if self.sample < 1 and (self.model == "gat" or self.codec in {"sylvie", "adaqp"}):
+            raise OfframpError(f"--sample {self.sample:g}: not with --model gat, nor --codec sylvie or adaqp")
+
+    def _check_codes(self) -> None:
+        scheme, free = parse_scheme(self.scheme)
+        if free or scheme.bits < LANE_BITS or scheme.balanced or scheme.binned or self.scale == "carried":
+            raise OfframpError(
+                f"--codec {self.codec}: through a switch with --scheme paper, chunk-major or hybrid "
+                "and --scale agreed only"
+            )
+        if self.racks > 1 or self.dtype != "float32":
+            raise OfframpError(f"--codec {self.codec}: through a switch with one rack and --dtype float32 only")
+
+    @property
+    def by_codes(self) -> bool:
+        """Whether Sylvie's codes of a few bits are added in the switch."""
+        return self.propagator == "switch" and self.codec in SWITCH_CODECS and not self.by_rows
 
     @property
     def by_rows(self) -> bool:

@@ -43,7 +43,7 @@ class Trainer:
         way: Propagator | Mailbox,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Args: way: what :func:`~offramp.train.propagators.open_way` opens for the job; clock: of epochs, in seconds."""
+        """Args: way: what :func:`~offramp.train.propagators.open_way` opens for the job; clock: of epochs, seconds."""
         self._clock = clock
         settings = job.settings
         self._settings = settings

@@ -67,7 +67,7 @@ def test_golden_a_values_and_gradients(in_group, schedule: str, bins: int) -> No
 
     total = np.zeros(8)
     for worker, (ids, gradient, first, second) in enumerate(in_group(3, work)):
-        own = ids[: (OWNER == worker).sum()]
+        own = ids[: (worker == OWNER).sum()]
         np.testing.assert_allclose(first, np.array(FIRST)[own], atol=1e-6)
         np.testing.assert_allclose(second, np.array(SECOND)[own], atol=1e-6)
         total[ids] += gradient  # input features are at every worker that needs them
@@ -122,9 +122,7 @@ def test_a_bin_starts_when_its_rows_are_there_and_in_order(graph) -> None:
             self.here.add(max(labels))
 
     needs = [[0], [1], [], [0, 1]]
-    found = {
-        eager: list(Arrivals(Box(), [0, 1], lambda *_: None).bins(needs, eager=eager)) for eager in (True, False)
-    }
+    found = {eager: list(Arrivals(Box(), [0, 1], lambda *_: None).bins(needs, eager=eager)) for eager in (True, False)}
     assert found == {True: [2, 1, 0, 3], False: [0, 1, 2, 3]}
 
 

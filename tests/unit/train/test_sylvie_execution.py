@@ -21,7 +21,16 @@ from offramp.train.trainer import Trainer
 from offramp.wire.sylvie import PLAIN
 
 BASE = TrainSettings(
-    "random", workers=3, propagator="p2p", partition="hash", hidden=8, epochs=5, lr=0.03, layers=3, schedule="g3", bins=2
+    "random",
+    workers=3,
+    propagator="p2p",
+    partition="hash",
+    hidden=8,
+    epochs=5,
+    lr=0.03,
+    layers=3,
+    schedule="g3",
+    bins=2,
 )
 
 

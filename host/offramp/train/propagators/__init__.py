@@ -99,8 +99,8 @@ def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propag
         width: Carrier(exchanger, group, job.carries[width], index, plans[index], hosts)
         for width, index in job.exchanges.plan_of_width.items()
     }
-    if job.bits < LANE_BITS:
-        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed)
+    if job.bits < LANE_BITS or job.code_bits:
+        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed, job.code_bits)
     return SwitchPropagator(_codec(job, group), carriers, job.local.vertices[job.local.boundary])
 
 

@@ -75,9 +75,7 @@ class SampledCodec(RowCodec):
         """The same, and zeros."""
         user = message.peer if key.backward else self._rank
         drawn = self._drawn(message, key, user)
-        part = replace(
-            message, rows=message.rows[drawn], ids=message.ids[drawn], weights=message.weights[drawn]
-        )
+        part = replace(message, rows=message.rows[drawn], ids=message.ids[drawn], weights=message.weights[drawn])
         values = self._inner.decode(payload, part, key, width)
         rows = values.new_zeros(len(message.rows), width)
         rows[drawn] = values

@@ -31,8 +31,8 @@ _CODE_BITS: Final = 2
 class AdaqpCodec(RowCodec):
     """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
 
-    AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients are
-    added once by their owner, so that their ranges alone count.
+    AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients
+    are added once by their owner, so that their ranges alone count.
     """
 
     def __init__(self, rank: int, seed: int, *, tradeoff: float = 0.5, period: int = PERIOD) -> None:

@@ -9,6 +9,8 @@ from offramp_sim.reproduce import (
     dgtp_testbed,
     hermod_effects,
     hermod_sweep,
+    sylvie_accuracy,
+    sylvie_network,
     themis_design,
     themis_microbenchmark,
     themis_training,
@@ -70,6 +72,11 @@ ITEMS = {
         Item("hermod/fig5.12", "Training speed from 1,024 to 8,192 GPUs", 200, figure512),
         Item("hermod/fig5.13", "Iteration time from 40 to 400 Gb/s, 1,024 GPUs", 30, figure513),
         Item("hermod/sweep", "Six models, 1,024 and 8,192 GPUs, 40 to 400 Gb/s", 120, hermod_sweep.figure),
+        Item("sylvie/accuracy", "Accuracy by width, fixed and adaptive (table 3.3)", 90, sylvie_accuracy.accuracy),
+        Item("sylvie/table3.2", "Bytes of an epoch", 15, sylvie_network.table32),
+        Item("sylvie/table3.9", "Epoch time by width", 90, sylvie_network.table39),
+        Item("sylvie/table3.10", "Epoch time in step and stale", 90, sylvie_network.table310),
+        Item("sylvie/table3.11", "Codes and bounds", 1, sylvie_network.table311),
         Item("hermod/effects", "Which effect gives which share of the gain", 30, hermod_effects.figure),
     )
 }

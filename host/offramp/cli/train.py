@@ -77,6 +77,13 @@ def train(
     link: Annotated[
         str | None, typer.Option(help="Emulate network cards of this rate: 100M, 10G; not with plain.")
     ] = None,
+    priorities: Annotated[
+        str | None,
+        typer.Option(
+            help="Messages and sums of gradients as coflows of Hermod's end-host scheduler: hermod (by priority) | "
+            "none (first come, first served); default: over gloo."
+        ),
+    ] = None,
     sample: Annotated[float, typer.Option(help="Share of neighbours' messages that travels (BNS-GCN).")] = 1.0,
     dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
     codec: Annotated[
@@ -162,6 +169,7 @@ def train(
         bins=bins,
         bin_memory=parse_size(bin_memory, "--bin-memory") if bin_memory else None,
         link_bps=parse_rate(link, "--link") if link else None,
+        priorities=priorities,
         sample=sample,
         dtype=dtype,
         codec=codec,

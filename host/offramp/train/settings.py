@@ -22,6 +22,7 @@ ROW_CODECS = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
 SWITCH_CODECS = ("q1", "q2", "q4", "q8")
 CODECS = ("fp32", "fixed", *ROW_CODECS)
 SCALES = ("agreed", "carried")
+PRIORITIES = ("hermod", "none")
 LAYERS = range(2, 65)
 
 
@@ -37,7 +38,8 @@ class TrainSettings:
     ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
     :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``, by
     default as many as suit the schedule, or in such that two take no more than ``bin_memory`` bytes; ``link_bps``
-    emulates network cards of that rate.
+    emulates network cards of that rate. With ``priorities`` messages and sums of weight gradients are coflows of
+    Hermod's end-host scheduler, by its order or first come, first served.
 
     ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
     add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same; the last
@@ -81,6 +83,7 @@ class TrainSettings:
     bin_memory: int | None = None
     link_bps: float | None = None
     sample: float = 1.0
+    priorities: str | None = None
     codec: str = "fp32"
     partition: str = "auto"
     memory: int = 4_000_000
@@ -160,6 +163,10 @@ class TrainSettings:
             raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
         if self.model == "gat" and self.hidden % self.heads:
             raise OfframpError(f"--hidden {self.hidden}: expected a multiple of --heads {self.heads}")
+        if self.priorities is not None:
+            _one_of("--priorities", self.priorities, PRIORITIES)
+            if not self.by_rows:
+                raise OfframpError(f"--priorities {self.priorities}: goes with --schedule other than {PLAIN}")
         if self.bins is not None and self.bin_memory is not None:
             raise OfframpError("--bin-memory: goes without --bins, which it decides")
         if self.by_rows:

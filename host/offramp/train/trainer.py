@@ -55,7 +55,8 @@ class Trainer:
         self._masks = torch.from_numpy(job.local.masks)
         dtype = getattr(torch, settings.dtype)
         self.model: Model = make_model(settings, job.widths).to(dtype)
-        self._sum = LayerwiseSum(group, overlapped=settings.by_rows and schedule_of(settings.schedule).asynchronous)
+        rows = settings.by_rows and schedule_of(settings.schedule).asynchronous
+        self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(way, Propagator) else way)
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
         if isinstance(way, Propagator):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp.cli.simulate_g3 import g3
 from offramp.cli.simulate_hermod import hermod
 from offramp.cli.simulate_placement import placement
 from offramp.cli.simulate_themis import themis
@@ -16,3 +17,4 @@ simulate = typer.Typer(
 simulate.command()(themis)
 simulate.command()(placement)
 simulate.command()(hermod)
+simulate.command()(g3)

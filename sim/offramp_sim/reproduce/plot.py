@@ -110,4 +110,4 @@ def _gantt(axes: Any, panel: Gantt) -> None:
 
 
 def _legend_below(axes: Any) -> None:
-    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)

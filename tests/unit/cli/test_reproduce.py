@@ -29,6 +29,10 @@ def test_list_names_every_item_with_its_time():
             for name in ("table3", "fig7", "fig8", "fig9", "fig10", "fig11", "bounds", "sensitivity")
         ),
     }
+    assert {name for name in ITEMS if name.startswith("g3/")} == {
+        *(f"g3/fig4.{n}" for n in (2, 7, 11, 12, 13, 14, 15, 16, 17)),
+        "g3/priorities",
+    }
     assert {name for name in ITEMS if name.startswith("sylvie/")} == {
         "sylvie/accuracy",
         *(f"sylvie/table3.{n}" for n in (2, 9, 10, 11)),

@@ -92,10 +92,10 @@ def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph) -> None:
         if group.rank == 0:
             ready.wait(20)
             box._endpoint.close()
-            return None
+            return
         ready.wait(20)
         box.wait([(0, Key(1, 1, backward=False, bin=0))])
-        return None
+        return
 
     with pytest.raises(OfframpError, match=r"^worker 1: rank 0 (left|is gone)"):
         in_group(2, work)

@@ -211,10 +211,11 @@ def test_a_live_switch_serves_one_run_after_another(local: dict, tmp_path: Path)
 
 
 def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
+    settings = {**TINY, "workers": 2, "epochs": 5, "schedule": "g3", "bins": 2, "link": "50mbit"}
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom offramp.cli.train import train\n"
-        f"train(propagator='p2p', json_path=Path(sys.argv[1]), **{ {**TINY, 'workers': 2, 'epochs': 5} })\n"
+        f"train(propagator='p2p', json_path=Path(sys.argv[1]), **{settings})\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     out = tmp_path / "out.json"

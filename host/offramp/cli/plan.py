@@ -36,7 +36,7 @@ def plan(
     scheme: Annotated[
         str,
         typer.Option(
-            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, q16, q8 by +."
+            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +."
         ),
     ] = "paper",
     compare: Annotated[

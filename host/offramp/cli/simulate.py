@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp.cli.simulate_g3 import g3
 from offramp.cli.simulate_hermod import hermod
 from offramp.cli.simulate_leo import leo
 from offramp.cli.simulate_placement import placement
@@ -20,3 +21,4 @@ simulate.command()(placement)
 simulate.command()(hermod)
 simulate.command()(leo)
 simulate.command()(unitg)
+simulate.command()(g3)

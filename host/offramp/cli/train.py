@@ -68,9 +68,21 @@ def train(
             "stale (an epoch old) | adaptive (as Sylvie decides) | isolated (not at all)."
         ),
     ] = "plain",
-    bins: Annotated[int, typer.Option(help="Of each worker's vertices, with a schedule other than plain.")] = 8,
+    bins: Annotated[
+        int | None, typer.Option(help="Of each worker's vertices; default: 8, or 1 where nothing overlaps.")
+    ] = None,
+    bin_memory: Annotated[
+        str | None, typer.Option(help="Memory that two bins of a worker may take, in place of --bins: 8MB, …")
+    ] = None,
     link: Annotated[
         str | None, typer.Option(help="Emulate network cards of this rate: 100M, 10G; not with plain.")
+    ] = None,
+    priorities: Annotated[
+        str | None,
+        typer.Option(
+            help="Messages and sums of gradients as coflows of Hermod's end-host scheduler: hermod (by priority) | "
+            "none (first come, first served); default: over gloo."
+        ),
     ] = None,
     sample: Annotated[float, typer.Option(help="Share of neighbours' messages that travels (BNS-GCN).")] = 1.0,
     dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
@@ -78,7 +90,7 @@ def train(
         str,
         typer.Option(
             help="Features between workers under p2p: fp32 | fixed (as the switch gets them), or in bins sylvie "
-            "(as few bits as it decides) | q1 | q2 | q4 | q8."
+            "(as few bits as it decides) | adaqp | q1 | q2 | q4 | q8."
         ),
     ] = "fp32",
     split: Annotated[
@@ -115,7 +127,7 @@ def train(
     scheme: Annotated[
         str,
         typer.Option(
-            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, q16, q8 by +."
+            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +."
         ),
     ] = "paper",
     rates: Annotated[Path | None, typer.Option(help="Rates for --scheme auto, JSON as of offramp plan.")] = None,
@@ -155,7 +167,9 @@ def train(
         dropout=dropout,
         schedule=schedule,
         bins=bins,
+        bin_memory=parse_size(bin_memory, "--bin-memory") if bin_memory else None,
         link_bps=parse_rate(link, "--link") if link else None,
+        priorities=priorities,
         sample=sample,
         dtype=dtype,
         codec=codec,

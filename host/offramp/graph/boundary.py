@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
+from offramp.graph.bins import priority_order
 from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric, rows_of
 
 
@@ -32,6 +35,7 @@ class Boundary:
 
     def __init__(self, graph: Adjacency, owner: npt.ArrayLike, workers: int | None = None) -> None:
         n = len(graph.indptr) - 1
+        self._graph = graph
         self.owner = np.asarray(owner, np.int32)
         self.workers = workers if workers is not None else int(self.owner.max(initial=0)) + 1
         if self.owner.shape != (n,):
@@ -54,6 +58,15 @@ class Boundary:
         self.copies: IntArray = np.stack(np.divmod(pairs, self.workers), axis=1)
         self.r: IntArray = np.bincount(self.copies[:, 0], minlength=n)[self.vertices]
         self.B, self.C, self.R = len(self.vertices), len(self.cut_edges), len(self.copies)
+
+    @cached_property
+    def priority(self) -> IntArray:
+        """``(B,)`` place of each boundary vertex in its worker's priority list (G3, section 4.4.3)."""
+        place = np.zeros(len(self.owner), np.int64)
+        for worker in range(self.workers):
+            order = priority_order(self._graph, self.owner == worker)
+            place[order] = np.arange(len(order))
+        return place[self.vertices]
 
 
 def _distinct(values: IntArray, limit: int) -> IntArray:

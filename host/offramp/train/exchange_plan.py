@@ -14,7 +14,7 @@ from offramp.switch.switchgnn.fingerprint import require_fit
 from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
 from offramp.switch.switchgnn.plan_file import load_plan
 from offramp.switch.switchgnn.planner import Planner, fastest, renumbered
-from offramp.switch.switchgnn.scheme import Scheme, candidates, parse_scheme
+from offramp.switch.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
 from offramp.switch.switchgnn.scheme_plan import SchemePlan
 
 if TYPE_CHECKING:
@@ -56,10 +56,18 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     rates = load_rates(Path(settings.rates)) if settings.rates else Rates()
     planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates)
     scheme, free = parse_scheme(settings.scheme)
+    if settings.by_codes:
+        scheme = _coded(scheme, boundary, int(settings.codec.removeprefix("q")))
     schemes = candidates(scheme) if free else [scheme]
     if settings.racks > 1:
         schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]
     return _joined([fastest(planner.options(schemes, width)).made for width in distinct])
+
+
+def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:
+    """Partial sums of codes, in the narrowest fields that hold the largest one."""
+    largest = int(boundary.r.max(initial=1)) * ((1 << code_bits) - 1)
+    return replace(scheme, pairwise=True, code_bits=code_bits, bits=next(b for b in FIELDS if largest < 1 << b))
 
 
 def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:

@@ -31,6 +31,10 @@ class Group:
         self.sum(values)
         return lambda: None
 
+    def introduce(self, row: bytes) -> list[bytes]:
+        """What every worker says, in rank order."""
+        return [row]
+
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
         from offramp.train.rows.mailbox import NoMailbox
@@ -78,6 +82,12 @@ class GlooGroup(Group):
         assert work is not None
         wait: Callable[[], object] = work.wait
         return wait
+
+    def introduce(self, row: bytes) -> list[bytes]:
+        """What every worker says, in rank order."""
+        rows: list[Any] = [None] * self.size
+        dist.all_gather_object(rows, row)
+        return rows
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""

@@ -41,6 +41,7 @@ class WorkerJob:
         exchanges: what travels through the switch, where there is one.
         carries: this worker's part of the exchanges of each width.
         bits: of a value on the wire.
+        code_bits: of a code, where sums of codes travel; else 0.
         link: this worker's end of the link to the switch, as :func:`offramp.transport.open_io` takes it.
         facts: of the run, for its checkpoints.
         snapshot: to go on from.
@@ -57,6 +58,7 @@ class WorkerJob:
     exchanges: ExchangePlans | None = None
     carries: dict[int, Carry] = field(default_factory=dict)
     bits: int = LANE_BITS
+    code_bits: int = 0
     link: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     snapshot: Snapshot | None = None

@@ -14,6 +14,7 @@ import torch
 
 import offramp
 from offramp.errors import OfframpError
+from offramp.graph.bins import memory_limit
 from offramp.graph.boundary import Boundary
 from offramp.graph.partition import partition
 from offramp.graph.racks import cross_rack
@@ -74,6 +75,7 @@ class PlannedRun:
                 exchanges=exchanges,
                 carries={width: plan_carry(made, worker) for width, made in schemes.items()},
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
+                code_bits=next((made.scheme.code_bits for made in schemes.values()), 0),
                 link=links[worker] if links else "",
                 facts=facts(graph, self.settings),
                 snapshot=self.snapshot,
@@ -82,12 +84,18 @@ class PlannedRun:
         ]
 
     def _rows(self) -> list[RowPlan]:
-        schedule, boundary = schedule_of(self.settings.schedule), self.boundary
+        settings, boundary = self.settings, self.boundary
+        schedule = schedule_of(settings.schedule)
+        limit = None
+        if settings.bin_memory is not None:
+            messages = make_model(settings, layer_widths(self.graph, settings)).messages
+            size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
+            limit = memory_limit(settings.bin_memory, max(messages), max([*messages[1:], self.graph.classes]), size)
         return plan_rows(
             self.graph,
             boundary.owner,
             boundary.workers,
-            bins=self.settings.bins,
+            bins=limit or settings.bins or schedule.bins,
             boundary_first=schedule.boundary_first,
             isolated=schedule.isolated,
         )

@@ -155,6 +155,10 @@ def _follow_parent() -> None:
 
 
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:
+    from offramp.train.rows.mailbox import PeerLostError
+
+    if isinstance(error, PeerLostError):
+        return _Blame.LOST_PEER, str(error)
     if isinstance(error, OfframpError):
         return _Blame.INPUT, str(error)
     message = f"worker {rank}: {type(error).__name__}: {' '.join(str(error).split())}"

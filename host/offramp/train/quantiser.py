@@ -63,6 +63,11 @@ def shared_scale(ranges: Floats, terms: npt.NDArray[np.int64], bits: int) -> npt
     return _upward(np.asarray(ranges, np.float64) / ((1 << bits) - 1 - terms))
 
 
+def common_scale(ranges: Floats, bits: int) -> npt.NDArray[np.float32]:
+    """``(b,)`` bfloat16 step of each sum whose contributions range over ``ranges`` at most, each a code of ``bits``."""
+    return _upward(np.asarray(ranges, np.float64) / ((1 << bits) - 1))
+
+
 def common_levels(terms: int, bits: int) -> int:
     """Levels of each value where a sum has at most ``terms`` contributions, which may all be the largest one."""
     return ((1 << bits) - 1) // max(terms, 1)

@@ -9,6 +9,7 @@ import torch
 
 if TYPE_CHECKING:
     from offramp.train.group import Group
+    from offramp.train.rows.mailbox import Mailbox
 
 Reduce = Callable[[Sequence["torch.nn.Parameter"]], None]
 """Called with parameters whose gradients are there."""
@@ -20,10 +21,16 @@ class LayerwiseSum:
     Gradients are summed, not averaged: every worker's loss is its share of the mean over the whole graph.
     """
 
-    def __init__(self, group: Group, *, overlapped: bool) -> None:
-        """``overlapped``: whether sums run while their worker does something else."""
+    def __init__(self, group: Group, *, overlapped: bool, mailbox: Mailbox | None = None) -> None:
+        """Args: as they are named.
+
+        group: the workers.
+        overlapped: whether sums run while their worker does something else.
+        mailbox: of rows, beside which sums may travel.
+        """
         self._group = group
         self._overlapped = overlapped
+        self._mailbox = mailbox
         self._running: list[Callable[[], None]] = []
 
     def start(self, parameters: Sequence[torch.nn.Parameter]) -> None:
@@ -32,7 +39,7 @@ class LayerwiseSum:
         if not gradients:
             return
         flat = torch.cat([gradient.ravel() for gradient in gradients])
-        done = self._group.start_sum(flat) if self._overlapped else lambda: self._group.sum(flat)
+        done = self._begin(flat)
 
         def finish() -> None:
             done()
@@ -40,6 +47,12 @@ class LayerwiseSum:
                 gradient.copy_(part.view_as(gradient))
 
         self._running.append(finish)
+
+    def _begin(self, flat: torch.Tensor) -> Callable[[], object]:
+        beside = self._mailbox.start_sum(flat) if self._mailbox is not None else None
+        if beside is not None:
+            return beside
+        return self._group.start_sum(flat) if self._overlapped else lambda: self._group.sum(flat)
 
     def finish(self) -> None:
         """All gradients are sums."""

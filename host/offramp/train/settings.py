@@ -18,9 +18,11 @@ PLAIN = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
 DTYPES = ("float32", "float64")
 TARGETS = ("v1model", "v1model-replicated", "tna")
-ROW_CODECS = ("sylvie", "q1", "q2", "q4", "q8")
+ROW_CODECS = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
+SWITCH_CODECS = ("q1", "q2", "q4", "q8")
 CODECS = ("fp32", "fixed", *ROW_CODECS)
 SCALES = ("agreed", "carried")
+PRIORITIES = ("hermod", "none")
 LAYERS = range(2, 65)
 
 
@@ -34,14 +36,18 @@ class TrainSettings:
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
     ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
-    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``;
-    ``link_bps`` emulates network cards of that rate.
+    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``, by
+    default as many as suit the schedule, or in such that two take no more than ``bin_memory`` bytes; ``link_bps``
+    emulates network cards of that rate. With ``priorities`` messages and sums of weight gradients are coflows of
+    Hermod's end-host scheduler, by its order or first come, first served.
 
     ``codec`` is how features travel between workers under ``p2p``: as they are, as the integers that a switch would
-    add, or as Sylvie's codes of a few bits, as many as its controller decides or always the same. Of neighbours'
-    messages a share of ``sample`` travels (BNS-GCN). A switch always gets
-    integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan`` is a file that holds
-    the plan of all its exchanges.
+    add, or as Sylvie's codes of a few bits, as many as its controller or AdaQP decides or always the same; the last
+    goes through a switch too, which adds codes that share a step for each sum. Of neighbours' messages a share of
+    ``sample`` travels (BNS-GCN).
+
+    A switch always gets integers, ``window`` packets of a worker at a time with ``gap_s`` seconds in between; ``plan``
+    is a file that holds the plan of all its exchanges.
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
 
@@ -73,9 +79,11 @@ class TrainSettings:
     dropout: float = 0.0
     dtype: str = "float32"
     schedule: str = PLAIN
-    bins: int = 8
+    bins: int | None = None
+    bin_memory: int | None = None
     link_bps: float | None = None
     sample: float = 1.0
+    priorities: str | None = None
     codec: str = "fp32"
     partition: str = "auto"
     memory: int = 4_000_000
@@ -115,8 +123,8 @@ class TrainSettings:
         _one_of("--codec", self.codec, CODECS)
         _one_of("--partition", self.partition, METHODS)
         _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs", "window", "heads", "bins", "checkpoint_every"):
-            if getattr(self, name) < 1:
+        for name in ("workers", "hidden", "epochs", "window", "heads", "bins", "bin_memory", "checkpoint_every"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise OfframpError(f"--{name.replace('_', '-')} {getattr(self, name)}: expected at least 1")
         if self.layers not in LAYERS:
             raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
@@ -155,17 +163,16 @@ class TrainSettings:
             raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
         if self.model == "gat" and self.hidden % self.heads:
             raise OfframpError(f"--hidden {self.hidden}: expected a multiple of --heads {self.heads}")
+        if self.priorities is not None:
+            _one_of("--priorities", self.priorities, PRIORITIES)
+            if not self.by_rows:
+                raise OfframpError(f"--priorities {self.priorities}: goes with --schedule other than {PLAIN}")
+        if self.bins is not None and self.bin_memory is not None:
+            raise OfframpError("--bin-memory: goes without --bins, which it decides")
         if self.by_rows:
-            if self.through_switch:
-                raise OfframpError(
-                    f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch"
-                )
-            if self.codec == "fixed":
-                raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
-            if self.codec in ROW_CODECS and self.dtype != "float32":
-                raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
-            if self.sample < 1 and (self.model == "gat" or self.codec == "sylvie"):
-                raise OfframpError(f"--sample {self.sample:g}: not with --model gat or --codec sylvie")
+            self._check_schedule()
+        elif self.by_codes:
+            self._check_codes()
         elif self.codec in ROW_CODECS or self.sample < 1:
             flag = f"--codec {self.codec}" if self.codec in ROW_CODECS else f"--sample {self.sample:g}"
             raise OfframpError(f"{flag}: goes with --schedule other than {PLAIN}")
@@ -178,6 +185,31 @@ class TrainSettings:
             raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
         elif self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
             raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local and --codec fp32 only")
+
+    def _check_schedule(self) -> None:
+        if self.through_switch:
+            raise OfframpError(f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch")
+        if self.codec == "fixed":
+            raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+        if self.codec in ROW_CODECS and self.dtype != "float32":
+            raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
+        if self.sample < 1 and (self.model == "gat" or self.codec in {"sylvie", "adaqp"}):
+            raise OfframpError(f"--sample {self.sample:g}: not with --model gat, nor --codec sylvie or adaqp")
+
+    def _check_codes(self) -> None:
+        scheme, free = parse_scheme(self.scheme)
+        if free or scheme.bits < LANE_BITS or scheme.balanced or scheme.binned or self.scale == "carried":
+            raise OfframpError(
+                f"--codec {self.codec}: through a switch with --scheme paper, chunk-major or hybrid "
+                "and --scale agreed only"
+            )
+        if self.racks > 1 or self.dtype != "float32":
+            raise OfframpError(f"--codec {self.codec}: through a switch with one rack and --dtype float32 only")
+
+    @property
+    def by_codes(self) -> bool:
+        """Whether Sylvie's codes of a few bits are added in the switch."""
+        return self.propagator == "switch" and self.codec in SWITCH_CODECS and not self.by_rows
 
     @property
     def by_rows(self) -> bool:

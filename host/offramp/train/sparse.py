@@ -16,11 +16,12 @@ Operator = Callable[[torch.Tensor], torch.Tensor]
 
 def torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """The same matrix as a torch CSR tensor."""
+    index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr).long(),
-            torch.from_numpy(matrix.indices).long(),
+            torch.from_numpy(matrix.indptr).to(index),
+            torch.from_numpy(matrix.indices).to(index),
             torch.from_numpy(matrix.data).to(dtype),
             size=matrix.shape,
             check_invariants=True,
@@ -86,8 +87,16 @@ class SparseFeatures:
     """A constant sparse feature matrix ``(n, F)`` that multiplies a trained weight ``(F, out)``."""
 
     def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> None:
+        self._source, self._dtype = matrix, dtype
         self._features = torch_csr(matrix, dtype)
         self._transposed = torch_csr(matrix.T.tocsr(), dtype)
+        self._heads: dict[int, SparseFeatures] = {}
+
+    def head(self, count: int) -> SparseFeatures:
+        """Those of the first ``count`` vertices; kept, as each epoch asks for the same."""
+        if count not in self._heads:
+            self._heads[count] = SparseFeatures(self._source[:count], self._dtype)
+        return self._heads[count]
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         operands = (self._features, self._transposed, weight)

@@ -36,8 +36,15 @@ OnEpoch = Callable[[Epoch], None]
 class Trainer:
     """Full-batch training on one worker's share, in step with the other workers."""
 
-    def __init__(self, job: WorkerJob, group: Group, way: Propagator | Mailbox) -> None:
-        """``way``: what :func:`offramp.train.propagators.open_way` opens for the job."""
+    def __init__(
+        self,
+        job: WorkerJob,
+        group: Group,
+        way: Propagator | Mailbox,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Args: way: what :func:`~offramp.train.propagators.open_way` opens for the job; clock: of epochs, seconds."""
+        self._clock = clock
         settings = job.settings
         self._settings = settings
         self._group = group
@@ -48,7 +55,8 @@ class Trainer:
         self._masks = torch.from_numpy(job.local.masks)
         dtype = getattr(torch, settings.dtype)
         self.model: Model = make_model(settings, job.widths).to(dtype)
-        self._sum = LayerwiseSum(group, overlapped=settings.by_rows and schedule_of(settings.schedule).asynchronous)
+        rows = settings.by_rows and schedule_of(settings.schedule).asynchronous
+        self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(way, Propagator) else way)
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
         if isinstance(way, Propagator):
@@ -92,7 +100,7 @@ class Trainer:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
         self._way.begin_epoch()
-        start = time.perf_counter()
+        start = self._clock()
         self.model.train()
         self.model.dropout.step = number
         scores = self._computation.forward()
@@ -106,7 +114,7 @@ class Trainer:
         if self._settings.dropout or self._settings.sample < 1:
             scores = self.evaluate()
         seconds = (
-            time.perf_counter() - start,
+            self._clock() - start,
             self._way.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,20 @@ MODES: Final = {
 }
 
 
+ENGINES: Final = ("load", "compute", "unload", "send")
+"""Of a worker."""
+
+
+class Span(NamedTuple):
+    """What one engine of a worker did for a bin: its layer from 1, its place among :data:`ENGINES`, and when."""
+
+    worker: int
+    layer: int
+    engine: int
+    start_s: float
+    length_s: float
+
+
 @dataclass(frozen=True)
 class Pipelined:
     """A forward pass.
@@ -88,11 +102,19 @@ class Pipelined:
         seconds: until the last worker is done.
         bound_s: no schedule is faster: the busiest engine of any worker.
         bytes_sent: over the network.
+        spans: everything that took time.
     """
 
     seconds: float
     bound_s: float
     bytes_sent: int
+    spans: list[Span] = field(repr=False)
+
+    def busy(self, engine: str) -> float:
+        """Share of the time that this engine works, over all workers."""
+        number = ENGINES.index(engine)
+        workers = len({span.worker for span in self.spans})
+        return sum(s.length_s for s in self.spans if s.engine == number) / (workers * self.seconds) if workers else 0.0
 
 
 @dataclass
@@ -164,6 +186,7 @@ class _Run:
         self._arrival[:, 0] = 0.0
         self._events: list[tuple[float, int]] = []
         self._sent = 0
+        self._spans: list[Span] = []
 
     def run(self) -> Pipelined:
         for number, worker in enumerate(self._workers):
@@ -179,7 +202,7 @@ class _Run:
         assert all(worker.layer == last for worker in self._workers if worker.bins), "every layer is computed"
         seconds = max((max(worker.left, default=0.0) for worker in self._workers), default=0.0)
         bound = max((float(worker.busy.max()) for worker in self._workers), default=0.0)
-        return Pipelined(float(seconds), bound, self._sent)
+        return Pipelined(float(seconds), bound, self._sent, self._spans)
 
     def _bins_of(self, worker: int, targets: int) -> list[_Bin]:
         mine = self._owner == worker
@@ -212,7 +235,7 @@ class _Run:
         if index is None:
             return
         worker.todo.remove(index)
-        self._compute(now, worker, worker.bins[index])
+        self._compute(now, number, worker, worker.bins[index])
         if not worker.todo:
             worker.layer += 1
             worker.todo = list(range(len(worker.bins)))
@@ -224,7 +247,7 @@ class _Run:
             return max(worker.load_free, worker.left[-2] if len(worker.left) > 1 else 0.0)
         return max(worker.load_free, worker.left[-1] if worker.left else 0.0)
 
-    def _compute(self, now: float, worker: _Worker, one: _Bin) -> None:
+    def _compute(self, now: float, number: int, worker: _Worker, one: _Bin) -> None:
         costs, layer = self._costs, worker.layer
         width_in, width_out = self._widths[layer] * costs.value_bytes, self._widths[layer + 1] * costs.value_bytes
         took = np.array(
@@ -239,12 +262,18 @@ class _Run:
         worker.compute_free = max(worker.load_free, worker.compute_free) + took[1]
         worker.unload_free = max(worker.compute_free, worker.unload_free) + took[2]
         left = worker.unload_free
+        ends = worker.load_free, worker.compute_free, worker.unload_free
+        self._spans += [
+            Span(number, layer + 1, engine, float(end - length), float(length))
+            for engine, (end, length) in enumerate(zip(ends, took[:3], strict=True))
+        ]
         if layer + 2 < len(self._widths):
             for other, vertices in one.to:
                 sending = len(vertices) * width_out / costs.send_bps
                 took[3] += sending
                 self._sent += len(vertices) * width_out
                 worker.nic_free = max(worker.nic_free, worker.unload_free) + sending
+                self._spans.append(Span(number, layer + 1, 3, float(worker.nic_free - sending), float(sending)))
                 arrives = worker.nic_free + costs.latency_s
                 self._arrival[other, layer + 1, vertices] = arrives
                 heapq.heappush(self._events, (arrives, other))

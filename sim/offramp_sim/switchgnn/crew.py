@@ -59,6 +59,10 @@ class ThreadGroup(Group):
         assert [len(part) for part in received] == list(receive)
         return torch.cat(received)
 
+    def introduce(self, row: bytes) -> list[bytes]:
+        """What every worker says, in rank order."""
+        return self._all(row)
+
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages through shared memory, whatever the rate."""
         boxes = self._all({})[0]

@@ -29,6 +29,14 @@ def test_list_names_every_item_with_its_time():
             for name in ("table3", "fig7", "fig8", "fig9", "fig10", "fig11", "bounds", "sensitivity")
         ),
     }
+    assert {name for name in ITEMS if name.startswith("g3/")} == {
+        *(f"g3/fig4.{n}" for n in (2, 7, 11, 12, 13, 14, 15, 16, 17)),
+        "g3/priorities",
+    }
+    assert {name for name in ITEMS if name.startswith("sylvie/")} == {
+        "sylvie/accuracy",
+        *(f"sylvie/table3.{n}" for n in (2, 9, 10, 11)),
+    }
     assert {name for name in ITEMS if name.startswith("themis/")} == {
         *(f"themis/fig{n}" for n in (4, 5, 7, 8, 9, 10, 11, 12)),
         *(f"themis/table{n}" for n in (1, 2, 3)),

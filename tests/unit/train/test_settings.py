@@ -25,7 +25,7 @@ from offramp.train.settings import TrainSettings
         ({"racks": 2, "target": "tna"}, "--racks 2: goes with --propagator switch and --target v1model only"),
         ({"target": "tna", "propagator": "strawman"}, "--target tna: goes with --propagator switch only"),
         ({"aggregator": "max"}, "--aggregator max: expected one of gcn, mean, sum"),
-        ({"codec": "fp8"}, "--codec fp8: expected one of fp32, fixed, sylvie, q1, q2, q4, q8"),
+        ({"codec": "fp8"}, "--codec fp8: expected one of fp32, fixed, sylvie, adaqp, q1, q2, q4, q8"),
         ({"order": "up"}, "--order up: expected one of gamr, degree, bfs, random, id"),
         ({"layers": 1}, "--layers 1: expected 2 to 64"),
         ({"layers": 65}, "--layers 65: expected 2 to 64"),

@@ -26,6 +26,7 @@ from offramp.coflow.endhost.transfers import Coflow, Incoming, Outgoing, Span
 from offramp.coflow.endhost.tuning import Tuning
 from offramp.coflow.endhost.wire import TOKEN_BYTES, Header, Hello, Kind
 from offramp.coflow.factors import Factors
+from offramp.collective.executor.rate import TokenBucket
 from offramp.errors import OfframpError
 
 Rendezvous = Callable[[bytes], Sequence[bytes]]
@@ -86,7 +87,8 @@ class Endpoint:
         self._peers: list[Address] = [(row["host"], row["port"]) for row in rows]
         self._token = bytes.fromhex(rows[0]["token"])
         self._receiver = Receiver(listening, self._ledger, self, lambda raw: Hello.unpack(raw, self._token, size))
-        self._sender = Sender(self._ledger, self.tuning.chunk, self._cannot_send)
+        card = TokenBucket(self.tuning.rate_bps, burst_s=0.0) if self.tuning.rate_bps else None
+        self._sender = Sender(self._ledger, self.tuning.chunk, self._cannot_send, card)
         try:
             for peer in range(rank):
                 self._receiver.add_control(self._dial_control(peer), peer)

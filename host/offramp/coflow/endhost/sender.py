@@ -6,13 +6,17 @@ import os
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offramp.coflow.endhost.ledger import Ledger
 from offramp.coflow.endhost.scheduler import Lane
 from offramp.coflow.endhost.transfers import Piece
 from offramp.coflow.endhost.wire import HEADER_BYTES, Header, Kind
+
+if TYPE_CHECKING:
+    from offramp.collective.executor.rate import TokenBucket
 
 _TICK_MS: Final = 1000
 
@@ -58,10 +62,13 @@ class Sender:
 
     Args:
         lost: called when a connection to a peer breaks.
+        card: the rate of an emulated network card.
     """
 
-    def __init__(self, ledger: Ledger, chunk: int, lost: Callable[[int, OSError], None]) -> None:
-        self._ledger, self._chunk, self._lost = ledger, chunk, lost
+    def __init__(
+        self, ledger: Ledger, chunk: int, lost: Callable[[int, OSError], None], card: TokenBucket | None = None
+    ) -> None:
+        self._ledger, self._chunk, self._lost, self._card = ledger, chunk, lost, card
         self._connections: dict[Lane, _Connection] = {}
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll = select.poll()
@@ -133,4 +140,6 @@ class Sender:
             self._lost(lane[0], error)
             return
         self.counts[lane[1]] = self.counts.get(lane[1], 0) + count + HEADER_BYTES
+        if self._card is not None and count:
+            self._card.spend(count + HEADER_BYTES, time.monotonic())  # what is most urgent then goes next
         self._ledger.sent(owner, count)

@@ -18,6 +18,7 @@ class Tuning:
             no longer be overtaken at this host.
         send_buffer, receive_buffer: of the sockets.
         congestion: TCP's congestion control.
+        rate_bps: what the network card sends at most, in chunks: emulates one that many ranks of a machine do not have.
         timeout_s: after which an operation fails that is not over.
         dead_s: after which a silent host counts as dead.
 
@@ -30,11 +31,12 @@ class Tuning:
     send_buffer: int | None = None
     receive_buffer: int | None = None
     congestion: str | None = None
+    rate_bps: float | None = None
     timeout_s: float = 300.0
     dead_s: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("chunk", "unsent", "send_buffer", "receive_buffer", "timeout_s", "dead_s"):
+        for name in ("chunk", "unsent", "send_buffer", "receive_buffer", "rate_bps", "timeout_s", "dead_s"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise OfframpError(f"tuning: {name} {value}: expected more than 0")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.graph.balance import balanced_blocks
+from offramp.graph.bin_blocks import bin_blocks
 from offramp.graph.blocks import plan_blocks
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, transposed
@@ -206,10 +207,12 @@ def make_plan(
     first_block_id: int = 0,
     *,
     balanced: bool = False,
+    binned: bool = False,
 ) -> Plan:
     """Cut ``boundary`` into blocks that fit ``memory_bytes`` and order the uploads of each.
 
-    ``balanced`` also shares each block's uploads out among the workers (:mod:`offramp.graph.balance`).
+    ``balanced`` also shares each block's uploads out among the workers (:mod:`offramp.graph.balance`); ``binned`` cuts
+    them along G3's bins (:mod:`offramp.graph.bin_blocks`).
 
     Raises:
         OfframpError: memory for fewer than two vertices of ``chunks`` aggregators, more blocks than there are
@@ -228,7 +231,10 @@ def make_plan(
     require_ids(int(boundary.vertices[-1]) + 1 if boundary.B else 0)
     if boundary.need.max(initial=0) > MAX_NEED:
         limit = min(limit, MAX_NEED + 1)  # a block of that many vertices cannot overflow the counter
-    cut = balanced_blocks(boundary, limit, seed) if balanced else plan_blocks(boundary.cut_edges, limit, seed)
+    if binned:
+        cut = bin_blocks(boundary, limit)
+    else:
+        cut = balanced_blocks(boundary, limit, seed) if balanced else plan_blocks(boundary.cut_edges, limit, seed)
     require_blocks(len(cut), first_block_id)
     plans: list[BlockPlan] = []
     for block_id, block in enumerate(cut, first_block_id):

@@ -45,7 +45,7 @@ class Planner:
         self._memory_bytes = memory_bytes
         self._order = order
         self._seed = seed
-        self._bases: dict[tuple[bool, bool, int], Plan] = {}
+        self._bases: dict[tuple[bool, bool, bool, int], Plan] = {}
 
     def option(self, scheme: Scheme, features: int) -> Option:
         """The exchange of vectors of ``features`` values under ``scheme``.
@@ -54,7 +54,7 @@ class Planner:
             OfframpError: memory too small, vectors too long, or contributions that quantised values cannot hold.
         """
         chunks = scheme.chunks_a_round(features)
-        key = scheme.pairwise, scheme.balanced, chunks
+        key = scheme.pairwise, scheme.balanced, scheme.binned, chunks
         if key not in self._bases:
             self._bases[key] = base_plan(self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed)
         require_fan_in(self.boundary, scheme)
@@ -96,6 +96,8 @@ def require_fan_in(boundary: Boundary, scheme: Scheme) -> None:
     Raises:
         OfframpError: names the vertex and how many contributions there are.
     """
+    if scheme.code_bits:
+        return  # their fields are as wide as their sums
     count = boundary.r if scheme.pairwise else boundary.need
     # A partial sum may be rounded up by one level, beyond the levels that share the field.
     most = (1 << scheme.bits) - 1 - scheme.pairwise

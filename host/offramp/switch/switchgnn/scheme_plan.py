@@ -174,4 +174,5 @@ def base_plan(
     """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets a round."""
     if scheme.pairwise:
         return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id)
-    return make_plan(boundary, chunks, memory_bytes, order, seed, first_block_id, balanced=scheme.balanced)
+    cut = {"balanced": scheme.balanced, "binned": scheme.binned}
+    return make_plan(boundary, chunks, memory_bytes, order, seed, first_block_id, **cut)

@@ -24,7 +24,7 @@ class Prepared(NamedTuple):
 
     Attributes:
         message: ``(s, w)`` what neighbours need of the vertex; this is what travels between workers.
-        own: ``(s, v)`` what the vertex itself needs besides, if anything.
+        own: ``(n, v)`` what the first n vertices need themselves besides, if anything.
     """
 
     message: torch.Tensor
@@ -73,9 +73,20 @@ class Model(nn.Module, ABC):
         """``h^0`` from the vertices' features, vertex by vertex."""
         return features
 
+    def prepare(self, number: int, h: Features, own: int | None = None) -> Prepared:
+        """Layer ``number`` (from 1 to L), before it looks at neighbours: from ``(s, …)`` states ``h^(number - 1)``.
+
+        Of the first ``own`` vertices, by default all, it also makes what they need themselves.
+        """
+        return Prepared(self._message(number, h), self._kept(number, _head(h, own)))
+
     @abstractmethod
-    def prepare(self, number: int, h: Features) -> Prepared:
-        """Layer ``number`` (from 1 to L), before it looks at neighbours: from ``(s, …)`` states ``h^(number - 1)``."""
+    def _message(self, number: int, h: Features) -> torch.Tensor:
+        """What neighbours need: ``(s, w)``."""
+
+    def _kept(self, number: int, h: Features) -> torch.Tensor | None:  # noqa: ARG002
+        """What the vertices need themselves besides, if anything."""
+        return None
 
     @abstractmethod
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
@@ -126,6 +137,12 @@ class Model(nn.Module, ABC):
     def weight(self, fan_in: int, fan_out: int) -> nn.Parameter:
         """A weight of Xavier's uniform distribution from the model's seed."""
         return nn.Parameter(nn.init.xavier_uniform_(torch.empty(fan_in, fan_out), generator=self._generator))
+
+
+def _head(h: Features, count: int | None) -> Features:
+    if count is None:
+        return h
+    return h.head(count) if isinstance(h, SparseFeatures) else h[:count]
 
 
 def dense(h: Features) -> torch.Tensor:

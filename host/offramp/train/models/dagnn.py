@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model, Prepared, dense
+from offramp.train.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +33,9 @@ class Dagnn(Model):
         encoded: torch.Tensor = torch.relu(features @ weight + bias) @ out + out_bias
         return encoded
 
-    def prepare(self, number: int, h: Features) -> Prepared:  # noqa: ARG002
+    def _message(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
         """The state itself."""
-        return Prepared(dense(h))
+        return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:  # noqa: ARG002
         """``A h``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model, Prepared
+from offramp.train.models.base import Features, Inputs, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,10 @@ class Gat(Model):
         self.targets = nn.ParameterList(self.weight(heads, out) for _, out in shapes)
         self.biases = nn.ParameterList(torch.zeros(out) for out in widths[1:])
 
-    def prepare(self, number: int, h: Features) -> Prepared:
+    def _message(self, number: int, h: Features) -> torch.Tensor:
         """``h W`` of all heads."""
-        return Prepared(h @ self.weights[number - 1])
+        message: torch.Tensor = h @ self.weights[number - 1]
+        return message
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """The attention of every head, with ELU but for the last layer."""

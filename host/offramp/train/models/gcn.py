@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Linear, Model, Prepared
+from offramp.train.models.base import Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +34,9 @@ class Gcn(Model):
         self.weights = nn.ParameterList(self.weight(*shape) for shape in shapes)
         self.biases = nn.ParameterList(torch.zeros(out) for _, out in shapes)
 
-    def prepare(self, number: int, h: Features) -> Prepared:
+    def _message(self, number: int, h: Features) -> torch.Tensor:
         """``h W`` if that is narrower, else ``h``."""
-        return Prepared(Linear(self.weights[number - 1]).before(h))
+        return Linear(self.weights[number - 1]).before(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """``A h W + b``, with ReLU but for the last."""

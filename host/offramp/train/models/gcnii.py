@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model, Prepared, dense
+from offramp.train.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +40,9 @@ class Gcnii(Model):
         weight, bias = self.into
         return torch.relu(features @ weight + bias)
 
-    def prepare(self, number: int, h: Features) -> Prepared:  # noqa: ARG002
+    def _message(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
         """The state itself."""
-        return Prepared(dense(h))
+        return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """One layer, with ReLU."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Linear, Model, Prepared
+from offramp.train.models.base import Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +27,14 @@ class Sage(Model):
         self.neighbour = nn.ParameterList(self.weight(*shape) for shape in shapes)
         self.biases = nn.ParameterList(torch.zeros(out) for _, out in shapes)
 
-    def prepare(self, number: int, h: Features) -> Prepared:
-        """Neighbours' part where that is narrower, and the vertex's own."""
-        own = h @ self.own[number - 1] + self.biases[number - 1]
-        return Prepared(Linear(self.neighbour[number - 1]).before(h), own)
+    def _message(self, number: int, h: Features) -> torch.Tensor:
+        """Neighbours' part where that is narrower."""
+        return Linear(self.neighbour[number - 1]).before(h)
+
+    def _kept(self, number: int, h: Features) -> torch.Tensor:
+        """``h W_own + b``."""
+        own: torch.Tensor = h @ self.own[number - 1] + self.biases[number - 1]
+        return own
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """The sum of both, with ReLU but for the last."""

@@ -38,9 +38,21 @@ def open_way(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
         with open_propagator(job, group) as propagator:
             yield propagator
     else:
-        mailbox = group.mailbox(job.settings.timeout_s, job.settings.link_bps)
+        mailbox = _mailbox(job, group)
         yield mailbox
         mailbox.close()  # not after a failure: the others' last messages would not come
+
+
+def _mailbox(job: WorkerJob, group: Group) -> Mailbox:
+    settings = job.settings
+    if settings.priorities is None or group.size == 1:
+        return group.mailbox(settings.timeout_s, settings.link_bps)
+    from offramp.train.rows.coflow_mailbox import CoflowMailbox
+
+    layers = len(job.widths) - 1
+    return CoflowMailbox(
+        group, settings.timeout_s, layers, by_priority=settings.priorities == "hermod", rate_bps=settings.link_bps
+    )
 
 
 @contextmanager
@@ -99,8 +111,8 @@ def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propag
         width: Carrier(exchanger, group, job.carries[width], index, plans[index], hosts)
         for width, index in job.exchanges.plan_of_width.items()
     }
-    if job.bits < LANE_BITS:
-        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed)
+    if job.bits < LANE_BITS or job.code_bits:
+        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed, job.code_bits)
     return SwitchPropagator(_codec(job, group), carriers, job.local.vertices[job.local.boundary])
 
 

@@ -26,13 +26,17 @@ class QuantisedPropagator(Propagator):
     Partial sums (pairwise) have one sum each to go to, whose contributors agree on a scale of its own: they tell its
     owner their ranges, and the owner answers with the scale. A vertex goes to many sums, so that its scale is that of
     the whole exchange, as in Sylvie where a message has one reader.
+
+    With ``code_bits`` contributors share the step that the widest of them needs for codes of so many bits (Sylvie's;
+    specification, section 1.10); otherwise the levels of a field are shared out by their ranges.
     """
 
-    def __init__(self, carriers: Mapping[int, Carrier], bits: int, fan_in: int, seed: int) -> None:
-        """Args: carriers: by width; bits: of a value; fan_in: most contributions of any sum; seed: of the rounding."""
+    def __init__(self, carriers: Mapping[int, Carrier], bits: int, fan_in: int, seed: int, code_bits: int = 0) -> None:
+        """Args: carriers: by width; bits: of a field; fan_in: most contributions of any sum; seed: of the rounding."""
         super().__init__()
         self._carriers = carriers
         self._bits = bits
+        self._code_bits = code_bits
         self._fan_in = fan_in
         self._seed = seed
         self._exchanges = 0
@@ -48,13 +52,14 @@ class QuantisedPropagator(Propagator):
         ends = quantiser.least_and_largest(messages)
         if carry.peers is None:
             least, step = self._agree_on_one(carrier, ends)
-            levels = quantiser.common_levels(self._fan_in, self._bits)
-            codes = quantiser.encode(messages, least, step, levels, rng)
+            common = quantiser.common_levels(self._fan_in, self._bits)
+            codes = quantiser.encode(messages, least, step, common, rng)
             bias, sum_scale = carry.terms * least, np.full(len(carry.terms), step)
         else:
             scale, sum_scale, bias = self._agree_on_each(carrier, carry.peers, ends)
-            columns = ends[:, :1], scale, quantiser.levels_of(ends[:, 1:] - ends[:, :1].astype(np.float64), scale)
-            codes = quantiser.encode(messages, *columns, rng)
+            ranges = ends[:, 1:] - ends[:, :1].astype(np.float64)
+            levels = (1 << self._code_bits) - 1 if self._code_bits else quantiser.levels_of(ranges, scale)
+            codes = quantiser.encode(messages, ends[:, :1], scale, levels, rng)
         sums = carrier.add(quantiser.pack(codes, self._bits))
         total = quantiser.unpack(sums, self._bits, y.shape[1]) * sum_scale.reshape(-1, 1) + bias.reshape(-1, 1)
         self.traffic = carrier.traffic()
@@ -75,9 +80,13 @@ class QuantisedPropagator(Propagator):
         to, counts, terms = peers.to.tolist(), peers.counts.tolist(), carrier.carry.terms
         told = _swap(carrier, ends, to, counts).astype(np.float64)
         ranges, bias = np.zeros(len(terms)), np.zeros(len(terms))
-        np.add.at(ranges, peers.vertices, told[:, 1] - told[:, 0])
+        collect = np.maximum if self._code_bits else np.add
+        collect.at(ranges, peers.vertices, told[:, 1] - told[:, 0])
         np.add.at(bias, peers.vertices, told[:, 0])
-        scale = quantiser.shared_scale(ranges, terms, self._bits)
+        if self._code_bits:
+            scale = quantiser.common_scale(ranges, self._code_bits)
+        else:
+            scale = quantiser.shared_scale(ranges, terms, self._bits)
         return _swap(carrier, scale[peers.vertices, np.newaxis], counts, to), scale, bias
 
 

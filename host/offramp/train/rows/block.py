@@ -48,16 +48,42 @@ class Block(View):
         super().__init__(ids[targets], degree[rows], degree[targets], dtype)
         part.indices = columns.astype(part.indices.dtype)
         part.resize(len(targets), len(rows))
-        self._matrix = SparseMatrix(part, dtype)
+        self._ones, self._weighted = part, dict[str, SparseMatrix]()
+        self._whole = len(rows) == adjacency.shape[1]
         self._edge_source = torch.from_numpy(columns.astype(np.int64))
         self._edge_target = torch.from_numpy(np.repeat(np.arange(len(targets)), np.diff(part.indptr)))
         self._own = torch.from_numpy(np.searchsorted(rows, targets))
         self.sources = torch.from_numpy(rows.astype(np.int64))
         self.targets = torch.from_numpy(targets)
 
+    def gathered(self, state: torch.Tensor) -> torch.Tensor:
+        """The rows of the sources; not a copy where these are all."""
+        return state if self._whole else state[self.sources]
+
+    def scatter(self, of_sources: torch.Tensor, state: torch.Tensor) -> None:
+        """Add the sources' rows to those of the first ones of the worker's state."""
+        if self._whole:
+            state += of_sources[: len(state)]
+            return
+        kept = int(torch.searchsorted(self.sources, len(state)))  # sources ascend
+        state.index_add_(0, self.sources[:kept], of_sources[:kept])
+
+    def aggregate(self, x: torch.Tensor, aggregator: str) -> torch.Tensor:
+        """``(s, F)`` to ``(t, F)``: the factors of both ends are in the matrix."""
+        return self._matrix(aggregator) @ x
+
     def sum(self, y: torch.Tensor) -> torch.Tensor:
         """``(s, F)`` to ``(t, F)``."""
-        return self._matrix @ y
+        return self._matrix("sum") @ y
+
+    def _matrix(self, aggregator: str) -> SparseMatrix:
+        if aggregator not in self._weighted:
+            source, target = (end.double().numpy().ravel() for end in self.factors(aggregator))
+            rows = np.repeat(np.arange(len(target)), np.diff(self._ones.indptr))
+            matrix = self._ones.copy()
+            matrix.data = target[rows] * source[matrix.indices]
+            self._weighted[aggregator] = SparseMatrix(matrix, self.dtype)
+        return self._weighted[aggregator]
 
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:
         """``(s, F)`` to ``(t, F)``."""

@@ -68,14 +68,14 @@ class SampledCodec(RowCodec):
         user = self._rank if key.backward else message.peer
         drawn = self._drawn(message, key, user)
         rows = x[message.rows[drawn]] / self._probability
-        part = replace(message, rows=np.arange(len(rows)), ids=message.ids[drawn])
+        part = replace(message, rows=np.arange(len(rows)), ids=message.ids[drawn], weights=message.weights[drawn])
         return self._inner.encode(rows, part, key)
 
     def decode(self, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
         """The same, and zeros."""
         user = message.peer if key.backward else self._rank
         drawn = self._drawn(message, key, user)
-        part = replace(message, rows=message.rows[drawn], ids=message.ids[drawn])
+        part = replace(message, rows=message.rows[drawn], ids=message.ids[drawn], weights=message.weights[drawn])
         values = self._inner.decode(payload, part, key, width)
         rows = values.new_zeros(len(message.rows), width)
         rows[drawn] = values

@@ -8,6 +8,8 @@ import torch
 
 from offramp.train.rows.codec import PlainCodec, RowCodec, SampledCodec
 from offramp.train.rows.schedule import SCHEDULES
+from offramp.train.sylvie.adaqp import BASE
+from offramp.train.sylvie.adaqp_codec import AdaqpCodec
 from offramp.train.sylvie.codec import SylvieCodec
 from offramp.train.sylvie.orchestrator import ADAPTIVE, ASYNC, SYNC, Control, Orchestrator
 from offramp.wire.sylvie import PLAIN
@@ -22,7 +24,9 @@ def open_codec(settings: TrainSettings, plan: RowPlan, rank: int) -> RowCodec:
     """The codec that ``settings`` name, for the worker ``rank``."""
     base = _base(settings)
     codec: RowCodec
-    if base == PLAIN:
+    if settings.codec == "adaqp":
+        codec = AdaqpCodec(rank, settings.seed)
+    elif base == PLAIN:
         codec = PlainCodec(getattr(torch, settings.dtype))
     else:
         adaptive = isinstance(base, str)
@@ -80,6 +84,8 @@ def _base(settings: TrainSettings) -> int | str:
     match settings.codec:
         case "sylvie":
             return ADAPTIVE
+        case "adaqp":
+            return BASE
         case "q1" | "q2" | "q4" | "q8":
             return int(settings.codec[1:])
         case _:

@@ -83,7 +83,7 @@ class RowEngine:
         self._came = self._training_step if stale else self._step
         with torch.set_grad_enabled(training):
             encoded = model.encode(self._features)
-            prepared = self._prepared = model.prepare(1, encoded)
+            prepared = self._prepared = model.prepare(1, encoded, self._own)
         states = [encoded[: self._own]] if isinstance(encoded, torch.Tensor) else []
         self._encoded = states[0] if states else None
         first = states[0].detach() if model.uses_first else None
@@ -113,7 +113,7 @@ class RowEngine:
         for index in self._arrivals(number - 1, message).bins(bins.needs, eager=self._schedule.eager):
             block = bins.blocks[index]
             inputs = Inputs(
-                leaf(message[block.sources], trained=training and trained[0]),
+                leaf(block.gathered(message), trained=training and trained[0]),
                 None if own is None else leaf(own[block.targets], trained=training and trained[1]),
                 None if first is None else leaf(first[block.targets], trained=training),
             )
@@ -210,8 +210,7 @@ class RowEngine:
         self._settle()
         for block, of_sources in zip(bins.blocks, of_messages, strict=True):
             if of_sources is not None:
-                kept = block.sources < self._own if number > 1 else slice(None)
-                before.index_add_(0, block.sources[kept], of_sources[kept])
+                block.scatter(of_sources, before if number == 1 else before[: self._own])
         for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
             parameter.grad = torch.stack(parts).sum(0)
         return before, self._rows_of(of_own) if of_own else None
@@ -220,7 +219,7 @@ class RowEngine:
         """Through the first :meth:`Model.prepare` and :meth:`Model.encode`."""
         pairs = [(self._prepared.message, message), (self._encoded, first)]
         if self._prepared.own is not None and own is not None:
-            pairs.append((self._prepared.own, torch.cat([own, own.new_zeros(self._rows - self._own, own.shape[1])])))
+            pairs.append((self._prepared.own, own))
         if self._encoded is not None and len(self._leaves) > self._model.layers:
             pairs.append((self._encoded, self._leaves[0].grad))
         trained = [(made, g) for made, g in pairs if made is not None and g is not None and made.requires_grad]
@@ -230,6 +229,8 @@ class RowEngine:
 
     def _rows_of(self, parts: dict[int, torch.Tensor]) -> torch.Tensor:
         """Own rows from the bins' parts."""
+        if len(parts) == 1 == len(self._bins.blocks):
+            return next(iter(parts.values()))
         width = next(iter(parts.values())).shape[1] if parts else 0
         whole = torch.empty(self._own, width, dtype=self._dtype)
         for index, part in parts.items():

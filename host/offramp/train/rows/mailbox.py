@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import torch
 
 
+class PeerLostError(OfframpError):
+    """Another worker is gone: whoever saw it go knows more."""
+
+
 class Key(NamedTuple):
     """What a message is: the pass over the graph, the state's number, its gradient or itself, the sender's bin."""
 
@@ -104,6 +108,13 @@ class Mailbox(ABC):
         with self._changed:
             self._fault = self._fault or fault
             self._changed.notify_all()
+
+    def start_sum(self, values: torch.Tensor) -> Callable[[], object] | None:  # noqa: ARG002
+        """Element-wise sum over workers beside the messages, in place, done when what this returns has been called.
+
+        None: sums do not take the messages' way.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Send what is posted and stop."""

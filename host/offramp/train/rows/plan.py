@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from offramp.graph.bins import priority_order
+from offramp.graph.bins import BinLimit, pack_bins, priority_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,12 +26,15 @@ class Message:
         rows: positions in the state of this end: own rows at the sender, received rows at the receiver; both in the
             same order, so no index travels.
         ids: the same vertices in the whole graph.
+        weights: of each row, the squares of the coefficients with which the receiver's vertices aggregate it (of the
+            symmetric normalisation), summed up.
     """
 
     peer: int
     bin: int
     rows: npt.NDArray[np.int64]
     ids: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +46,8 @@ class RowPlan:
         degree: ``(n + h,)`` their neighbours there.
         adjacency: ``(n, n + h)`` CSR of ones, closed neighbourhoods of the own vertices.
         bins: own rows of each bin, each row in one.
-        sends: what leaves, by bin and receiver.
-        receives: what comes, by sender and its bin.
+        sends: what leaves, by bin and receiver, the next worker first, so that not all send to the same one.
+        receives: what comes, by sender and its bin, in the same order of workers.
     """
 
     ids: npt.NDArray[np.int64]
@@ -65,7 +68,7 @@ def plan_rows(
     owner: npt.NDArray[np.int32],
     workers: int,
     *,
-    bins: int = 1,
+    bins: int | BinLimit = 1,
     boundary_first: bool = True,
     isolated: bool = False,
 ) -> list[RowPlan]:
@@ -75,13 +78,14 @@ def plan_rows(
         graph: the whole graph.
         owner: ``(vertices,)`` worker of each vertex.
         workers: number of workers.
-        bins: of each worker, as far as it has vertices.
+        bins: of each worker, as far as it has vertices; or what each of them may hold.
         boundary_first: bins of boundary vertices come first.
         isolated: leave out edges between workers.
     """
     tails = np.repeat(np.arange(graph.vertices), graph.degrees)
     heads = graph.indices
     crossing = owner[tails] != owner[heads]
+    closed = graph.degrees + 1.0
     on_boundary = np.zeros(graph.vertices, np.bool_)
     on_boundary[tails[crossing]] = not isolated
     own = [np.flatnonzero(owner == worker) for worker in range(workers)]
@@ -97,11 +101,14 @@ def plan_rows(
         remote = np.unique(heads[crossing & (owner[tails] == worker)]) if not isolated else np.zeros(0, np.int64)
         remote = remote[np.lexsort((remote, bin_of[remote], owner[remote]))]
         states.append(np.concatenate([vertices, remote]))
+        into = crossing & (owner[tails] == worker)
+        squares = 1 / (closed[heads[into]] * closed[tails[into]])
+        weights = np.bincount(heads[into], squares, graph.vertices).astype(np.float64)
         receives.append([])
         for sender, number, rows in _runs(owner[remote], bin_of[remote]):
             of = remote[rows]
-            receives[worker].append(Message(sender, number, len(vertices) + rows, of))
-            sends[sender].append(Message(worker, number, np.searchsorted(own[sender], of), of))
+            receives[worker].append(Message(sender, number, len(vertices) + rows, of, weights[of]))
+            sends[sender].append(Message(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
     position = np.zeros(graph.vertices, np.int64)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
@@ -111,23 +118,35 @@ def plan_rows(
         columns = np.concatenate([position[heads[mine]], np.arange(len(vertices))])
         adjacency = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vertices), len(ids)))
         adjacency.sort_indices()
-        sends[worker].sort(key=lambda message: (message.bin, message.peer))
+        sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
+        receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
         plans.append(RowPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
     return plans
 
 
 def _bins(
-    graph: Graph, mine: npt.NDArray[np.bool_], boundary: npt.NDArray[np.bool_], count: int, *, boundary_first: bool
+    graph: Graph,
+    mine: npt.NDArray[np.bool_],
+    boundary: npt.NDArray[np.bool_],
+    limit: int | BinLimit,
+    *,
+    boundary_first: bool,
 ) -> list[npt.NDArray[np.int64]]:
-    """Own rows of ``count`` bins of about one size; a bin holds boundary vertices or others, where these come first."""
-    size = -(-int(mine.sum()) // count)
-    if boundary_first and count > 1:
+    """Own rows of each bin, which holds boundary vertices or others, where these come first.
+
+    A number of bins gives about as many of one size; a :class:`BinLimit` what it allows.
+    """
+    if boundary_first and limit != 1:
         order = priority_order(graph, mine)
         groups = [order[boundary[order]], order[~boundary[order]]]
     else:
         groups = [np.flatnonzero(mine)]
+    if isinstance(limit, BinLimit):
+        parts = [part for group in groups for part in pack_bins(graph, group, limit)]
+    else:
+        size = -(-int(mine.sum()) // limit)
+        parts = [part for group in groups if len(group) for part in np.array_split(group, -(-len(group) // size))]
     row = np.cumsum(mine) - 1
-    parts = [part for group in groups if len(group) for part in np.array_split(group, -(-len(group) // size))]
     return [np.sort(row[part]) for part in parts]
 
 

@@ -28,6 +28,11 @@ class Schedule:
     adaptive: bool = False
     isolated: bool = False
 
+    @property
+    def bins(self) -> int:
+        """Of each worker, unless the run says how many: one, where nothing is gained by more."""
+        return 8 if self.asynchronous else 1
+
 
 SCHEDULES: Final = {
     "sequential": Schedule(),

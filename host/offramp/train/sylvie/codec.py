@@ -48,7 +48,7 @@ class SylvieCodec(RowCodec):
         Raises:
             OfframpError: a row with a value that is not finite, by its number.
         """
-        label = _label(key, self._rank, message.peer)
+        label = label_of(key, self._rank, message.peer)
         layout = self._layout(message, "received" if key.backward else "sent", x.shape[1], self.base)
         seed = stream(self._seed, *label, key.bin)
         return torch.from_numpy(layout.encode(np.ascontiguousarray(x.numpy()), message.rows, label, seed))
@@ -63,7 +63,7 @@ class SylvieCodec(RowCodec):
         _, base = read_label(data)
         layout = self._layout(message, "sent" if key.backward else "received", width, base)
         rows = np.empty((len(message.rows), width), np.float32)
-        layout.decode(data, _label(key, message.peer, self._rank), rows, None)
+        layout.decode(data, label_of(key, message.peer, self._rank), rows, None)
         return torch.from_numpy(rows)
 
     def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
@@ -95,5 +95,6 @@ def _pools(plan: RowPlan, messages: Sequence[Message]) -> list[tuple[Message, Do
     return pools
 
 
-def _label(key: Key, src: int, dst: int) -> Label:
+def label_of(key: Key, src: int, dst: int) -> Label:
+    """What a message of a key says about itself."""
     return Label(key.step, key.layer, BACKWARD if key.backward else FORWARD, src, dst)

@@ -1,0 +1,55 @@
+"""``offramp simulate g3`` from its options to its files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp.cli.app import app
+
+SMALL = ["--graph", "ba:n=300,m=4", "--workers", "3", "--partition", "hash", "--link", "1G"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["simulate", "g3", *arguments])
+
+
+def test_all_pipelines_with_numbers_and_a_picture(tmp_path) -> None:
+    result = run(*SMALL, "--plot", str(tmp_path / "g.png"), "--json", str(tmp_path / "n.json"))
+    assert result.exit_code == 0, result.exception
+    found = json.loads((tmp_path / "n.json").read_text())
+    pipelines = found["pipelines"]
+    assert list(pipelines) == ["sequential", "inter", "intra", "g3"]
+    assert pipelines["g3"]["seconds"] < pipelines["sequential"]["seconds"]
+    for outcome in pipelines.values():
+        assert outcome["bound_s"] <= outcome["seconds"]
+        assert outcome["bytes_sent"] == pipelines["g3"]["bytes_sent"]
+        assert all(0 < share <= 1 for share in outcome["busy"].values())
+    assert found["settings"]["widths"] == [64, 16, 16, 4]
+    assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
+    assert "no pipeline of these bins takes less" in result.output
+
+
+def test_chosen_pipelines_repeat(tmp_path) -> None:
+    path = tmp_path / "n.json"
+    texts = []
+    for _ in range(2):
+        assert run(*SMALL, "--mode", "g3", "--targets", "7", "--seed", "3", "--json", str(path)).exit_code == 0
+        texts.append(path.read_text())
+    assert texts[0] == texts[1]
+    assert list(json.loads(texts[0])["pipelines"]) == ["g3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mode", "g4"], "--mode g4: expected one of sequential, inter, intra, g3"),
+        (["--targets", "0"], "--targets 0: expected at least 1"),
+        (["--layers", "0"], "--layers 0: expected at least 1"),
+        (["--link", "fast"], "--link fast: expected a rate such as 10mbit, 2.5gbit or 64000"),
+    ],
+)
+def test_golden_errors(arguments: list[str], message: str) -> None:
+    assert str(run(*SMALL, *arguments).exception) == message

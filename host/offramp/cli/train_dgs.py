@@ -144,7 +144,7 @@ def parse_fanout(text: str, layers: int) -> tuple[int, ...]:
     from offramp.train.dgs.picks import ALL
 
     parts = [part.strip() for part in text.split(",")]
-    if not all(part == "all" or part.isascii() and part.isdigit() for part in parts):
+    if not all(part == "all" or (part.isascii() and part.isdigit()) for part in parts):
         raise OfframpError(f"--fanout {text}: expected numbers of at least 1, or all")
     numbers = tuple(ALL if part == "all" else int(part) for part in parts)
     return numbers * layers if len(numbers) == 1 else numbers
@@ -175,7 +175,7 @@ def parse_lag(text: str | None) -> int | None:
     """
     from offramp.train.dgs.settings import FREE
 
-    if text is None or text.isascii() and text.isdigit():
+    if text is None or (text.isascii() and text.isdigit()):
         return None if text is None else int(text)
     if text != "free":
         raise OfframpError(f"--lag {text}: expected a number of batches, or free")
@@ -190,7 +190,12 @@ def epoch_bar(console: Console, name: str, epochs: int) -> Any:
 
     @contextmanager
     def bar() -> Any:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+        )
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(name, total=epochs)
 

@@ -1,4 +1,4 @@
-"""Explanations: in the trainer itself, or in a process beside it with memory that both see (specification section 6)."""
+"""Explanations: in the trainer, or in a process beside it with memory that both see (specification section 6)."""
 
 from __future__ import annotations
 

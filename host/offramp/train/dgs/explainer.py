@@ -147,7 +147,7 @@ def optimise(
     steps: int = 50,
     lr: float = 0.1,
     threshold: float = 0.01,
-    coefficients: Coefficients = Coefficients(),  # noqa: B008
+    coefficients: Coefficients = Coefficients(),
 ) -> Outcome:
     """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights stay as they are.
 
@@ -159,7 +159,8 @@ def optimise(
     adam = torch.optim.Adam([nodes, columns], lr=lr)
     certain = -torch.xlogy(target, target).sum(1).mean()
     step, loss, divergence = 0, float("nan"), float("nan")
-    for step in range(1, steps + 1):
+    for _ in range(steps):
+        step += 1
         found = terms(model, graph, features, target, nodes, columns, coefficients)
         before, loss = loss, float(found.total.detach())
         divergence = float((found.prediction - certain).detach())
@@ -167,6 +168,4 @@ def optimise(
             break
         nodes.grad, columns.grad = torch.autograd.grad(found.total, [nodes, columns])
         adam.step()
-    return Outcome(
-        torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence
-    )
+    return Outcome(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)

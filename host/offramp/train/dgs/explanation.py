@@ -29,7 +29,9 @@ class ExplanationGraph(View):
         shares: ``(g, r + 1)`` part that each message has in the mean.
     """
 
-    def __init__(self, remotes: IntArray, shares: torch.Tensor | None = None, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, remotes: IntArray, shares: torch.Tensor | None = None, dtype: torch.dtype = torch.float32
+    ) -> None:
         """``shares``: by default one pooled vertex that hears everyone alike."""
         if shares is None:
             shares = torch.full((1, len(remotes) + 1), 1 / (len(remotes) + 1), dtype=dtype)
@@ -51,7 +53,7 @@ class ExplanationGraph(View):
         return len(self._edge)
 
     @property
-    def neighbours(self) -> torch.Tensor:  # type: ignore[override]
+    def neighbours(self) -> torch.Tensor:
         """Ones: sums over others are means already."""
         return torch.ones(len(self), 1, dtype=self.dtype)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from offramp.graph.csr import IntArray, entries_of
+from offramp.splitmix import GOLDEN, mix
 from offramp.train.dgs.picks import Rows
 from offramp.train.dgs.reference import exponential
-from offramp.splitmix import GOLDEN, mix
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def column_norms(graph: Rows, rows: IntArray, ids: IntArray, degree: IntArray) -> npt.NDArray[np.float64]:
     """``(N,)`` sums over ``rows`` of the squared entries of D^-1/2 (A + I) D^-1/2 in each column.
 
-    Over all rows that is FastGCN's q (Chen et al. 2018, equation 8), over those of a layer LADIES's p (Zou et al. 2019).
+    Over all rows that is FastGCN's q (Chen et al. 2018), over those of a layer LADIES's p (Zou et al. 2019).
 
     Args:
         graph: adjacency.
@@ -28,7 +28,9 @@ def column_norms(graph: Rows, rows: IntArray, ids: IntArray, degree: IntArray) -
     """
     closed = 1.0 / (degree + 1)
     entries, counts = entries_of(graph.indptr, rows)
-    sums = np.bincount(graph.indices[entries], np.repeat(closed[ids], counts), minlength=len(degree))
+    sums: npt.NDArray[np.float64] = np.bincount(
+        graph.indices[entries], np.repeat(closed[ids], counts), minlength=len(degree)
+    ).astype(np.float64)
     sums[ids] += closed[ids]
     return sums * closed
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from offramp.errors import OfframpError
-from offramp.graph.csr import IntArray, entries_of
+from offramp.graph.csr import IntArray
 from offramp.train.dgs.explainer import initial, optimise
 from offramp.train.dgs.explanation import ExplanationGraph
 from offramp.train.dgs.masks import Masks
@@ -129,7 +129,9 @@ class Interpreter:
         row = np.repeat(np.arange(len(share.vertices)), np.diff(share.rows.indptr))
         column = place[share.rows.indices]
         kept = column >= 0
-        edges = sp.csr_matrix((np.ones(kept.sum(), np.float32), (row[kept], column[kept])), (len(share.vertices), len(remotes)))
+        edges = sp.csr_matrix(
+            (np.ones(kept.sum(), np.float32), (row[kept], column[kept])), (len(share.vertices), len(remotes))
+        )
         members = (groups > 0).astype(np.float32)
         heard = np.asarray(members @ edges) + 1 / len(remotes)  # beyond the first hop: a little, alike
         heard = np.column_stack([heard.mean(1), heard])

@@ -58,7 +58,7 @@ def uniform(
     counts: Words,
     out: Words,
 ) -> int:
-    """``fanout`` neighbours of each row, all alike, without replacement (Floyd's algorithm); returns how many in all."""
+    """``fanout`` neighbours of each row, all alike, without replacement (Floyd's algorithm); returns how many."""
     total = 0
     for i in range(count):
         start = indptr[rows[i]]
@@ -145,7 +145,7 @@ def weighted(
                     far = insert(far_keys, far_places, far, fanout, key, u)
             a = 0
             b = 0
-            for p in range(fanout):
+            while a + b < fanout:
                 if b < far and (a >= near or far_keys[b] < keys[a]):
                     b += 1
                 else:

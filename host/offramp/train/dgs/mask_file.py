@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def save_masks(path: str, masks: Sequence[Masks | None]) -> None:
     Raises:
         OfframpError: the file cannot be written.
     """
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for worker, each in enumerate(masks):
         if each is not None:
             arrays[f"nodes_{worker}"], arrays[f"features_{worker}"] = each.nodes, each.features

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class SampledView(View):
     """Targets and some of their neighbours; targets are the first of the sources.
 
-    Sums estimate those over all neighbours: those that were drawn stand for all, alike or by their weights. So means are
-    means over what was drawn, and with all neighbours every layer is that of the whole graph.
+    Sums estimate those over all neighbours: what was drawn stands for all, alike or by weight. So means are means over
+    what was drawn, and with all neighbours every layer is that of the whole graph.
     """
 
     def __init__(

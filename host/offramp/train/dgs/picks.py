@@ -57,6 +57,11 @@ def machine_code(kernel: Callable[..., int]) -> Callable[..., int] | None:
         return None
 
 
+def whole(words: IntArray) -> IntArray:
+    """The same words, one after the other in memory, as machine code reads them."""
+    return np.ascontiguousarray(words, np.int64)
+
+
 def stream_of(seed: int, worker: int, batch: int, layer: int) -> int:
     """The word that the draws of one worker, batch and layer start from, below 2^63 so that it fits everywhere."""
     word = mix_word(seed)
@@ -86,6 +91,7 @@ def uniform(graph: Rows, rows: IntArray, ids: IntArray, fanout: int, stream: int
     kernel = machine_code(kernels.uniform)
     if kernel is None:
         return Picks(*reference.uniform(*graph, rows, ids, fanout, stream))
+    rows, ids = whole(rows), whole(ids)
     counts, out = np.empty(len(rows), np.int64), np.empty(graph.room(rows, fanout), np.int64)
     kernel(*graph, rows, ids, len(rows), fanout, stream, counts, out)
     return Picks(counts, out)
@@ -112,6 +118,8 @@ def weighted(
     kernel = machine_code(kernels.weighted)
     if kernel is None:
         return Picks(*reference.weighted(*graph, rows, ids, fanout, shift, owner != worker, weights, stream))
+    rows, ids, weights = whole(rows), whole(ids), np.ascontiguousarray(weights, np.float64)
+    owner = np.ascontiguousarray(owner, np.int32)
     counts, out = np.empty(len(rows), np.int64), np.empty(graph.room(rows, fanout), np.int64)
     keys, places = np.empty(2 * fanout), np.empty(2 * fanout, np.int64)
     kernel(
@@ -131,6 +139,7 @@ class Numbering:
         kernel = machine_code(kernels.number)
         if kernel is None:
             return reference.number(targets, neighbours)
+        targets, neighbours = whole(targets), whole(neighbours)
         sources = np.empty(len(targets) + len(neighbours), np.int64)
         columns = np.empty(len(neighbours), np.int64)
         n = kernel(targets, len(targets), neighbours, len(neighbours), self._slot, sources, columns)

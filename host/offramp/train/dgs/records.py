@@ -54,7 +54,8 @@ class Record:
             assert self.ids is not None
             return len(self.ids), 0, 0, [self.ids.astype(ID)]
         if self.kind == NEIGHBOURS:
-            assert self.ids is not None and self.counts is not None
+            assert self.ids is not None
+            assert self.counts is not None
             return len(self.counts), 0, len(self.ids), [self.counts.astype(COUNT), self.ids.astype(ID)]
         assert self.values is not None
         if self.kind == ROWS:
@@ -79,7 +80,7 @@ def decode(message: bytes) -> list[Record]:
         if head["magic"] != MAGIC or head["kind"] not in _NAMES:
             raise OfframpError(f"message of DGS: no record at byte {at}")
         body = _Body(message, at + DGS.size, _NAMES[head["kind"]])
-        common = {name: head[name] for name in ("kind", "source", "layer", "batch", "version")}
+        common: dict[str, Any] = {name: head[name] for name in ("kind", "source", "layer", "batch", "version")}
         records.append(Record(**common, **_contents(head, body)))
         at = body.at
     return records

@@ -1,4 +1,4 @@
-"""Which neighbours of a worker's vertices are drawn for whom: one rule for each sampler (specification sections 7, 9)."""
+"""Which neighbours are drawn for whom: one rule for each sampler (specification sections 7 and 9)."""
 
 from __future__ import annotations
 

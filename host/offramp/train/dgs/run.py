@@ -30,8 +30,6 @@ from offramp.train.processes import run_workers
 from offramp.train.rows.block import Block
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
     from offramp.train.dgs.settings import DgsSettings
 

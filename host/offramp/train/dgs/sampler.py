@@ -127,7 +127,9 @@ class Sampler:
         """
         share = self._share
         if len(ids[share.worker]):
-            raise OfframpError(f"worker {share.worker}: vertex {ids[share.worker][0]} is its own, there is no pull for it")
+            raise OfframpError(
+                f"worker {share.worker}: vertex {ids[share.worker][0]} is its own, there is no pull for it"
+            )
         requests = [
             [Record(PULL, share.worker, batch=batch, version=version, ids=mine)] if len(mine) else [] for mine in ids
         ]

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.train.dgs import kernels
-from offramp.train.dgs.picks import machine_code
+from offramp.train.dgs.picks import machine_code, whole
 from offramp.train.dgs.records import Record
 from offramp.wire.dgs import PULL, ROWS
 
@@ -34,8 +34,9 @@ def select(features: Any, rows: IntArray, columns: IntArray | None) -> Floats:
         return dense if columns is None else np.take(dense, columns, axis=1)
     kernel = machine_code(kernels.select)
     if columns is None or kernel is None or not features.flags.c_contiguous:
-        whole: Floats = features[rows]
-        return whole if columns is None else np.take(whole, columns, axis=1)
+        every: Floats = features[rows]
+        return every if columns is None else np.take(every, columns, axis=1)
+    rows, columns = whole(rows), whole(columns)
     out = np.empty((len(rows), len(columns)), np.float32)
     kernel(features, features.shape[1], rows, len(rows), columns, len(columns), out)
     return out
@@ -49,7 +50,7 @@ def spread(values: Floats, into: Floats, rows: IntArray, columns: IntArray | Non
     elif kernel is None:
         into[np.ix_(rows, columns)] = values
     else:
-        values = np.ascontiguousarray(values)
+        values, rows, columns = np.ascontiguousarray(values), whole(rows), whole(columns)
         kernel(values, len(rows), columns, len(columns), into, into.shape[1], rows)
 
 

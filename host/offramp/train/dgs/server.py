@@ -43,7 +43,7 @@ class Server:
         return found
 
     def rows(self, request: Record) -> Record:
-        """The ROWS that answer a PULL: the requester's columns, or all where it names a version that is not known here."""
+        """The ROWS that answer a PULL: the requester's columns, or all where its version is not known here."""
         share, source = self._share, request.source
         version, columns = self._versions[source], self._columns[source]
         return answer(request, share.features, share.vertices, columns, version, share.worker)

@@ -28,14 +28,16 @@ class DgsSettings:
 
     ``sampler`` dgs samples by masks, once they are there; without ``node_mask`` its nodes stay random. ``epsilon``
     moves this share of the fan-out from local to remote neighbours, back where negative; -1 takes local ones first.
-    ``columns`` is how many features of remote vertices travel: up to 1 a share of them, above 1 a number; 0 is
-    the default, 0.85 under dgs and all under the others. Under dgs they are those of greatest mask, under other samplers random ones, drawn anew every ``period`` batches (+RF).
+    ``columns`` is how many features of remote vertices travel: up to 1 a share of them, above 1 a number; 0 is the
+    default, 0.85 under dgs and all under the others. Under dgs they are those of greatest mask, else random ones, drawn
+    anew every ``period`` batches (+RF).
 
     Every ``period`` batches masks are explained in ``explain_epochs`` steps at most, with learning rate ``explain_lr``,
     or until the divergence from the model's prediction is at most ``threshold``. They take effect ``lag`` batches
     later (by default at once inline, after a third of the period beside), and training waits for them then; with
-    :data:`FREE` whenever they are ready. ``explain`` says whether a process beside the trainer makes them. ``explain_features`` are those that were received, or all that are missing are
-    fetched. ``explain_scope`` pools all local vertices into one, or those of each class.
+    :data:`FREE` whenever they are ready. ``explain`` says whether a process beside the trainer makes them.
+    ``explain_features`` are those that were received, or all that are missing are fetched. ``explain_scope`` pools all
+    local vertices into one, or those of each class.
 
     With ``topology`` owned a worker has the edges of its own vertices and asks others for theirs; replicated, all have
     all. ``masks`` is a file of masks to begin with.
@@ -114,7 +116,7 @@ class DgsSettings:
             raise OfframpError(f"--epsilon {self.epsilon:g}: expected -1 to 1, a share of the fan-out")
         if not self.columns > 0 or (self.columns > 1 and self.columns != int(self.columns)):
             raise OfframpError(
-                f"--columns {self.columns:g}: expected a share of more than 0 and at most 1, or a whole number of features"
+                f"--columns {self.columns:g}: expected a share of more than 0 and at most 1, or a number of features"
             )
         if self.columns < 1 and self.sampler == "full":
             raise OfframpError(f"--columns {self.columns:g}: not with --sampler full, which fetches everything")
@@ -126,7 +128,7 @@ class DgsSettings:
             if other and self.sampler != "dgs":
                 raise OfframpError(f"{flag}: goes with --sampler dgs only")
         if self.model == "gat" and self.sampler == "ladies":
-            raise OfframpError("--sampler ladies: weighs neighbours by probability, so not with --model gat")
+            raise OfframpError("--sampler ladies: weighs neighbours, so not with --model gat")
 
     def chosen_columns(self, features: int) -> int:
         """How many of so many features travel: ``max(1, round(share * features))`` (specification section 7.2).

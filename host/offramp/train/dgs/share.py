@@ -128,4 +128,5 @@ def _drawn(graph: Rows, owner: npt.NDArray[np.int32], halo_of: IntArray, of: int
         return np.empty(0, np.int64)
     entries, _ = entries_of(graph.indptr, halo_of[owner[halo_of] == at])
     near = np.unique(graph.indices[entries])
-    return near[(owner[near] != of) & np.isin(near, halo_of, assume_unique=True)]
+    drawn: IntArray = near[(owner[near] != of) & np.isin(near, halo_of, assume_unique=True)]
+    return drawn

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from offramp.errors import OfframpError
+from offramp.train.dgs.ledger import Ledger
 from offramp.train.dgs.post import Post
 from offramp.train.dgs.results import Progress
 from offramp.train.dgs.sampler import Sampler
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
     from offramp.graph.csr import IntArray
     from offramp.train.dgs.beside import Explanations
-    from offramp.train.dgs.ledger import Ledger
     from offramp.train.dgs.masks import Masks
     from offramp.train.dgs.share import Share
     from offramp.train.group import Group
 
 OnEpoch = Callable[[Progress], None]
+TIMED = ("sampling", "computing", "explaining", "waiting")
 
 
 class MiniBatchTrainer:
@@ -55,7 +56,7 @@ class MiniBatchTrainer:
         self.masks: Masks | None = None
         self.batches = 0
         self._pending: int | None = None  # the batch after which masks are due
-        self._counted: Ledger = self._post.ledger.copy()
+        self._counted = Ledger()  # what agreeing has cost before the first batch belongs to the first epoch
         if share.masks is not None:
             self._publish(share.masks)
 
@@ -170,17 +171,23 @@ class MiniBatchTrainer:
         sums = torch.tensor([loss, vertices, edges, *(getattr(ledger, kind) for kind in kinds)], dtype=torch.float64)
         self._group.sum(sums)
         of = self._timers.seconds
-        slowest = [seconds, of["sampling"], of["computing"], of["explaining"], of["waiting"]]
-        slowest = self._group.max(torch.tensor(slowest, dtype=torch.float64)).tolist()
+        slowest = torch.tensor([seconds, *(of[name] for name in TIMED)], dtype=torch.float64)
+        seconds, sampling_s, computing_s, explaining_s, waiting_s = self._group.max(slowest).tolist()
         loss, vertices, edges, *counts = sums.tolist()
         if not np.isfinite(loss):
             raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller --lr")
-        weights: npt.NDArray[np.float32] = nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy().copy()
+        weights: npt.NDArray[np.float32] = (
+            nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy().copy()
+        )
         return Progress(
             number,
             loss / int(self._share.train_counts.sum()),
             type(ledger)(**{kind: int(count) for kind, count in zip(kinds, counts, strict=True)}),
-            *slowest,
+            seconds,
+            sampling_s,
+            computing_s,
+            explaining_s,
+            waiting_s,
             int(vertices),
             int(edges),
             self.masks.version if self.masks is not None else 0,

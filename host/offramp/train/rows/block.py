@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import scipy.sparse as sp
 
+
 class Block(View):
     """Targets of one worker, with all in-neighbours in its own or received rows.
 

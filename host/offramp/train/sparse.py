@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -81,6 +81,16 @@ class _Project(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, None, torch.Tensor]:
         return None, None, ctx.transposed @ gradients[0]
+
+
+class FeatureMatrix(Protocol):
+    """Constant features ``(n, F)`` that are no plain tensor."""
+
+    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
+        """``(n, out)`` from ``(F, out)``, with the gradient of the weight."""
+
+    def to_dense(self) -> torch.Tensor:
+        """``(n, F)``."""
 
 
 class SparseFeatures:

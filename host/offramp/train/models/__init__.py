@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from offramp.train.models.base import Inputs, Model, Prepared
 from offramp.train.models.dagnn import Dagnn
@@ -15,9 +15,40 @@ from offramp.train.models.sage import Sage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from offramp.train.settings import TrainSettings
+__all__ = ["MODEL_CLASSES", "Inputs", "Model", "ModelSettings", "Prepared", "make_model", "model_widths"]
 
-__all__ = ["MODEL_CLASSES", "Inputs", "Model", "Prepared", "make_model", "model_widths"]
+
+class ModelSettings(Protocol):
+    """What of a run's settings decides its model."""
+
+    @property
+    def model(self) -> str:
+        """Name in :data:`MODEL_CLASSES`."""
+
+    @property
+    def aggregator(self) -> str:
+        """Of gcn."""
+
+    @property
+    def heads(self) -> int:
+        """Of gat."""
+
+    @property
+    def layers(self) -> int:
+        """L."""
+
+    @property
+    def hidden(self) -> int:
+        """Width of the hidden layers."""
+
+    @property
+    def dropout(self) -> float:
+        """Between layers."""
+
+    @property
+    def seed(self) -> int:
+        """Of weights and dropout."""
+
 
 MODEL_CLASSES: Final[dict[str, type[Model]]] = {
     "gcn": Gcn,
@@ -29,7 +60,7 @@ MODEL_CLASSES: Final[dict[str, type[Model]]] = {
 }
 
 
-def model_widths(settings: TrainSettings, features: int, classes: int) -> list[int]:
+def model_widths(settings: ModelSettings, features: int, classes: int) -> list[int]:
     """Input features, hidden widths, classes.
 
     The first three models make class scores in their last layer; the others have a dense layer of their own for it.
@@ -38,7 +69,7 @@ def model_widths(settings: TrainSettings, features: int, classes: int) -> list[i
     return [features, *[settings.hidden] * (settings.layers - 1 + dense_readout), classes]
 
 
-def make_model(settings: TrainSettings, widths: Sequence[int]) -> Model:
+def make_model(settings: ModelSettings, widths: Sequence[int]) -> Model:
     """The model that ``settings`` name, from their seed alone: equal on every worker."""
     kind: Callable[..., Model] = MODEL_CLASSES[settings.model]
     common = {"seed": settings.seed, "dropout": settings.dropout}

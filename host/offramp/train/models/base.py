@@ -9,14 +9,14 @@ import torch
 from torch import nn
 
 from offramp.train.dropout import VertexDropout
-from offramp.train.sparse import SparseFeatures
+from offramp.train.sparse import FeatureMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from offramp.train.view import View
 
-Features = torch.Tensor | SparseFeatures
+Features = torch.Tensor | FeatureMatrix
 
 
 class Prepared(NamedTuple):
@@ -147,7 +147,7 @@ def _head(h: Features, count: int | None) -> Features:
 
 def dense(h: Features) -> torch.Tensor:
     """Features as a dense tensor."""
-    return h.to_dense() if isinstance(h, SparseFeatures) else h
+    return h if isinstance(h, torch.Tensor) else h.to_dense()
 
 
 class Linear:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from offramp.train.attention import attend
 from offramp.train.sparse import SparseMatrix
 from offramp.train.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import scipy.sparse as sp
-
-SLOPE = 0.2
-"""Of LeakyReLU in attention (GAT, section 3.3)."""
 
 
 class Block(View):
@@ -91,11 +89,4 @@ class Block(View):
 
     def attend(self, values: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """``(s, heads, F)`` to ``(t, heads, F)``."""
-        shape = target.shape
-        score = torch.nn.functional.leaky_relu(target[self._edge_target] + source[self._edge_source], SLOPE)
-        index = self._edge_target.unsqueeze(1).expand_as(score)
-        largest = score.new_full(shape, -torch.inf).scatter_reduce(0, index, score.detach(), "amax")
-        weight = torch.exp(score - largest[self._edge_target])
-        share = weight / score.new_zeros(shape).index_add(0, self._edge_target, weight)[self._edge_target]
-        out = values.new_zeros(len(target), *values.shape[1:])
-        return out.index_add(0, self._edge_target, share.unsqueeze(2) * values[self._edge_source])
+        return attend((self._edge_source, self._edge_target), values, source, target)

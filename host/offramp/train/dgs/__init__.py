@@ -1,0 +1,1 @@
+"""DGS: mini-batch training of GNNs that fetches the neighbours and features that explain the model (Wan, ch. 3)."""

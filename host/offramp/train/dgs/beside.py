@@ -1,0 +1,232 @@
+"""Explanations: in the trainer, or in a process beside it with memory that both see (specification section 6)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from multiprocessing import shared_memory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import IntArray
+from offramp.train.dgs.cache import Floats, RowCache, slots
+from offramp.train.dgs.masks import Masks
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
+
+    from offramp.train.dgs.interpret import Interpreter
+    from offramp.train.dgs.share import Share
+
+_READY: Final = "ready"
+_STOP_S: Final = 5.0
+
+
+class Memory:
+    """Arrays that the trainer writes and the explanation reads, or the other way round.
+
+    Attributes:
+        weights: of the model, one after the other.
+        rows, known: of the :class:`~offramp.train.dgs.cache.RowCache`.
+        nodes, features: the masks.
+    """
+
+    def __init__(self, share: Share, parameters: int, name: str | None = None, *, shared: bool = False) -> None:
+        """``name`` of the block of another process; None makes one, of this process alone but where ``shared``."""
+        self.places = slots(len(share.halo), share.width, share.settings.seed)
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "weights": ((parameters,), np.float32),
+            "rows": ((len(self.places), share.width), np.float32),
+            "nodes": ((len(share.halo),), np.float32),
+            "features": ((share.width,), np.float32),
+            "known": ((len(self.places),), np.bool_),
+        }
+        sizes = [int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes.values()]
+        self._block = None
+        if name is not None:
+            self._block = shared_memory.SharedMemory(name)
+        elif shared:
+            self._block = shared_memory.SharedMemory(create=True, size=max(1, sum(sizes)))
+        buffer: Any = self._block.buf if self._block is not None else bytearray(sum(sizes))
+        at = 0
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for (field, (shape, kind)), size in zip(shapes.items(), sizes, strict=True):
+            arrays[field] = np.ndarray(shape, kind, buffer, at)
+            at += size
+        self.weights, self.rows, self.known = arrays["weights"], arrays["rows"], arrays["known"]
+        self.nodes, self.features = arrays["nodes"], arrays["features"]
+
+    @property
+    def name(self) -> str:
+        """Of the block."""
+        assert self._block is not None
+        return self._block.name
+
+    def remove(self) -> None:
+        """Free the block once nobody has it open; arrays of this process are gone."""
+        if self._block is not None:
+            del self.weights, self.rows, self.known, self.nodes, self.features
+            self._block.close()
+            self._block.unlink()
+
+
+class Explanations(ABC):
+    """Makes a worker's masks.
+
+    Attributes:
+        cache: what was received.
+        seconds: that the last explanation took.
+        count: explanations begun.
+    """
+
+    def __init__(self, share: Share, memory: Memory) -> None:
+        self.cache = RowCache(share.halo, memory.places, memory.rows, memory.known)
+        self.memory = memory
+        self.seconds = 0.0
+        self.count = 0
+
+    @abstractmethod
+    def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
+        """Explain the model of these weights by what has been received until now."""
+
+    @abstractmethod
+    def take(self, *, wait: bool) -> Masks | None:
+        """The masks; None where they are not ready and ``wait`` is not set."""
+
+
+class Inline(Explanations):
+    """In the trainer, which stands still meanwhile."""
+
+    def __init__(self, share: Share, interpreter: Interpreter, parameters: int) -> None:
+        super().__init__(share, Memory(share, parameters))
+        self._interpreter = interpreter
+        self._masks: Masks | None = None
+
+    def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
+        """Now."""
+        begin = time.perf_counter()
+        self._masks = explain(self._interpreter, weights, *self.cache.content(), version)
+        self.seconds = time.perf_counter() - begin
+        self.count += 1
+
+    def take(self, *, wait: bool) -> Masks | None:  # noqa: ARG002
+        """What :meth:`start` has made."""
+        return self._masks
+
+
+@dataclass(frozen=True)
+class Handle:
+    """The trainer's end of a process beside it: picklable while processes are started."""
+
+    connection: Connection
+    block: str
+
+
+class Beside(Explanations):
+    """In a process beside the trainer."""
+
+    def __init__(self, share: Share, handle: Handle, parameters: int) -> None:
+        super().__init__(share, Memory(share, parameters, handle.block))
+        self._connection = handle.connection
+        self._worker, self._version = share.worker, 0
+
+    def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
+        """Ring the bell; goes on when the process has its copy of what was received."""
+        self.memory.weights[:] = weights
+        self._version = version
+        self._connection.send(version)
+        assert self._receive() == _READY
+        self.count += 1
+
+    def take(self, *, wait: bool) -> Masks | None:
+        """A copy of the masks in the shared memory."""
+        if not wait and not self._connection.poll():
+            return None
+        self.seconds = self._receive()
+        return Masks(self._version, self.memory.nodes.copy(), self.memory.features.copy())
+
+    def _receive(self) -> Any:
+        try:
+            news = self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise OfframpError(f"worker {self._worker}: the process that explains its model has ended") from None
+        if isinstance(news, Exception):
+            raise OfframpError(f"worker {self._worker}: explanation: {news}")
+        return news
+
+
+def explain(
+    interpreter: Interpreter, weights: npt.NDArray[np.float32], places: IntArray, rows: Floats, version: int
+) -> Masks:
+    """Masks of the model with ``weights``, from rows of remote vertices at ``places`` of the halo."""
+    import torch
+
+    torch.nn.utils.vector_to_parameters(torch.from_numpy(weights.copy()), interpreter.model.parameters())
+    return interpreter.explain(places, rows, version)
+
+
+class Process:
+    """A process that explains the model of one worker, for as long as the block runs.
+
+    Attributes:
+        handle: for the worker.
+    """
+
+    def __init__(self, share: Share, parameters: int, context: BaseContext | None = None) -> None:
+        context = context or multiprocessing.get_context("forkserver")
+        self._memory = Memory(share, parameters, shared=True)
+        ours, theirs = context.Pipe()
+        self.handle = Handle(ours, self._memory.name)
+        arguments = (theirs, share, parameters, self._memory.name)
+        self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=arguments, name=f"explanation {share.worker}", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def close(self) -> None:
+        """End the process, free the memory."""
+        self.handle.connection.close()
+        self._process.terminate()
+        self._process.join(_STOP_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._memory.remove()
+
+
+def _serve(connection: Connection, share: Share, parameters: int, block: str) -> None:
+    """The process: one explanation for each ring of the bell, until the trainer is gone."""
+    import signal
+
+    import torch
+
+    from offramp.train.dgs.interpret import Interpreter
+    from offramp.train.models import make_model, model_widths
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends its children
+    torch.set_num_threads(1)
+    memory = Memory(share, parameters, block)
+    cache = RowCache(share.halo, memory.places, memory.rows, memory.known)
+    settings = share.settings
+    interpreter = Interpreter(share, make_model(settings, model_widths(settings, share.width, share.classes)))
+    try:
+        while True:
+            version = connection.recv()
+            weights, content = memory.weights.copy(), cache.content()
+            connection.send(_READY)
+            begin = time.perf_counter()
+            masks = explain(interpreter, weights, *content, version)
+            memory.nodes[:], memory.features[:] = masks.nodes, masks.features
+            connection.send(time.perf_counter() - begin)
+    except (EOFError, ConnectionError):
+        return
+    except OfframpError as error:
+        connection.send(error)

@@ -25,7 +25,6 @@ from offramp.cli.switch_shell import CONTEXT as SHELL_CONTEXT
 from offramp.cli.switch_shell import shell
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
-from offramp.cli.train_dgs import dgs
 from offramp.cli.training import training
 from offramp.cli.transport_bench import bench as transport_bench
 from offramp.cli.transport_list import list_transports
@@ -45,7 +44,6 @@ transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=Tru
 
 app.command()(demo)
 app.add_typer(training, name="train")
-training.command()(dgs)
 app.command()(plan)
 app.command()(reproduce)
 app.add_typer(switch, name="switch")

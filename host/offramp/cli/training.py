@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from offramp.cli.train import train
+from offramp.cli.train_dgs import dgs
 from offramp.cli.train_torchgt import torchgt
 from offramp.cli.train_unitg import unitg
 from offramp.errors import OfframpError
@@ -37,5 +38,6 @@ training = typer.Typer(
     cls=Systems, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 training.callback()(train)
+training.command()(dgs)
 training.command()(torchgt)
 training.command()(unitg)

@@ -89,6 +89,9 @@ class FeatureMatrix(Protocol):
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         """``(n, out)`` from ``(F, out)``, with the gradient of the weight."""
 
+    def head(self, count: int) -> FeatureMatrix:
+        """Those of the first ``count`` vertices."""
+
     def to_dense(self) -> torch.Tensor:
         """``(n, F)``."""
 

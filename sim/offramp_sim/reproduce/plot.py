@@ -109,7 +109,5 @@ def _gantt(axes: Any, panel: Gantt) -> None:
     axes.set(xlabel=panel.x)
 
 
-def _legend_below(axes: Any, at: float = -0.12) -> None:
+def _legend_below(axes: Any, at: float = -0.18) -> None:
     axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, at), ncols=2)
-def _legend_below(axes: Any) -> None:
-    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)

@@ -67,6 +67,13 @@ class MaskedFeatures:
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self._features @ (self._mask.unsqueeze(1) * weight)
 
+    def head(self, count: int) -> MaskedFeatures:
+        """Those of the first ``count`` vertices."""
+        features = self._features
+        return MaskedFeatures(
+            features[:count] if isinstance(features, torch.Tensor) else features.head(count), self._mask
+        )
+
     def to_dense(self) -> torch.Tensor:
         """``(n, F)``."""
         features = self._features

@@ -142,7 +142,7 @@ class Model(nn.Module, ABC):
 def _head(h: Features, count: int | None) -> Features:
     if count is None:
         return h
-    return h.head(count) if isinstance(h, SparseFeatures) else h[:count]
+    return h[:count] if isinstance(h, torch.Tensor) else h.head(count)
 
 
 def dense(h: Features) -> torch.Tensor:

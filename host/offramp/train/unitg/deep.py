@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model, Prepared, dense
+from offramp.train.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from offramp.train.view import View
@@ -74,11 +74,15 @@ class Reversible(Deep):
 
     groups = GROUPS
 
-    def prepare(self, number: int, h: Features) -> Prepared:
-        """``relu(norm(other half)) W``, and the whole state of the vertex."""
-        state = dense(h)
-        halves = state.chunk(GROUPS, dim=1)
-        return Prepared(self._active(number, halves[number % GROUPS]) @ self.weights[number - 1], state)
+    def _message(self, number: int, h: Features) -> torch.Tensor:
+        """``relu(norm(other half)) W``."""
+        halves = dense(h).chunk(GROUPS, dim=1)
+        weighted: torch.Tensor = self._active(number, halves[number % GROUPS]) @ self.weights[number - 1]
+        return weighted
+
+    def _kept(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
+        """The whole state."""
+        return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """``x_1 + f(x_2)`` in odd layers, ``x_2 + f(x_1)`` in even ones."""
@@ -122,10 +126,12 @@ class ResGen(Deep):
 
     by_sums = False
 
-    def prepare(self, number: int, h: Features) -> Prepared:
-        """The message, and the state of the vertex."""
-        state = dense(h)
-        return Prepared(self._active(number, state) + EPSILON, state)
+    def _message(self, number: int, h: Features) -> torch.Tensor:
+        return self._active(number, dense(h)) + EPSILON
+
+    def _kept(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
+        """The whole state."""
+        return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
         """Each channel weighs its neighbours by a softmax of their messages."""

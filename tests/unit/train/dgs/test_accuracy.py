@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from dgs_runs import planted, settings, train
 
 
 def accuracy(seed: int, **changes: Any) -> float:
     """Mean of the last five epochs, in per cent."""
     graph = planted(seed, n=800, columns=60, informative=4)[0]
-    how = settings(
-        workers=4, partition="random", batch=64, epochs=15, fanout=(8, 8), period=10, seed=seed, **changes
-    )
+    how = settings(workers=4, partition="random", batch=64, epochs=15, fanout=(8, 8), period=10, seed=seed, **changes)
     return 100 * float(np.mean([epoch.test_accuracy for epoch in train(graph, how).epochs[-5:]]))
 
 

@@ -24,6 +24,8 @@ from offramp_sim.reproduce.hermod_scale import figure512, figure513
 from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
 from offramp_sim.reproduce.hermod_testbed import figure58, figure59, figure510, figure511
 from offramp_sim.reproduce.item import Item
+from offramp_sim.reproduce.leo_applications import figure610, figure611, figure612, figure613
+from offramp_sim.reproduce.leo_design import figure63, figure614, overheads
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
 from offramp_sim.reproduce.switchgnn_packets import figure16, figure19
@@ -101,6 +103,13 @@ ITEMS = {
         Item("sylvie/table3.9", "Epoch time by width", 90, sylvie_network.table39),
         Item("sylvie/table3.10", "Epoch time in step and stale", 90, sylvie_network.table310),
         Item("sylvie/table3.11", "Codes and bounds", 1, sylvie_network.table311),
+        Item("leo/fig6.3", "What CPU and smartNIC give together", 2, figure63),
+        Item("leo/fig6.10", "Key-value store: latency against the rate", 10, figure610),
+        Item("leo/fig6.11", "Distributed file system against cores", 3, figure611),
+        Item("leo/fig6.12", "Elastic block storage against cores", 4, figure612),
+        Item("leo/fig6.13", "All-reduce against size", 5, figure613),
+        Item("leo/fig6.14", "Rules of path selection", 15, figure614),
+        Item("leo/overheads", "Time of a decision, headers", 10, overheads),
         Item("hermod/effects", "Which effect gives which share of the gain", 30, hermod_effects.figure),
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,3 +78,15 @@ class Routes:
                 row.append([*found, Step(DELAY, rest), Step(NETWORK, 1.0)])
             steps.append(row)
         return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity)
+
+    def restricted(self, allowed: Mapping[str, Collection[str]]) -> Routes:
+        """The same, where each of these types may take these paths only.
+
+        Raises:
+            OfframpError: a type is left without a path.
+        """
+        steps = [
+            [s if path in allowed.get(kind, self.paths) else None for path, s in zip(self.paths, row, strict=True)]
+            for kind, row in zip(self.types, self.steps, strict=True)
+        ]
+        return Routes(self.types, self.paths, self.resources, steps, self.dependency, self.capacity)

@@ -1,0 +1,35 @@
+"""The most requests a second that a rule serves without its queues growing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from offramp.leo.selection.capacity import capacity
+from offramp.leo.selection.steps import Routes
+from offramp_sim.leo.load import Load
+from offramp_sim.leo.simulate import Rule, simulate
+
+_STEPS: Final = 7
+
+
+def sustained_mrps(routes: Routes, load: Load, rule: Rule, seed: int, *, factor: float = 2.0) -> float:
+    """The highest rate found by halving at which the mean intra-host JCT stays below ``factor`` times the mean T.
+
+    Args:
+        routes: what requests meet.
+        load: as open loop; its rate does not count.
+        rule: how paths are chosen.
+        seed: of the requests.
+        factor: of what the JCT is at hardly any load.
+    """
+    most = capacity(routes.table, load.mix).rate_mrps
+    idle = simulate(routes, replace(load, rate_mrps=most / 100), rule, seed=seed).mean_jct_us
+    low, high = 0.0, most
+    for _ in range(_STEPS):
+        rate = (low + high) / 2
+        if simulate(routes, replace(load, rate_mrps=rate), rule, seed=seed).mean_jct_us <= factor * idle:
+            low = rate
+        else:
+            high = rate
+    return low

@@ -145,8 +145,8 @@ class ModelSelector:
         return max(self.resources[resource].backlog - self.resources[resource].scaled(slack), 0)
 
     def wait(self, kind: int, path: int) -> int:
-        """The wait expected on a path."""
-        return sum(self.queue(kind, path, r) for r in self.loads(kind, path))
+        """The wait expected on a path: that of its fullest queue, behind which the others empty."""
+        return max((self.queue(kind, path, r) for r in self.loads(kind, path)), default=0)
 
     def lateness(self, path: int) -> int:
         """Of the oldest request under way."""
@@ -159,13 +159,15 @@ class ModelSelector:
 
     def lookahead(self, kind: int, path: int) -> float:
         """T, waits, and the work of those who come later."""
-        total = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path))
+        known = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path))
+        longest = dearest = 0.0
         for r, load in self.loads(kind, path).items():
-            known = self.resources[r]
-            queue, work = float(self.queue(kind, path, r)), float(known.scaled(load))
-            left = float(max(self.gap - known.work, self.gap // 16, 1))
-            total += queue + work * known.share * (queue + 0.5 * work) / (left * ONE)
-        return total
+            resource = self.resources[r]
+            queue, work = float(self.queue(kind, path, r)), float(resource.scaled(load))
+            left = float(max(self.gap - resource.work, self.gap // 16, 1))
+            longest = max(longest, queue)
+            dearest = max(dearest, work * resource.share * (queue + 0.5 * work) / (left * ONE))
+        return known + (longest + dearest)
 
     def best(self, kind: int, among: list[int]) -> int:
         """The path of the smallest score, of equals the first."""

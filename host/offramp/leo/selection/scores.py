@@ -75,7 +75,10 @@ def scaled(work: int, scale: int) -> int:
 
 @native
 def wait(memory: Words, pair: int) -> int:
-    """The wait that the model expects on a path, in ps."""
+    """The wait that the model expects on a path, in ps: that of its fullest queue.
+
+    Requests leave a full queue one by one, so that they find none further on (recursions of tandem queues, max-plus).
+    """
     first = memory + memory[FIRST]
     resources = memory + memory[RESOURCE]
     slack = memory + memory[SLACK]
@@ -84,7 +87,7 @@ def wait(memory: Words, pair: int) -> int:
     total = 0
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
-        total += max(backlog[at] - scaled(slack[i], scale[at]), 0)
+        total = max(total, backlog[at] - scaled(slack[i], scale[at]))
     return total
 
 
@@ -102,7 +105,7 @@ def lateness(memory: Words, path: int) -> int:
 
 @inlined
 def _lookahead(memory: Words, pair: int, path: int) -> float:
-    """T, the expected wait, and what the request will cost later ones.
+    """T, the expected wait, and what the request will cost later ones at the resource where that is most.
 
     The last is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
     D (V + D / 2): one step of policy iteration (Hyytia, Penttinen, Aalto 2012).
@@ -117,15 +120,17 @@ def _lookahead(memory: Words, pair: int, path: int) -> float:
     scale = memory + memory[SCALE]
     gap = memory[GAP]
     known = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + lateness(memory, path)
-    total = float(known)
+    longest = 0.0
+    dearest = 0.0
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
         queue = float(max(backlog[at] - scaled(slack[i], scale[at]), 0))
         load = float(scaled(loads[i], scale[at]))
         free = max(gap - work[at], gap >> 4)
         left = float(max(free, 1))
-        total = total + (queue + load * float(share[at]) * (queue + 0.5 * load) / (left * float(ONE)))
-    return total
+        longest = max(longest, queue)
+        dearest = max(dearest, load * float(share[at]) * (queue + 0.5 * load) / (left * float(ONE)))
+    return float(known) + (longest + dearest)
 
 
 @native

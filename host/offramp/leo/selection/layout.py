@@ -66,45 +66,49 @@ USED: Final = 36  # order of the last request
 AWAY: Final = 37  # longest time on the network of late
 OLDEST: Final = 38  # of the requests under way
 NEWEST: Final = 39
-PENDING: Final = 40  # resources: work of all requests under way
-BACKLOG: Final = 41  # work that is expected to be left
-SHARE: Final = 42  # WINDOW x ONE x share of the arrivals that come here
-WORK: Final = 43  # WINDOW x mean work that an arrival brings
-SENT: Final = 44  # work so far
-SCALE: Final = 45  # UNIT x time that a unit of work has turned out to take
-SPENT: Final = 46  # time, and work, of busy spells that were measured
-DEALT: Final = 47
-MARK_TIME: Final = 48  # a request that waited: when it was sent
-MARK_SENT: Final = 49  # SENT then
-MARK_WAIT: Final = 50  # its wait
-EXPECTED: Final = 51  # sums of the waits of some requests, as expected
-WAITED: Final = 52  # and as they were
-SAMPLES: Final = 53
-ROW_PATH: Final = 54  # rows
-ROW_TYPE: Final = 55
-ROW_ENTRY: Final = 56
-ROW_NEXT: Final = 57  # in the queue of its key
-ROW_ORDER: Final = 58
-ROW_WAIT: Final = 59  # wait that was expected
-ROW_TIME: Final = 60  # when it was sent
-ROW_SENT: Final = 61  # SENT then
-ROW_OLDER: Final = 62  # on its path
-ROW_NEWER: Final = 63
-BUCKET: Final = 64  # buckets: first entry
-ENTRY_KEY: Final = 65  # rows + 1
-ENTRY_SPACE: Final = 66
-ENTRY_PATH: Final = 67
-ENTRY_COUNT: Final = 68
-ENTRY_HEAD: Final = 69
-ENTRY_TAIL: Final = 70
-ENTRY_NEXT: Final = 71
-STARTED_ROWS: Final = 72  # rows
+LOW_NOW: Final = 40  # least time beyond T, of the last requests and of those before
+LOW_LAST: Final = 41
+LOW_SEEN: Final = 42
+PENDING: Final = 43  # resources: work of all requests under way
+BACKLOG: Final = 44  # work that is expected to be left
+SHARE: Final = 45  # WINDOW x ONE x share of the arrivals that come here
+WORK: Final = 46  # WINDOW x mean work that an arrival brings
+SENT: Final = 47  # work so far
+SCALE: Final = 48  # UNIT x time that a unit of work has turned out to take
+SPENT: Final = 49  # time, and work, of busy spells that were measured
+DEALT: Final = 50
+MARK_TIME: Final = 51  # a request that waited: when it was sent
+MARK_SENT: Final = 52  # SENT then
+MARK_WAIT: Final = 53  # its wait
+EXPECTED: Final = 54  # sums of the waits of some requests, as expected
+WAITED: Final = 55  # and as they were
+SAMPLES: Final = 56
+ROW_PATH: Final = 57  # rows
+ROW_TYPE: Final = 58
+ROW_ENTRY: Final = 59
+ROW_NEXT: Final = 60  # in the queue of its key
+ROW_ORDER: Final = 61
+ROW_WAIT: Final = 62  # wait that was expected
+ROW_TIME: Final = 63  # when it was sent
+ROW_SENT: Final = 64  # SENT then
+ROW_OLDER: Final = 65  # on its path
+ROW_NEWER: Final = 66
+BUCKET: Final = 67  # buckets: first entry
+ENTRY_KEY: Final = 68  # rows + 1
+ENTRY_SPACE: Final = 69
+ENTRY_PATH: Final = 70
+ENTRY_COUNT: Final = 71
+ENTRY_HEAD: Final = 72
+ENTRY_TAIL: Final = 73
+ENTRY_NEXT: Final = 74
+STARTED_ROWS: Final = 75  # rows
 HEADER: Final = 80
 
 WINDOW: Final = 64
 WINDOW_SHIFT: Final = 6
 ONE: Final = 1 << 20
 UNIT: Final = 1 << 16
+ENDLESS: Final = 1 << 60
 PARKED: Final = 0
 """The entry of requests without a key, which wait while all their paths are down."""
 
@@ -185,6 +189,8 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
         fill(which, NONE)
     fill(SCALE, UNIT)
     fill(MARK_WAIT, NONE)
+    fill(LOW_NOW, ENDLESS)
+    fill(LOW_LAST, ENDLESS)
     fill(ROW_PATH, IDLE)
     fill(ENTRY_NEXT, [NONE, *range(2, rows + 1), NONE] if rows else [NONE])
     return memory

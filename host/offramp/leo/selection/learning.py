@@ -10,12 +10,16 @@ from offramp.leo.selection.layout import (
     BASE,
     DEALT,
     E2E,
+    ENDLESS,
     EXPECTED,
     INTRA,
     KHAT,
     LAST,
     LATE,
     LIMIT,
+    LOW_LAST,
+    LOW_NOW,
+    LOW_SEEN,
     MAIN,
     MARK_SENT,
     MARK_TIME,
@@ -149,6 +153,22 @@ def _learn_scale(memory: Words, row: int, resource: int, waited: int, load: int)
 
 
 @native
+def _least(memory: Words, path: int, beyond: int) -> int:
+    """The least time beyond T of the last requests, in which no wait can hide: waits only add to T."""
+    now = memory + memory[LOW_NOW]
+    last = memory + memory[LOW_LAST]
+    seen = memory + memory[LOW_SEEN]
+    now[path] = min(now[path], beyond)
+    least = min(now[path], last[path])
+    seen[path] = seen[path] + 1
+    if seen[path] == SPELL:
+        last[path] = now[path]
+        now[path] = ENDLESS
+        seen[path] = 0
+    return least
+
+
+@native
 def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
     """The times of a finished request."""
     path = (memory + memory[ROW_PATH])[row]
@@ -163,8 +183,7 @@ def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
     khat[path] = khat[path] + 1 if jct > (memory + memory[LIMIT])[pair] else 0
     away[path] = max(e2e - jct, away[path] - (away[path] >> AWAY_SHIFT))
     load = (memory + memory[TOLL])[pair]
-    # Waits only add to T: one short time refutes a long offset, however old.
-    offset[path] = min(offset[path], jct - base + load) if offset[path] > 0 else offset[path]
+    offset[path] = min(offset[path], _least(memory, path, jct - base) + load)
     beyond = jct - base - offset[path]
     main = (memory + memory[MAIN])[pair]
     expected = (memory + memory[ROW_WAIT])[row]

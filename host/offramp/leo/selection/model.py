@@ -40,6 +40,7 @@ class Path:
     used: int = 0
     away: int = 0
     under_way: list[int] = field(default_factory=list)
+    lows: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
 
 
 @dataclass
@@ -352,8 +353,10 @@ class ModelSelector:
         known = self.paths[path]
         known.away = max(e2e - jct, known.away - (known.away >> learning.AWAY_SHIFT))
         load = sum(self.loads(request.kind, path).values())
-        if known.offset > 0:
-            known.offset = min(known.offset, jct - self.base(request.kind, path) + load)
+        known.lows[0].append(jct - self.base(request.kind, path))
+        known.offset = min(known.offset, min(known.lows[0] + known.lows[1]) + load)
+        if len(known.lows[0]) == learning.SPELL:
+            known.lows = ([], known.lows[0])
         beyond = jct - self.base(request.kind, path) - known.offset
         resource = self.resources[self.main(request.kind, path)]
         self.learn_scale(resource, request, beyond, load)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -76,6 +77,15 @@ class Drawn:
     factors: Words
 
 
+@lru_cache(maxsize=4)
+def _zipf(keys: int, skew: float) -> npt.NDArray[np.float64]:
+    """Probability of each key and those before it."""
+    weights = 1 / np.arange(1, keys + 1) ** skew
+    total: npt.NDArray[np.float64] = np.cumsum(weights) / weights.sum()
+    total[-1] = 1.0
+    return total
+
+
 def draw(load: Load, kinds: int, steps: int, seed: int, unit: int) -> Drawn:
     """All that is random, from one seed, so that every rule meets the same requests.
 
@@ -94,8 +104,7 @@ def draw(load: Load, kinds: int, steps: int, seed: int, unit: int) -> Drawn:
     chosen = rng.choice(kinds, n, p=mix / mix.sum())
     keys = np.arange(n)
     if load.keys:
-        weights = 1 / np.arange(1, load.keys + 1) ** load.skew
-        keys = rng.choice(load.keys, n, p=weights / weights.sum())
+        keys = np.searchsorted(_zipf(load.keys, load.skew), rng.random(n), side="right")
     shares = np.asarray(load.shares, np.float64)
     owners = rng.choice(len(shares), n, p=shares / shares.sum())
     networks = rng.uniform(*load.network_us, n) * 1e6

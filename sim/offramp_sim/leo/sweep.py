@@ -79,7 +79,7 @@ class Verdict:
 
 
 def make_setting(number: int, requests: int) -> Setting:
-    """A setting from its number: two to four paths, some with a link in common, some with parallel nodes."""
+    """A setting from its number: two to four paths, with links of their own or in common, and parallel nodes."""
     rng = np.random.default_rng(number)
     paths = int(rng.choice([2, 2, 2, 3, 4]))
     service = rng.uniform(100, 500, paths)
@@ -91,19 +91,24 @@ def make_setting(number: int, requests: int) -> Setting:
     network = (low, low + float(rng.uniform(0, 9)))
     steps = []
     for p in range(paths):
-        own = [Step(p, float(service[p] * parallel[p]))]
-        own += [Step(paths, shared)] if shared else []
+        node = [Step(p, float(service[p] * parallel[p]))]
+        node += [Step(paths, shared)] if shared else []
         crossing = [Step(NETWORK, 1.0)]
-        steps.append([*(crossing if before else ()), *own, Step(DELAY, float(rest[p])), *(() if before else crossing)])
+        steps.append([*(crossing if before else ()), *node, Step(DELAY, float(rest[p])), *(() if before else crossing)])
+    if rng.random() < 0.3:  # a link of its own before each node
+        steps = [[Step(paths + 1 + p, float(rng.uniform(20, 300))), *steps[p]] for p in range(paths)]
+        own = [f"link{p}" for p in range(paths)]
+    else:
+        own = []
     names = tuple(f"p{p}" for p in range(paths))
-    resources = names + (("link",) if shared else ())
-    capacities = (*parallel.tolist(), *((1,) if shared else ()))
+    resources = (*names, "link", *own)
+    capacities = (*parallel.tolist(), 1, *[1] * len(own))
     routes = Routes(("request",), names, resources, [steps], (Dependency.NONE,), capacities)
     whole = capacity(routes.table).rate_mrps
     alone = max(capacity(routes.table, only=p).rate_mrps for p in range(paths))
     offered = float(rng.uniform(0.1, 0.95))
     load = Load(requests, rate_mrps=offered * whole, network_us=network)
-    simple = paths <= 3 and not shared and parallel.max() == 1 and not before
+    simple = paths <= 3 and not shared and not own and parallel.max() == 1 and not before
     if rng.random() < 0.4:
         offered = float(rng.uniform(0.2, 2.0))
         trip = float(np.nanmin(routes.table.base)) / 1e3 + sum(network) / 2

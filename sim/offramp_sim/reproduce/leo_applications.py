@@ -53,8 +53,8 @@ def figure610(scale: float, seed: int) -> Reproduction:
             Comparison(f"{name}: one path over DrTM-KV", single, f"{one / cpu:.2f}"),
         ]
     note = (
-        "Index look-ups of 0.2 us on the accelerator and 0.3 us on the CPU, as the published knees tell; sustained: mean "
-        "intra-host JCT below twice that of an idle system. These rates allow for 8.33 / 5 = 1.67 and 8.33 / 3.33 = 2.5."
+        "Index look-ups of 0.2 us on the accelerator and 0.3 us on the CPU, as the published knees tell; sustained: "
+        "mean intra-host JCT below twice the idle one. The rates allow for 8.33 / 5 = 1.67 and 8.33 / 3.33 = 2.5."
     )
     return Reproduction(comparisons, panels, {"requests": requests, "keys": 1_000_000}, note, {"sustained": data})
 
@@ -129,8 +129,8 @@ def figure612(scale: float, seed: int) -> Reproduction:
             text = f"{min(ratios):.2f} to {max(ratios):.2f}"
             comparisons.append(Comparison(f"{what}: {better} over Solar", said, text))
     note = (
-        "The thesis does not give the times of the look-ups: 0.5 us on the accelerator and 4.5 us on a core are assumed "
-        "for 4 KB, 9.2 us and 64 us for 64 KB. iPipe moves when an end-to-end time exceeds that of an idle path."
+        "The thesis does not give the times of the look-ups: 0.5 us on the accelerator and 4.5 us on a core are "
+        "assumed for 4 KB, 9.2 us and 64 us for 64 KB. iPipe moves when an end-to-end time exceeds an idle path's."
     )
     return Reproduction(comparisons, panels, {"requests": load.requests}, note, {"mrps": data})
 

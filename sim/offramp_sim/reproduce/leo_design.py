@@ -34,7 +34,7 @@ def figure63(scale: float, seed: int) -> Reproduction:
     """16 cores, 24 cores of a smartNIC, and both, with each request drawn or chosen."""
     table = Table.disjoint([2000, 2000], [1000 / 23.0, 1000 / 71.8], paths=("CPU", "smartNIC"))
     routes = Routes.of(table)
-    load = Load(max(1000, round(60_000 * scale)), window=2000)
+    load = Load(max(20_000, round(60_000 * scale)), window=2000)
     rules = [
         ("CPU, 16 cores", Rule(only=0), "23.0"),
         ("smartNIC, 24 cores", Rule(only=1), "71.8"),

@@ -158,3 +158,28 @@ def test_the_compiled_selector_equals_the_model(seed: int, policy: Policy) -> No
         assert made.outstanding.tolist() == [p.outstanding for p in model.paths]
         assert [x * PS for x in made.backlog_ns] == pytest.approx([r.backlog for r in model.resources])
     assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_both_learn_the_same_from_a_queue_that_is_slower_or_faster_than_believed(factor: float) -> None:
+    table = Table.disjoint([2000, 2500], [200, 300])
+    made, model = Selector(table, rows=400), ModelSelector(table, Policy.LOOKAHEAD)
+    rng = np.random.default_rng(3)
+    free, under_way, now = [0, 0], [], 0
+    for i in range(4000):
+        now += int(rng.exponential(160 * factor))
+        while under_way and (under_way[0][0] <= now or len(under_way) == 399):
+            at, row, jct, e2e = under_way.pop(0)
+            assert list(made.finished(row, jct, e2e, at)) == model.finished(row, jct * PS, e2e * PS, at * PS)
+        row = next(r for r in range(i % 400, i % 400 + 400) if r % 400 not in model.requests) % 400
+        path = made.choose(row, 0, None, now)
+        assert path == model.choose(row, 0, None, now * PS)
+        service = round((200, 300)[path] * factor)
+        start = max(now, free[path])
+        free[path] = start + service
+        jct = start - now + (1800, 2200)[path] + service
+        e2e = jct + int(rng.integers(3000, 9000))
+        under_way.append((now + e2e, row, jct, e2e))
+        under_way.sort()
+    assert made.scale.tolist() == [r.scale / UNIT for r in model.resources]
+    assert (abs(made.scale - factor) < 0.1 + abs(1 - factor) / 2).all()  # it stops where waits are foreseen to half

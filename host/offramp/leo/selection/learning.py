@@ -11,6 +11,7 @@ from offramp.leo.selection.layout import (
     DEALT,
     E2E,
     ENDLESS,
+    EXCESS,
     EXPECTED,
     INTRA,
     KHAT,
@@ -29,6 +30,7 @@ from offramp.leo.selection.layout import (
     NONE,
     OFFSET,
     OLDEST,
+    PATHS,
     ROW_NEWER,
     ROW_OLDER,
     ROW_PATH,
@@ -46,6 +48,7 @@ from offramp.native.subset import Words, native
 
 OFFSET_SHIFT = 6  # what one request adds to it
 AWAY_SHIFT = 10
+EXCESS_SHIFT = 9
 PRIOR = 16  # requests
 SPELL = 256
 MEMORY = 512  # requests of busy spells that are remembered
@@ -189,5 +192,10 @@ def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
     expected = (memory + memory[ROW_WAIT])[row]
     _learn_scale(memory, row, main, beyond, load)
     _lower_scale(memory, main, expected, beyond, load)
+    excess = memory + memory[EXCESS]
+    for other in range(memory[PATHS]):
+        excess[other] = excess[other] - (excess[other] >> EXCESS_SHIFT)
+    more = excess[path] + _shifted(beyond - expected - excess[path], OFFSET_SHIFT)
+    excess[path] = max(more, 0)
     if expected == 0:
         offset[path] = offset[path] + _shifted(beyond, OFFSET_SHIFT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -39,6 +38,7 @@ class Path:
     offset: int = 0
     used: int = 0
     away: int = 0
+    excess: int = 0
     under_way: list[int] = field(default_factory=list)
     lows: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
 
@@ -90,6 +90,12 @@ class Key:
     path: int = 0
     count: int = 0
     held: list[int] = field(default_factory=list)
+
+
+def shifted(value: int) -> int:
+    """What one request adds to a mean, towards 0."""
+    size = abs(value) >> learning.OFFSET_SHIFT
+    return size if value >= 0 else -size
 
 
 class ModelSelector:
@@ -160,7 +166,7 @@ class ModelSelector:
 
     def lookahead(self, kind: int, path: int) -> float:
         """T, waits, and the work of those who come later."""
-        known = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path))
+        known = float(self.base(kind, path) + self.paths[path].offset + self.lateness(path) + self.paths[path].excess)
         longest = dearest = 0.0
         for r, load in self.loads(kind, path).items():
             resource = self.resources[r]
@@ -369,8 +375,11 @@ class ModelSelector:
                 resource.spent -= resource.spent >> 4
                 resource.set_scale()
             resource.expected = resource.waited = resource.samples = 0
+        for other in self.paths:
+            other.excess -= other.excess >> learning.EXCESS_SHIFT
+        known.excess = max(known.excess + shifted(beyond - request.wait - known.excess), 0)
         if request.wait == 0:
-            known.offset += int(math.copysign(abs(beyond) >> learning.OFFSET_SHIFT, beyond))
+            known.offset += shifted(beyond)
 
     def learn_scale(self, resource: Resource, request: Request, waited: int, load: int) -> None:
         """Between two requests of one busy spell, waits grow by the work in between less the time."""

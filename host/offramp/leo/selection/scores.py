@@ -11,6 +11,7 @@ from offramp.leo.selection.layout import (
     BASE,
     COUNT,
     E2E,
+    EXCESS,
     FIRST,
     GAP,
     INTRA,
@@ -119,7 +120,8 @@ def _lookahead(memory: Words, pair: int, path: int) -> float:
     work = memory + memory[WORK]
     scale = memory + memory[SCALE]
     gap = memory[GAP]
-    known = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + lateness(memory, path)
+    own = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path]
+    known = own + lateness(memory, path) + (memory + memory[EXCESS])[path]
     longest = 0.0
     dearest = 0.0
     for i in range(first[pair], first[pair + 1]):

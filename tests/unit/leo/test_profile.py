@@ -13,6 +13,7 @@ from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
 from offramp.leo.profile import machine
 from offramp.leo.profile.functions import measure_function
+from offramp.leo.profile.peers import measure_shared
 from offramp.leo.profile.samples import sample
 
 BUSY_NS = {kvs.NAME: 1500, ebs.NAME: 2500, reduce.NAME: 3500, "compress": 4500, "decompress": 5500}
@@ -79,3 +80,8 @@ def test_functions_of_an_application_by_trip_end_and_node(monkeypatch: pytest.Mo
         {"requester": {"cpu": 4.5, "acc": 4.5}, "responder": {"cpu": 5.5, "acc": 5.5}}
     ]
     assert found["links"] == {"pcie": known.model_dump(), "router": known.model_dump()}
+
+
+def test_shared_memory_between_processes_is_measured() -> None:
+    found = measure_shared(rounds=20, messages=50, megabytes=1)
+    assert min(found.bw_gbps, found.mps, found.latency_ns) > 0

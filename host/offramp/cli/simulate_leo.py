@@ -141,8 +141,8 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for name in ("load", "rule"):
-        table.add_column(name)
+    table.add_column("load", min_width=8)
+    table.add_column("rule", min_width=13)
     for name in ("Mrps", "mean JCT, us", "median, us", "99 %, us", *(f"{path}" for path in study.routes.paths)):
         table.add_column(name, justify="right")
     if len(study.tenants.weights) > 1:

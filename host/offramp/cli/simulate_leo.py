@@ -143,24 +143,28 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("load", min_width=8)
     table.add_column("rule", min_width=13)
-    for name in ("Mrps", "mean JCT, us", "median, us", "99 %, us", *(f"{path}" for path in study.routes.paths)):
+    for name in ("Mrps", "JCT", "median", "99 %", "paths, %"):
         table.add_column(name, justify="right")
     if len(study.tenants.weights) > 1:
-        table.add_column("tenants, Mrps", justify="right")
+        table.add_column("tenants", justify="right", min_width=7)
     last = ""
     for row in rows:
         cells = [
             "" if row["load"] == last else row["load"],
             row["rule"],
-            f"{row['throughput_mrps']:.3f}",
+            f"{row['throughput_mrps']:.4g}",
             *(f"{row[name]:.2f}" for name in ("mean_jct_us", "median_us", "p99_us")),
-            *(f"{100 * share:.0f} %" for share in row["shares"]),
+            ", ".join(f"{100 * share:.0f}" for share in row["shares"]),
         ]
         if len(study.tenants.weights) > 1:
-            cells.append(", ".join(f"{rate:.2f}" for rate in row["tenants_mrps"]))
+            cells.append(", ".join(f"{rate:.3g}" for rate in row["tenants_mrps"]))
         table.add_row(*cells)
         last = row["load"]
     console.print(table)
+    console.print(
+        f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers a second (for each tenant); JCT: mean time "
+        "inside the hosts, us; median and 99 %: from arrival to answer, us."
+    )
 
 
 def _draw(study: Study, rows: list[dict[str, Any]], path: Path) -> None:

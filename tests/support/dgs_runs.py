@@ -38,7 +38,7 @@ def in_threads(jobs: list[Any], report: Callable[[Any], None]) -> Any:
 
 
 def planted(
-    seed: int = 0, n: int = 500, k: int = 4, columns: int = 40, informative: int = 8, signal: float = 1.0
+    seed: int = 0, n: int = 500, k: int = 4, columns: int = 40, informative: int = 8, homophily: float = 0.85
 ) -> tuple[Graph, np.ndarray]:
     """A graph whose neighbours mostly share a class, and which columns tell about it."""
     rng = np.random.default_rng(seed)
@@ -47,10 +47,10 @@ def planted(
     starts = np.searchsorted(labels[order], np.arange(k + 1))
     low, high = starts[labels[u]], starts[labels[u] + 1]
     same = order[low + (rng.random(len(u)) * (high - low)).astype(int)]
-    v = np.where(rng.random(len(u)) < 0.85, same, rng.integers(0, n, len(u)))
+    v = np.where(rng.random(len(u)) < homophily, same, rng.integers(0, n, len(u)))
     x = rng.normal(size=(n, columns)).astype(np.float32)
     chosen = rng.choice(columns, informative, replace=False)
-    x[:, chosen] += signal * rng.normal(size=(k, informative))[labels].astype(np.float32)
+    x[:, chosen] += rng.normal(size=(k, informative))[labels].astype(np.float32)
     graph = build_graph("planted", n, (u, v), features=x, labels=labels, split="0.5/0.2/0.3", seed=seed)
     return graph, np.isin(np.arange(columns), chosen)
 

@@ -16,6 +16,8 @@ Operator = Callable[[torch.Tensor], torch.Tensor]
 
 def torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """The same matrix as a torch CSR tensor."""
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")

@@ -21,7 +21,7 @@ from offramp.train.dgs.settings import FREE, DgsSettings
 from offramp.train.models import make_model, model_widths
 
 DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[5] / "shared" / "data"))
-GRAPH = planted(n=300, columns=20, informative=6)[0]
+GRAPH = planted(n=200, columns=20, informative=6)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -194,7 +194,7 @@ def test_saving_on_real_graphs(name: str) -> None:
     if not path.exists():
         pytest.skip(f"{path} is not on this machine")
     graph = load(path, 0)
-    base = settings(workers=2, epochs=5, period=3, fanout=(3, 3), batch=24, partition="random")
+    base = settings(workers=2, epochs=3, period=2, fanout=(3, 3), batch=100, partition="random", explain_epochs=15)
     totals = {
         what: train(graph, replace(base, **changes)).epochs[-1].progress.ledger.total
         for what, changes in {

@@ -114,6 +114,16 @@ def test_every_byte_is_counted() -> None:
     )
 
 
+def test_positive_epsilon_gives_saving_back() -> None:
+    """By the same masks: local ones first fetch least, a shift to remote ones fetches more."""
+    rows = []
+    for epsilon in (-1.0, -0.4, 0.0, 0.4, 1.0):
+        found = batches(settings(epsilon=epsilon, columns=1.0, fanout=(5, 5)), masked=True, count=3)
+        rows.append(sum(ledger.rows for ledger, _ in found))
+    assert rows == sorted(rows)
+    assert rows[0] < rows[2] < rows[4]
+
+
 def test_node_masks_go_only_to_those_who_draw_by_them() -> None:
     how = settings(columns=5)
     shares = split(GRAPH, OWNER, how)

@@ -69,13 +69,6 @@ def test_masks_save_and_both_save_most() -> None:
     assert saved == pytest.approx(0.85, abs=0.01)
 
 
-def test_positive_epsilon_gives_saving_back() -> None:
-    base = settings(epochs=4, period=4, partition="random", fanout=(5, 5), columns=1.0)
-    rows = [train(GRAPH, replace(base, epsilon=e)).epochs[-1].progress.ledger.rows for e in (-1.0, 0.0, 1.0)]
-    assert rows == sorted(rows)
-    assert rows[0] < rows[2]
-
-
 def test_ladies_synchronises_each_layer_and_dgs_each_period() -> None:
     """A sum over all vertices for each layer of each batch; masks once a period, of the halo at most."""
     how = settings(epochs=4, period=4)

@@ -40,17 +40,21 @@ def stand_in(name: str, scale: float, seed: int) -> Graph:
     )
 
 
-def traffic_settings(**changes: Any) -> DgsSettings:
-    """Eight workers, fan-out 10 and 10, the thesis's epsilon, columns and steps; a period that short runs reach."""
+def traffic(graph: Graph, **changes: Any) -> DgsResult:
+    """A run of eight workers, fan-out 10 and 10, the thesis's epsilon, columns and steps.
+
+    An epoch has four batches, so that the masks of the first explanation serve from the second epoch on.
+    """
+    workers = changes.get("workers", 8)
     fields: dict[str, Any] = {
-        "workers": 8,
-        "batch": 32,
+        "workers": workers,
+        "batch": max(1, int(graph.train.sum()) // workers // 4),
         "epochs": 3,
         "fanout": (10, 10),
         "period": 3,
         "explain": "inline",
     }
-    return DgsSettings("generated", **(fields | changes))
+    return run(graph, DgsSettings("generated", **(fields | changes)))
 
 
 def run(graph: Graph, settings: DgsSettings) -> DgsResult:

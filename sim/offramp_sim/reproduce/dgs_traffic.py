@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from offramp.graph.generate import generate
 from offramp.progress import counted
-from offramp_sim.reproduce.dgs_runs import GRAPHS, THREADS, run, stand_in, steady_bytes, traffic_settings
+from offramp_sim.reproduce.dgs_runs import GRAPHS, THREADS, stand_in, steady_bytes, traffic
 from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
 
 METHODS: Final[dict[str, dict[str, Any]]] = {
@@ -34,7 +34,7 @@ def table33(scale: float, seed: int) -> Reproduction:
     lines: dict[str, tuple[list[Any], list[float]]] = {method: ([], []) for method in METHODS}
     for name in counted("graphs", list(GRAPHS)):
         graph = stand_in(name, scale, seed)
-        sent = {method: steady_bytes(run(graph, traffic_settings(seed=seed, **how))) for method, how in METHODS.items()}
+        sent = {method: steady_bytes(traffic(graph, seed=seed, **how)) for method, how in METHODS.items()}
         data[name] = sent
         for place, method in enumerate(METHODS):
             xs, ys = lines[method]
@@ -56,10 +56,7 @@ def figure38(scale: float, seed: int) -> Reproduction:
     comparisons = []
     published = {"metis": None, "chunk": "1.44x (speed)", "random": "1.45x (speed)"}
     for partition in counted("partitions", list(published)):
-        sent = [
-            steady_bytes(run(graph, traffic_settings(seed=seed, partition=partition, **METHODS[method])))
-            for method in methods
-        ]
+        sent = [steady_bytes(traffic(graph, seed=seed, partition=partition, **METHODS[method])) for method in methods]
         for method, size in zip(methods, sent, strict=True):
             lines[method][0].append(partition)
             lines[method][1].append(size / 1e6)
@@ -83,7 +80,7 @@ def figure39(scale: float, seed: int) -> Reproduction:
             width = point if what == "features" else 64
             graph = generate(f"sbm:n={n},degree=30,homophily=0.8,gamma=2.5,k=8,features={width}", "0.5/0.2/0.3", seed)
             for method, how in methods.items():
-                last = run(graph, traffic_settings(seed=seed, **deeper, **how)).epochs[-1].progress
+                last = traffic(graph, seed=seed, **deeper, **how).epochs[-1].progress
                 lines[method][0].append(point)
                 lines[method][1].append(epoch_s(last.vertices, width, last.ledger.total))
         data[what] = lines
@@ -117,8 +114,7 @@ def epoch_s(vertices: int, width: int, sent: int) -> float:
 def table35(scale: float, seed: int) -> Reproduction:
     """Time of explanations beside training."""
     graph = stand_in("Ogbn-products", scale, seed)
-    settings = traffic_settings(seed=seed, workers=2, batch=64, epochs=8, period=30)
-    result = run(graph, settings)
+    result = traffic(graph, seed=seed, workers=2, epochs=9, period=30)
     explaining = sum(epoch.progress.explaining_s for epoch in result.epochs)
     training = sum(epoch.progress.sampling_s + epoch.progress.computing_s for epoch in result.epochs)
     share = 100 * explaining / training
@@ -129,5 +125,5 @@ def table35(scale: float, seed: int) -> Reproduction:
     bars = {"training": (["seconds"], [training]), "explaining": (["seconds"], [explaining])}
     panel = Curves("time of the slowest worker", "", "s", bars, bars=True, stacked=True)
     note = "Published: 1380.2 % of a processor against 1218.1 %. Time here is of the clock, as shared as the machine."
-    shown = {"workers": 2, "period": 30, "steps of an explanation": settings.explain_epochs, "seed": seed}
+    shown = {"workers": 2, "period": 30, "steps of an explanation": result.settings["explain_epochs"], "seed": seed}
     return Reproduction(comparisons, [panel], shown, note)

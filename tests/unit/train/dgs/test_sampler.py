@@ -48,7 +48,7 @@ def batches(how, *, masked: bool = False, graph=GRAPH, owner=OWNER, count: int =
         for number in range(1, count + 1):
             batch = sampler.sample(share.train[number - 1 :: 3], number)
             x = sampler.features(batch.sources, number)
-            sums = [view.sum(torch.arange(float(view._matrix._matrix.shape[1])).unsqueeze(1)) for view in batch.views]
+            sums = [view.sum(torch.arange(float(view._matrix.values.shape[1])).unsqueeze(1)) for view in batch.views]
             found.append((batch.sources, x, batch.edges, sums))
         return post.ledger, found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -16,6 +17,8 @@ Operator = Callable[[torch.Tensor], torch.Tensor]
 
 def torch_csr(matrix: sp.csr_matrix, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """The same matrix as a torch CSR tensor."""
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 1 << 31 else torch.int64  # MKL converts others each time
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
@@ -51,24 +54,33 @@ def self_adjoint(operator: Operator, x: torch.Tensor) -> torch.Tensor:
 
 class _Times(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, matrix: torch.Tensor, transposed: torch.Tensor) -> torch.Tensor:
-        ctx.transposed = transposed
-        return matrix @ x
+    def forward(ctx: Any, x: torch.Tensor, matrix: SparseMatrix) -> torch.Tensor:
+        ctx.matrix = matrix
+        return matrix.values @ x
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        return ctx.transposed @ gradients[0].contiguous(), None, None
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return ctx.matrix.transposed @ gradients[0].contiguous(), None
 
 
 class SparseMatrix:
-    """A constant sparse matrix ``(t, s)`` whose products have gradients."""
+    """A constant sparse matrix ``(t, s)`` whose products have gradients.
+
+    Attributes:
+        values: the matrix.
+    """
 
     def __init__(self, matrix: sp.csr_matrix, dtype: torch.dtype) -> None:
-        self._matrix = torch_csr(matrix, dtype)
-        self._transposed = torch_csr(matrix.T.tocsr(), dtype)
+        self.values = torch_csr(matrix, dtype)
+        self._matrix = matrix
+
+    @cached_property
+    def transposed(self) -> torch.Tensor:
+        """``(s, t)``: made when the first gradient needs it."""
+        return torch_csr(self._matrix.T.tocsr(), self.values.dtype)
 
     def __matmul__(self, x: torch.Tensor) -> torch.Tensor:
-        product: torch.Tensor = _Times.apply(x, self._matrix, self._transposed)  # type: ignore[no-untyped-call]
+        product: torch.Tensor = _Times.apply(x, self)  # type: ignore[no-untyped-call]
         return product
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from offramp.errors import OfframpError
 from offramp_sim.reproduce import (
+    dgs_accuracy,
+    dgs_traffic,
     dgtp_sensitivity,
     dgtp_simulations,
     dgtp_testbed,
@@ -68,6 +70,14 @@ ITEMS = {
         Item("placement/fig11", "Time against peak-to-mean ratio", 35, dgtp_simulations.figure11),
         Item("placement/bounds", "What the theorems promise and what happens", 7, dgtp_simulations.theorems),
         Item("placement/sensitivity", "What the search's settings are worth", 30, dgtp_sensitivity.sensitivity),
+        Item("dgs/fig3.2", "Accuracy against random loss of features", 20, dgs_accuracy.figure32),
+        Item("dgs/table3.3", "Bytes of an epoch", 60, dgs_traffic.table33),
+        Item("dgs/table3.4", "Accuracy of all samplers", 40, dgs_accuracy.table34),
+        Item("dgs/fig3.5", "Throughput against workers", 30, dgs_traffic.figure35),
+        Item("dgs/fig3.8", "Bytes of an epoch by partition", 15, dgs_traffic.figure38),
+        Item("dgs/fig3.9", "Epoch time against features and layers", 90, dgs_traffic.figure39),
+        Item("dgs/fig3.10", "Accuracy against columns and epsilon", 30, dgs_accuracy.figure310),
+        Item("dgs/table3.5", "What explanations cost", 10, dgs_traffic.table35),
         Item("hermod/table5.2", "One type of coflow first", 20, table52),
         Item("hermod/table5.5", "Models and what they send", 1, table55),
         Item("hermod/fig5.3", "Coflows at a core switch", 15, figure53),

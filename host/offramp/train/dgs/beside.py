@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import shared_memory
 from typing import TYPE_CHECKING, Any, Final
@@ -141,7 +143,8 @@ class Beside(Explanations):
         """Ring the bell; goes on when the process has its copy of what was received."""
         self.memory.weights[:] = weights
         self._version = version
-        self._connection.send(version)
+        with self._named():
+            self._connection.send(version)
         assert self._receive() == _READY
         self.count += 1
 
@@ -152,11 +155,16 @@ class Beside(Explanations):
         self.seconds = self._receive()
         return Masks(self._version, self.memory.nodes.copy(), self.memory.features.copy())
 
-    def _receive(self) -> Any:
+    @contextmanager
+    def _named(self) -> Iterator[None]:
         try:
-            news = self._connection.recv()
+            yield
         except (EOFError, ConnectionError):
             raise OfframpError(f"worker {self._worker}: the process that explains its model has ended") from None
+
+    def _receive(self) -> Any:
+        with self._named():
+            news = self._connection.recv()
         if isinstance(news, Exception):
             raise OfframpError(f"worker {self._worker}: explanation: {news}")
         return news

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.errors import OfframpError
 from offramp.train.attention import attend
 from offramp.train.view import View
 
@@ -80,15 +79,3 @@ class ExplanationGraph(View):
         into = target[: self.groups]
         pooled = attend(self._into, values, source, into, self.mask[self._edge])
         return torch.cat([pooled, values[self.groups :]])
-
-
-def pooled(features: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
-    """Row 0 of the explanation graph: the mean over local vertices.
-
-    Raises:
-        OfframpError: there are none.
-    """
-    rows = features if own is None else features[own]
-    if not rows.shape[0]:
-        raise OfframpError("explanation: the worker has no vertices")
-    return np.asarray(rows.mean(axis=0), np.float32).reshape(1, -1)

@@ -15,6 +15,9 @@ GOLDEN: Final = _GOLDEN
 (SHIFT_1, FACTOR_1), (SHIFT_2, FACTOR_2), (SHIFT_3, _) = STEPS
 LN_2: Final = 0.6931471805599453
 DIGITS: Final = 53
+LIMIT: Final = 1 << 53
+SCALE: Final = 2.0**-53
+MARGIN: Final = 1e-7
 THIRD: Final = 1 / 3
 FIFTH: Final = 1 / 5
 SEVENTH: Final = 1 / 7
@@ -138,11 +141,14 @@ def weighted(
             for e in range(degree):
                 state = state + GOLDEN
                 u = indices[start + e]
-                key = exponential(mixed(state)) / weights[u]
+                word = mixed(state)
+                # A variate is at least 1 less the number that it comes from: most neighbours of many need no logarithm.
+                least = float(LIMIT - 1 - (word >> 11)) * SCALE - MARGIN
                 if owner[u] == worker:
-                    near = insert(keys, places, near, fanout, key, u)
-                else:
-                    far = insert(far_keys, far_places, far, fanout, key, u)
+                    if near < fanout or least < keys[fanout - 1] * weights[u]:
+                        near = insert(keys, places, near, fanout, exponential(word) / weights[u], u)
+                elif far < fanout or least < far_keys[fanout - 1] * weights[u]:
+                    far = insert(far_keys, far_places, far, fanout, exponential(word) / weights[u], u)
             a = 0
             b = 0
             while a + b < fanout:

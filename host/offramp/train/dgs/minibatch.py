@@ -27,6 +27,9 @@ class SampledView(View):
 
     Sums estimate those over all neighbours: what was drawn stands for all, alike or by weight. So means are means over
     what was drawn, and with all neighbours every layer is that of the whole graph.
+
+    Attributes:
+        targets: how many there are.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class SampledView(View):
         self._matrix = SparseMatrix(matrix, dtype)
         ends = np.repeat(np.arange(targets), picks.counts + 1)
         self._edges = torch.from_numpy(matrix.indices.astype(np.int64)), torch.from_numpy(ends)
-        self._targets = targets
+        self.targets = targets
 
     def sum(self, y: torch.Tensor) -> torch.Tensor:
         """``(s, F)`` to ``(t, F)``: the vertex itself and an estimate of the sum over its neighbours."""
@@ -76,7 +79,7 @@ class SampledView(View):
 
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:
         """The first ``t`` rows."""
-        return x[: self._targets]
+        return x[: self.targets]
 
     def attend(self, values: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """Attention over the vertex itself and what was drawn."""
@@ -103,6 +106,5 @@ class MiniBatch:
         """``(b, classes)`` of the seeds from the ``(s, F)`` features of the sources."""
         h = features
         for number, view in enumerate(self.views, 1):
-            message, own = model.prepare(number, h)
-            h = model.combine(number, view, Inputs(message, None if own is None else view.of_targets(own)))
+            h = model.combine(number, view, Inputs(*model.prepare(number, h, view.targets)))
         return model.readout([h])

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,31 +38,27 @@ Outcome = tuple[float, list[Masks | None]]
 RunJobs = Callable[[list[Share], Callable[[Progress], None]], Outcome | None]
 
 
-@dataclass(frozen=True)
 class Judge:
-    """Accuracies of a model by all neighbours and all features, where the whole graph is."""
+    """Accuracies of a model by all neighbours and all features, where the whole graph is.
 
-    graph: Graph
-    settings: DgsSettings
+    Attributes:
+        model: whose weights are set for each judgement.
+        features, view: of the whole graph.
+    """
 
-    def __post_init__(self) -> None:
-        graph = self.graph
-        n = graph.vertices
+    def __init__(self, graph: Graph, settings: DgsSettings) -> None:
+        n, everyone = graph.vertices, np.arange(graph.vertices)
         edges = sp.csr_matrix((np.ones(len(graph.indices), np.float32), graph.indices, graph.indptr), shape=(n, n))
         closed = sp.csr_matrix(edges + sp.eye(n, dtype=np.float32, format="csr"))
         closed.sort_indices()
-        everyone = np.arange(n)
-        object.__setattr__(self, "view", Block(closed, everyone, everyone, graph.degrees, torch.float32))
-        object.__setattr__(self, "features", as_features(graph.features))
-        object.__setattr__(self, "model", make_model(self.settings, widths(graph, self.settings)).eval())
-
-    view: Block = None  # type: ignore[assignment]
-    features: Any = None
-    model: Model = None  # type: ignore[assignment]
+        self._graph = graph
+        self.view = Block(closed, everyone, everyone, graph.degrees, torch.float32)
+        self.features = as_features(graph.features)
+        self.model: Model = make_model(settings, widths(graph, settings)).eval()
 
     def __call__(self, progress: Progress) -> DgsEpoch:
         """Of the weights at the end of an epoch."""
-        graph = self.graph
+        graph = self._graph
         nn.utils.vector_to_parameters(torch.from_numpy(progress.weights), self.model.parameters())
         with torch.no_grad():
             right = (self.model(self.features, self.view).argmax(1).numpy() == graph.labels).astype(float)

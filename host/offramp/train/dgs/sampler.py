@@ -35,6 +35,8 @@ class Sampler:
         self._rule = make_rule(share)
         self._server = Server(share, self._rule)
         self._number = Numbering(len(share.owner))
+        self._row = np.full(len(share.owner), -1, np.int64)
+        self._row[share.vertices] = np.arange(len(share.vertices))
         self._columns: IntArray | None = None
         self._version = 0
         self._news: list[list[Record]] = [[] for _ in range(share.workers)]
@@ -88,9 +90,8 @@ class Sampler:
         ]
         replies = self._ask(requests, "requests")
         own = frontier[places[share.worker]]
-        rows = np.searchsorted(share.vertices, own)
         found = [Picks(np.empty(0, np.int64), np.empty(0, np.int64))] * share.workers
-        found[share.worker] = self._rule.pick(share.rows, rows, own, share.worker, batch, layer)
+        found[share.worker] = self._rule.pick(share.rows, self._row[own], own, share.worker, batch, layer)
         for peer, (reply,) in ((peer, peers) for peer, peers in enumerate(replies) if peers):
             assert reply.counts is not None
             assert reply.ids is not None
@@ -103,7 +104,7 @@ class Sampler:
         at = share.owner[sources]
         x = np.zeros((len(sources), share.width), np.float32)
         mine = np.flatnonzero(at == share.worker)
-        x[mine] = select(share.features, np.searchsorted(share.vertices, sources[mine]), None)
+        x[mine] = select(share.features, self._row[sources[mine]], None)
         places = [np.flatnonzero(at == peer) if peer != share.worker else mine[:0] for peer in range(share.workers)]
         pulled = self.pull([sources[theirs] for theirs in places], batch, self._version, "features")
         for theirs, values in zip(places, pulled, strict=True):

@@ -12,19 +12,19 @@ from dgs_runs import planted, settings, train
 
 def accuracy(seed: int, **changes: Any) -> float:
     """Mean of the last five epochs, in per cent."""
-    graph = planted(seed, n=800, columns=60, informative=4)[0]
+    graph = planted(seed, n=800, columns=60, informative=4, homophily=0.95)[0]
     how = settings(workers=4, partition="random", batch=64, epochs=15, fanout=(8, 8), period=10, seed=seed, **changes)
     return 100 * float(np.mean([epoch.test_accuracy for epoch in train(graph, how).epochs[-5:]]))
 
 
-def test_a_fifth_of_the_columns_is_enough_if_it_is_the_right_fifth() -> None:
-    """Three in four neighbours are remote, 4 of 60 columns matter, 12 travel; three seeds."""
+def test_a_third_of_the_columns_is_enough_if_it_is_the_right_third() -> None:
+    """Three in four neighbours are remote, 4 of 60 columns matter, 18 travel; three seeds."""
     torch.set_num_threads(1)
     found = [
         (
             accuracy(seed, sampler="full"),
-            accuracy(seed, columns=0.2),
-            accuracy(seed, sampler="random", columns=0.2),
+            accuracy(seed, columns=0.3),
+            accuracy(seed, sampler="random", columns=0.3),
         )
         for seed in range(3)
     ]

@@ -48,7 +48,7 @@ def batches(how, *, masked: bool = False, graph=GRAPH, owner=OWNER, count: int =
         for number in range(1, count + 1):
             batch = sampler.sample(share.train[number - 1 :: 3], number)
             x = sampler.features(batch.sources, number)
-            sums = [view.sum(torch.arange(float(view._matrix._matrix.shape[1])).unsqueeze(1)) for view in batch.views]
+            sums = [view.sum(torch.arange(float(view._matrix.values.shape[1])).unsqueeze(1)) for view in batch.views]
             found.append((batch.sources, x, batch.edges, sums))
         return post.ledger, found
 
@@ -112,6 +112,16 @@ def test_every_byte_is_counted() -> None:
     assert sum(ledger.features for ledger, _ in batches(how, masked=True)) == 4 * 5 * sum(
         ledger.rows for ledger, _ in batches(how, masked=True)
     )
+
+
+def test_positive_epsilon_gives_saving_back() -> None:
+    """By the same masks: local ones first fetch least, a shift to remote ones fetches more."""
+    rows = []
+    for epsilon in (-1.0, -0.4, 0.0, 0.4, 1.0):
+        found = batches(settings(epsilon=epsilon, columns=1.0, fanout=(5, 5)), masked=True, count=3)
+        rows.append(sum(ledger.rows for ledger, _ in found))
+    assert rows == sorted(rows)
+    assert rows[0] < rows[2] < rows[4]
 
 
 def test_node_masks_go_only_to_those_who_draw_by_them() -> None:

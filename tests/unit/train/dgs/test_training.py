@@ -21,7 +21,7 @@ from offramp.train.dgs.settings import FREE, DgsSettings
 from offramp.train.models import make_model, model_widths
 
 DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[5] / "shared" / "data"))
-GRAPH = planted(n=300, columns=20, informative=6)[0]
+GRAPH = planted(n=200, columns=20, informative=6)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -67,13 +67,6 @@ def test_masks_save_and_both_save_most() -> None:
     assert last[0] <= 0.8 * last[3]
     saved = by_features.epochs[-1].progress.ledger.features / random.epochs[-1].progress.ledger.features
     assert saved == pytest.approx(0.85, abs=0.01)
-
-
-def test_positive_epsilon_gives_saving_back() -> None:
-    base = settings(epochs=4, period=4, partition="random", fanout=(5, 5), columns=1.0)
-    rows = [train(GRAPH, replace(base, epsilon=e)).epochs[-1].progress.ledger.rows for e in (-1.0, 0.0, 1.0)]
-    assert rows == sorted(rows)
-    assert rows[0] < rows[2]
 
 
 def test_ladies_synchronises_each_layer_and_dgs_each_period() -> None:
@@ -194,7 +187,7 @@ def test_saving_on_real_graphs(name: str) -> None:
     if not path.exists():
         pytest.skip(f"{path} is not on this machine")
     graph = load(path, 0)
-    base = settings(workers=2, epochs=5, period=3, fanout=(3, 3), batch=24, partition="random")
+    base = settings(workers=2, epochs=3, period=2, fanout=(3, 3), batch=100, partition="random", explain_epochs=15)
     totals = {
         what: train(graph, replace(base, **changes)).epochs[-1].progress.ledger.total
         for what, changes in {

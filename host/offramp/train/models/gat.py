@@ -40,7 +40,7 @@ class Gat(Model):
         """The attention of every head, with ELU but for the last layer."""
         source, target, bias = (of[number - 1] for of in (self.sources, self.targets, self.biases))
         message = given.message
-        values = message.view(len(message), self.heads, -1)
+        values = message.unflatten(1, (self.heads, -1))  # there may be no messages
         at_target = (view.of_targets(message).view(-1, *values.shape[1:]) * target).sum(2)
         heads = view.attend(values, (values * source).sum(2), at_target)
         if number == self.layers:

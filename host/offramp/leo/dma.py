@@ -1,8 +1,8 @@
 """Peer-to-peer copies between the memories of host, accelerator and NIC: descriptors and their meaning.
 
 A descriptor (32 bytes): opcode, source memory, destination memory, 0 (1 byte each), length (4), request (8), source
-address (8), destination address (8). Its completion (16): status (1), 3 spare bytes, bytes copied (4), request (8). All is
-little-endian. The engine moves what host CPUs can only move in pieces of 64 bytes (thesis, section 6.3).
+address (8), destination address (8). Its completion (16): status (1), 3 spare bytes, bytes copied (4), request (8). All
+is little-endian. The engine moves what host CPUs can only move in pieces of 64 bytes (thesis, section 6.3).
 """
 
 from __future__ import annotations

@@ -77,6 +77,10 @@ def some_length(dice, lanes, size):
     )
 
 
+def some_place(dice, size):
+    return dice.choice([dice.randrange(size), 64 * dice.randrange(size // 64), 4090])
+
+
 @cocotb.test()
 async def random_copies(dut):
     chosen = settings()
@@ -99,8 +103,7 @@ async def random_copies(dut):
         expected = []
         for _ in range(min(25, chosen["copies"] - done)):
             length = some_length(bench.dice, bench.lanes, bench.size // 4)
-            places = [bench.dice.choice([bench.dice.randrange(bench.size), 64 * bench.dice.randrange(bench.size // 64), 4090])
-                      for _ in range(2)]  # fmt: skip
+            places = [some_place(bench.dice, bench.size) for _ in range(2)]
             if bench.dice.random() < 0.03:
                 places[bench.dice.randrange(2)] = 2**64 - 1 - bench.dice.randrange(99)
             memories = [bench.dice.randrange(3) if bench.dice.random() < 0.98 else 3, bench.dice.randrange(3)]
@@ -189,8 +192,8 @@ async def aborts_and_resets(dut):
     await bench.start()
     statuses = {Status.OK: 0, Status.ABORTED: 0}
     for number in range(chosen["rounds"]):
-        wanted = [bench.copy(10 * number + n, bench.dice.randrange(3000), bench.dice.randrange(4000), bench.dice.randrange(4000))
-                  for n in range(4)]  # fmt: skip
+        sizes = [[bench.dice.randrange(most) for most in (3000, 4000, 4000)] for _ in range(4)]
+        wanted = [bench.copy(10 * number + n, *each) for n, each in enumerate(sizes)]
         for each in wanted:
             bench.send(each)
         await ClockCycles(dut.clk, bench.dice.randrange(1, 250))

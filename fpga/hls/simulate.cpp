@@ -125,7 +125,7 @@ void reduce_csim(const uint8_t *vectors, uint32_t number, uint32_t bytes, uint32
 }
 
 // memories: three, one after the other, of limits[i] bytes each. False where a byte behind a limit was touched.
-bool p2p_dma_csim(uint8_t *memories, const uint64_t *limits, const uint8_t *descriptors, uint32_t *completions,
+bool p2p_dma_csim(uint8_t *memories, const uint64_t *limits, const uint8_t *descriptors, uint8_t *completions,
                   uint32_t count) {
     std::vector<Line> lines[kMemories];
     ap_uint<64> bounds[kMemories];
@@ -138,19 +138,19 @@ bool p2p_dma_csim(uint8_t *memories, const uint64_t *limits, const uint8_t *desc
     hls::stream<DmaCompletion> out("completions");
     for (uint32_t i = 0; i < count; ++i) {
         const uint8_t *from = descriptors + 32 * i;
-        uint32_t request, length;
-        uint64_t longs[2];
-        std::memcpy(&request, from, 4);
-        std::memcpy(&length, from + 8, 4);
-        std::memcpy(longs, from + 16, 16);
-        in.write({request, from[4], from[5], from[6], from[7], length, longs[0], longs[1]});
+        uint32_t length;
+        uint64_t longs[3];
+        std::memcpy(&length, from + 4, 4);
+        std::memcpy(longs, from + 8, 24);
+        in.write({from[0], from[1], from[2], from[3], length, longs[0], longs[1], longs[2]});
     }
     p2p_dma(in, out, lines[0].data(), lines[1].data(), lines[2].data(), bounds, count);
     for (uint32_t i = 0; i < count; ++i) {
         const DmaCompletion found = out.read();
-        completions[3 * i] = found.request.to_uint();
-        completions[3 * i + 1] = found.status.to_uint();
-        completions[3 * i + 2] = found.copied.to_uint();
+        const uint32_t words[2] = {uint32_t(found.status.to_uint()), uint32_t(found.copied.to_uint())};
+        const uint64_t request = found.request.to_uint64();
+        std::memcpy(completions + 16 * i, words, 8);
+        std::memcpy(completions + 16 * i + 8, &request, 8);
     }
     at = 0;
     bool untouched = true;

@@ -10,7 +10,7 @@ constexpr int kLineBytes = 64;
 // As offramp.leo.device.Status.
 enum DmaStatus { kOk = 0, kUnknownFunction = 1, kOutOfBounds = 3, kFailed = 5 };
 
-ap_uint<32> checked(const Descriptor &wanted, const ap_uint<64> limits[kMemories]) {
+ap_uint<8> checked(const Descriptor &wanted, const ap_uint<64> limits[kMemories]) {
 #pragma HLS inline
     if (wanted.opcode != kCopy || wanted.reserved != 0) return kUnknownFunction;
     if (wanted.source_memory >= kMemories || wanted.destination_memory >= kMemories) return kOutOfBounds;
@@ -78,7 +78,7 @@ void p2p_dma(hls::stream<Descriptor> &descriptors, hls::stream<DmaCompletion> &c
 #pragma HLS interface s_axilite port = return
     for (ap_uint<32> i = 0; i < count; ++i) {
         const Descriptor wanted = descriptors.read();
-        const ap_uint<32> status = checked(wanted, limits);
+        const ap_uint<8> status = checked(wanted, limits);
         if (status == kOk && wanted.length != 0) {
             const Line *source = wanted.source_memory == 0 ? host : wanted.source_memory == 1 ? accelerator : nic;
             Line *destination = wanted.destination_memory == 0   ? host
@@ -86,7 +86,7 @@ void p2p_dma(hls::stream<Descriptor> &descriptors, hls::stream<DmaCompletion> &c
                                                                  : nic;
             copy(source, destination, wanted.source, wanted.destination, wanted.length);
         }
-        completions.write({wanted.request, status, status == kOk ? wanted.length : ap_uint<32>(0)});
+        completions.write({status, status == kOk ? wanted.length : ap_uint<32>(0), wanted.request});
     }
 }
 

@@ -9,14 +9,15 @@ namespace offramp {
 constexpr int kMemories = 3;  // host, accelerator, NIC
 
 struct Descriptor {
-    ap_uint<32> request;
     ap_uint<8> opcode, source_memory, destination_memory, reserved;
     ap_uint<32> length;
-    ap_uint<64> source, destination;
+    ap_uint<64> request, source, destination;
 };
 
 struct DmaCompletion {
-    ap_uint<32> request, status, copied;
+    ap_uint<8> status;
+    ap_uint<32> copied;
+    ap_uint<64> request;
 };
 
 // Carries out `count` descriptors, one after the other.

@@ -1,8 +1,8 @@
 """Peer-to-peer copies between the memories of host, accelerator and NIC: descriptors and their meaning.
 
-A descriptor (32 bytes): request (4), opcode (1), source memory (1), destination memory (1), 0 (1), length (4), 4 spare
-bytes, source address (8), destination address (8). Its completion (12): request, status, bytes copied (4 each). All is
-little-endian. The engine moves what host CPUs can only move in pieces of 64 bytes (thesis, section 6.3).
+A descriptor (32 bytes): opcode, source memory, destination memory, 0 (1 byte each), length (4), request (8), source
+address (8), destination address (8). Its completion (16): status (1), 3 spare bytes, bytes copied (4), request (8). All
+is little-endian. The engine moves what host CPUs can only move in pieces of 64 bytes (thesis, section 6.3).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from offramp.leo.device import Memory, Status
 
-DESCRIPTOR: Final = struct.Struct("<IBBBBI4xQQ")
-COMPLETION: Final = struct.Struct("<III")
+DESCRIPTOR: Final = struct.Struct("<BBBBIQQQ")
+COMPLETION: Final = struct.Struct("<B3xIQ")
 COPY: Final = 1
 MOST: Final = (1 << 32) - 1
 """Bytes of a copy."""
@@ -32,12 +32,12 @@ class Place(IntEnum):
 class Descriptor(NamedTuple):
     """A copy of ``length`` bytes; ``reserved`` is 0."""
 
-    request: int
     opcode: int
     source_memory: int
     destination_memory: int
     reserved: int
     length: int
+    request: int
     source: int
     destination: int
 
@@ -67,4 +67,4 @@ def carry_out(wanted: Descriptor, memories: Sequence[Memory]) -> bytes:
     if status is Status.OK and wanted.length:
         content = memories[wanted.source_memory].read(wanted.source, wanted.length)
         memories[wanted.destination_memory].write(wanted.destination, content)
-    return COMPLETION.pack(wanted.request, status, wanted.length if status is Status.OK else 0)
+    return COMPLETION.pack(status, wanted.length if status is Status.OK else 0, wanted.request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 
 import numpy as np
 import pytest
@@ -121,12 +120,12 @@ def test_p2p_dma(count: int) -> None:
         opcode, spare = (1, 0) if random.random() < 0.95 else (int(random.integers(3)), int(random.integers(2)))
         places = [int(random.integers(0, 800)) if random.random() < 0.95 else 2**64 - 1 - int(random.integers(99))
                   for _ in range(2)]  # fmt: skip
-        descriptors.append(dma.Descriptor(number, opcode, source, destination, spare, length, *places))
+        descriptors.append(dma.Descriptor(opcode, source, destination, spare, length, number, *places))
     expected = b"".join(dma.carry_out(wanted, memories) for wanted in descriptors)
-    statuses = {status for _, status, _ in struct.iter_unpack("<III", expected)}
+    statuses = {status for status, _, _ in dma.COMPLETION.iter_unpack(expected)}
     assert statuses == {0, 1, 3, 5}
     packed = np.frombuffer(b"".join(wanted.pack() for wanted in descriptors), np.uint8).copy()
-    completions = np.zeros(3 * count, np.uint32)
+    completions = np.zeros(dma.COMPLETION.size * count, np.uint8)
     limits = np.array(sizes, np.uint64)
     simulate = kernels().p2p_dma_csim
     simulate.restype = ctypes.c_bool

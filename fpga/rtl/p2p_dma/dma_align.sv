@@ -1,0 +1,115 @@
+// Turns a job's source lines into its destination lines: bytes move by the difference of both alignments, and strobes
+// leave the rest of the first and the last line alone. From a line on whose read failed, nothing is written. Latency 3.
+module dma_align #(
+    // Bits of a line, a power of two, 256 or more.
+    parameter WIDTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               job_valid,
+    output wire               job_ready,
+    input  wire [       63:0] job_source,
+    input  wire [       63:0] job_destination,
+    input  wire [       31:0] job_length,
+    input  wire [  WIDTH+1:0] line,             // response, data
+    input  wire               line_valid,
+    output wire               line_ready,
+    output wire [WIDTH/8-1:0] out_strobe,
+    output wire [  WIDTH-1:0] out_data,
+    output wire [        1:0] out_response,     // the worst so far
+    output wire               out_valid,
+    input  wire               out_ready
+);
+  localparam LANES = WIDTH / 8;
+  localparam LINE = $clog2(LANES);
+  localparam COARSE = LINE - LINE / 2;  // bits of the shift in the first of two steps
+
+  reg busy, primed, first;
+  reg [LINE-1:0] shift, into, last_byte;
+  reg [32:0] coming, going;  // lines
+  reg [WIDTH-1:0] low;
+  reg [1:0] worst;
+
+  wire [LINE-1:0] begin_source = job_source[LINE-1:0], begin_destination = job_destination[LINE-1:0];
+  wire [64:0] source_last = job_source + job_length - 1'b1, destination_last = job_destination + job_length - 1'b1;
+
+  // Step 1: a line with the one before it.
+  wire free;
+  wire wants = coming != 0;
+  wire step = busy && primed && (!wants || line_valid) && free;
+  wire prime = busy && !primed && line_valid;
+  wire [1:0] response = line_valid && wants && line[WIDTH+1:WIDTH] > worst ? line[WIDTH+1:WIDTH] : worst;
+  wire final_line = going == 1;
+
+  assign line_ready = prime || (step && wants);
+  assign job_ready  = !busy;
+
+  wire [LANES-1:0] not_before = {LANES{1'b1}} << into;
+  wire [LANES-1:0] not_after = {LANES{1'b1}} >> ~last_byte;
+  wire [LANES-1:0] strobe = (first ? not_before : {LANES{1'b1}}) & (final_line ? not_after : {LANES{1'b1}})
+      & {LANES{response == 0}};
+
+  always @(posedge clk) begin
+    if (job_valid && job_ready) begin
+      shift     <= begin_source - begin_destination;
+      into      <= begin_destination;
+      last_byte <= destination_last[LINE-1:0];
+      coming    <= source_last[64:LINE] - job_source[63:LINE] + 1'b1;
+      going     <= destination_last[64:LINE] - job_destination[63:LINE] + 1'b1;
+      low       <= {WIDTH{1'b0}};
+      worst     <= 2'b00;
+      first     <= 1'b1;
+      primed    <= begin_source < begin_destination;  // what comes before the first line is not looked at
+    end else begin
+      if (line_ready) begin
+        low    <= line[WIDTH-1:0];
+        coming <= coming - 1'b1;
+        worst  <= prime && line[WIDTH+1:WIDTH] > worst ? line[WIDTH+1:WIDTH] : response;
+      end
+      if (prime) primed <= 1'b1;
+      if (step) begin
+        first <= 1'b0;
+        going <= going - 1'b1;
+      end
+    end
+    if (rst) busy <= 1'b0;
+    else if (!busy) busy <= job_valid;
+    else if (step && final_line) busy <= 1'b0;
+  end
+
+  // Steps 2 and 3: the shift, first by many bytes, then by few.
+  reg [2*WIDTH-1:0] wide;
+  reg [LINE-1:0] wide_shift;
+  reg [LANES-1:0] wide_strobe;
+  reg [1:0] wide_response;
+  reg wide_valid;
+  wire narrow_free;
+  wire [2*WIDTH-1:0] pair = {wants ? line[WIDTH-1:0] : {WIDTH{1'b0}}, low};
+  wire [LINE-1:0] fine_mask = {LINE{1'b1}} >> COARSE;
+  assign free = !wide_valid || narrow_free;
+
+  always @(posedge clk) begin
+    if (free) begin
+      wide          <= pair >> {shift & ~fine_mask, 3'b0};
+      wide_shift    <= shift & fine_mask;
+      wide_strobe   <= strobe;
+      wide_response <= response;
+    end
+    if (rst) wide_valid <= 1'b0;
+    else if (free) wide_valid <= step;
+  end
+
+  wire [2*WIDTH-1:0] shifted = wide >> {wide_shift, 3'b0};
+  skid_buffer #(
+      .WIDTH(WIDTH + LANES + 2)
+  ) narrow (
+      .clk(clk),
+      .rst(rst),
+      .in_data({wide_response, wide_strobe, shifted[WIDTH-1:0]}),
+      .in_valid(wide_valid),
+      .in_ready(narrow_free),
+      .out_data({out_response, out_strobe, out_data}),
+      .out_valid(out_valid),
+      .out_ready(out_ready)
+  );
+endmodule

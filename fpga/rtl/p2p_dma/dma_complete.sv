@@ -1,0 +1,52 @@
+// Answers descriptors in their order: one that moves nothing at once, another when its copy is done.
+module dma_complete #(
+    // Bits of a beat, 128 or more.
+    parameter WIDTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               flush,          // copies were aborted, and nothing is under way any more
+    input  wire               done_valid,     // the first copy that is not answered has been written
+    output wire               done_ready,
+    input  wire [        1:0] done_response,  // the worst of its reads and writes
+    input  wire               job_valid,
+    output wire               job_ready,
+    input  wire [        7:0] job_status,
+    input  wire               job_moves,
+    input  wire [       31:0] job_length,
+    input  wire [       63:0] job_number,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready
+);
+  localparam [7:0] OK = 0, OUT_OF_BOUNDS = 3, ABORTED = 4, FAILED = 5;
+
+  wire aborted = job_moves && !done_valid && flush;
+  wire answers = job_valid && (!job_moves || done_valid || aborted);
+  wire [7:0] status = aborted ? ABORTED : !job_moves || done_response == 0 ? job_status
+      : done_response == 3 ? OUT_OF_BOUNDS : FAILED;
+  wire room;
+
+  assign job_ready  = answers && room;
+  assign done_ready = job_ready && job_moves && !aborted;
+
+  skid_buffer #(
+      .WIDTH(104)
+  ) out (
+      .clk(clk),
+      .rst(rst),
+      .in_data({job_number, status == OK ? job_length : 32'b0, status}),
+      .in_valid(answers),
+      .in_ready(room),
+      .out_data({m_axis_tdata[127:32], m_axis_tdata[7:0]}),
+      .out_valid(m_axis_tvalid),
+      .out_ready(m_axis_tready)
+  );
+
+  assign m_axis_tdata[31:8] = 24'b0;
+  assign m_axis_tdata[WIDTH-1:128] = {WIDTH - 128{1'b0}};
+  assign m_axis_tkeep = {WIDTH / 8{1'b1}};  // a whole beat, as DMA engines want it
+  assign m_axis_tlast = 1'b1;
+endmodule

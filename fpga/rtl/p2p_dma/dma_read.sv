@@ -1,0 +1,88 @@
+// Reads a job's lines from one of three memories, in order and no more than there is room for.
+module dma_read #(
+    // Bits of a line.
+    parameter WIDTH = 512,
+    // Lines of a burst at most.
+    parameter BURST = 16,
+    // Lines that wait in the queue behind, or are on their way to it.
+    parameter DEPTH = 64
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             stop,          // ask for nothing more
+    output wire             quiet,         // nothing is on its way
+    input  wire             job_valid,
+    output wire             job_ready,
+    input  wire [      1:0] job_from,
+    input  wire [     63:0] job_address,   // of its first line
+    input  wire [     32:0] job_lines,
+    output wire [     63:0] araddr,
+    output wire [      7:0] arlen,
+    output wire [      2:0] arvalid,       // a bit for each memory
+    input  wire [      2:0] arready,
+    input  wire [3*WIDTH-1:0] rdata,
+    input  wire [      5:0] rresp,
+    input  wire [      2:0] rvalid,
+    output wire [      2:0] rready,
+    output wire [WIDTH+1:0] line,          // response, data
+    output wire             line_valid,
+    input  wire             line_taken     // a line has left the queue behind
+);
+  localparam LINE = $clog2(WIDTH / 8);
+  localparam COUNT = $clog2(DEPTH);
+
+  reg busy, held;
+  reg [1:0] from;
+  reg [63:0] address;
+  reg [32:0] left;
+  reg [COUNT:0] room;     // lines that may still be asked for
+  reg [COUNT:0] flying;   // lines that were asked for and have not come
+
+  wire [8:0] lines;
+  dma_burst #(
+      .WIDTH(WIDTH),
+      .BURST(BURST)
+  ) burst (
+      .address(address),
+      .left(left),
+      .lines(lines)
+  );
+
+  // A memory is left only when all that was asked of it has come: lines come in the order of jobs.
+  // An address that was offered stays offered.
+  wire asking = busy && left != 0 && (!stop || held) && room >= lines;
+  wire asked = asking && arready[from];
+  wire came = rvalid[from] && flying != 0;
+
+  assign araddr     = address;
+  assign arlen      = lines - 1'b1;
+  assign arvalid    = asking ? 3'b001 << from : 3'b000;
+  assign rready     = flying != 0 ? 3'b001 << from : 3'b000;
+  assign line       = {rresp[from*2+:2], rdata[from*WIDTH+:WIDTH]};
+  assign line_valid = came;
+  assign job_ready  = !busy;
+  assign quiet      = flying == 0 && !held;
+
+  always @(posedge clk) begin
+    if (job_valid && job_ready) begin
+      from <= job_from;
+      address <= job_address;
+      left <= job_lines;
+    end else if (asked) begin
+      address <= address + {lines, {LINE{1'b0}}};
+      left <= left - lines;
+    end
+    if (rst) begin
+      busy   <= 1'b0;
+      held   <= 1'b0;
+      room   <= DEPTH;
+      flying <= 0;
+    end else begin
+      if (!busy) busy <= job_valid;
+      else if (left == 0 && flying == 0) busy <= 1'b0;
+      held   <= asking && !asked;
+      room   <= room - (asked ? lines : 9'd0) + line_taken;
+      flying <= flying + (asked ? lines : 9'd0) - came;
+    end
+  end
+endmodule

@@ -1,0 +1,123 @@
+"""The line to the agent of an FPGA card, and the process of a card in simulation."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from offramp.errors import OfframpError
+
+REQUEST: Final = struct.Struct("<BQI")
+"""Operation, serial number, bytes of the message that follows."""
+
+ANSWER: Final = struct.Struct("<BBQQI")
+"""Operation, status, serial number, nanoseconds of work, bytes of the message that follows."""
+
+TABLE, LOOKUP, REDUCE, WRITE, ABORT = range(5)
+START_S: Final = 600.0
+"""For a simulated card: the first start installs PYNQ and builds the RTL."""
+
+Heard = Callable[[int, int, int, bytes], None]
+"""Called with serial number, status, nanoseconds and message of each answer."""
+
+
+class Link:
+    """A card that serves one host."""
+
+    def __init__(self, at: str, simulator: str, heard: Heard, lost: Callable[[], None]) -> None:
+        """Connect to the agent ``at`` HOST:PORT, or start a simulated card.
+
+        Raises:
+            OfframpError: there is none, or it does not start.
+        """
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="offramp-fpga-")
+        self._heard, self._lost = heard, lost
+        try:
+            self._line = self._connect(at) if at else self._start(simulator)
+        except BaseException:
+            self._end()
+            raise
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @staticmethod
+    def _connect(at: str) -> socket.socket:
+        host, colon, port = at.rpartition(":")
+        if not colon or not port.isdigit():
+            raise OfframpError(f"device fpga:{at}: expected HOST:PORT of an agent")
+        try:
+            line = socket.create_connection((host, int(port)), timeout=10)
+        except OSError as error:
+            raise OfframpError(f"device fpga:{at}: {error.strerror or error}") from None
+        line.settimeout(None)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return line
+
+    def _start(self, simulator: str) -> socket.socket:
+        path = Path(self._folder.name) / "host"
+        log = Path(self._folder.name) / "log"
+        with socket.socket(socket.AF_UNIX) as listener, log.open("wb") as output:
+            listener.bind(str(path))
+            listener.listen(1)
+            listener.settimeout(0.2)
+            command = [sys.executable, "-m", "offramp_sim.rtl.card", str(path), "--simulator", simulator]
+            self._process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+            for _ in range(int(START_S / 0.2)):
+                with contextlib.suppress(TimeoutError):
+                    line, _ = listener.accept()
+                    line.settimeout(None)
+                    return line
+                if self._process.poll() is not None:
+                    break
+        said = log.read_text(errors="replace").strip().splitlines()
+        raise OfframpError(f"device fpga: no card in simulation: {said[-1] if said else 'it does not start'}")
+
+    def send(self, operation: int, serial: int, message: bytes) -> None:
+        """Post a request; whether the card still lives is heard otherwise."""
+        with contextlib.suppress(OSError):
+            self._line.sendall(REQUEST.pack(operation, serial, len(message)) + message)
+
+    def _read(self) -> None:
+        received = b""
+        while True:
+            while len(received) >= ANSWER.size:
+                _, status, serial, worked, length = ANSWER.unpack_from(received)
+                if len(received) < ANSWER.size + length:
+                    break
+                self._heard(serial, status, worked, received[ANSWER.size : ANSWER.size + length])
+                received = received[ANSWER.size + length :]
+            try:
+                more = self._line.recv(1 << 16)
+            except OSError:
+                more = b""
+            if not more:
+                self._lost()
+                return
+            received += more
+
+    def close(self) -> None:
+        """Hang up, and end a simulated card."""
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+        self._reader.join()
+        self._line.close()
+        self._end()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            try:
+                self._process.wait(5)  # it goes when the line is closed
+            except subprocess.TimeoutExpired:
+                self._process.terminate()
+                self._process.wait()
+            self._process = None
+        self._folder.cleanup()

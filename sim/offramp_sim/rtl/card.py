@@ -1,0 +1,80 @@
+"""An FPGA card in simulation: the board's RTL in one process, PYNQ with its drivers in another.
+
+``python -m offramp_sim.rtl.card SOCKET`` runs until the host at the Unix socket goes. PYNQ clashes with other packages,
+so it lives in an environment of its own, which is made the first time (``OFFRAMP_PYNQ`` names a Python that has it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from offramp.cli.tool_environment import default_folder, ensure
+from offramp.errors import OfframpError
+from offramp.fpga.sources import fpga_root
+from offramp_sim.rtl.board import Board
+
+PYNQ: Final = "pynq>=4"
+PARAMETERS: Final = {"WIDTH": 128, "FLIGHT": 16, "DEPTH": 256}
+
+
+def pynq_python() -> Path:
+    """A Python that has PYNQ, made if needed.
+
+    Raises:
+        OfframpError: it cannot be installed.
+    """
+    chosen = os.environ.get("OFFRAMP_PYNQ")
+    return Path(chosen) if chosen else ensure(default_folder("pynq"), PYNQ)
+
+
+def run(host: str, simulator: str) -> int:
+    """Serve ``host`` until it goes; the exit status of what ended first.
+
+    Raises:
+        OfframpError: the simulator or PYNQ is missing.
+    """
+    python = pynq_python()
+    board = Board(simulator, PARAMETERS)
+    command = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]
+    command += ["--bus", str(board.socket), "--dram", str(board.dram)]
+    environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
+    parent = os.getppid()
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as agent:
+            assert agent.stdout is not None
+            try:
+                if agent.stdout.readline().strip() != "listening":
+                    raise OfframpError("the agent of the simulated card does not start")
+                board.start()
+                while agent.poll() is None and board.alive() and os.getppid() == parent:
+                    time.sleep(0.1)
+            finally:
+                agent.terminate()
+        return agent.returncode if agent.returncode and agent.returncode > 0 else 0
+    finally:
+        board.close()
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("host", help="Unix socket on which the host listens")
+    parser.add_argument("--simulator", default="icarus", choices=("icarus", "verilator"))
+    chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes below are ended
+    try:
+        return run(chosen.host, chosen.simulator)
+    except OfframpError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""LEO's ``fpga`` device: requests through PYNQ's own drivers into the RTL and back (slow: installs PYNQ once)."""
+
+import time
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Status
+from offramp.leo.devices.fpga import FpgaDevice, Options, open_device
+from offramp.leo.functions import kvs, reduce
+from offramp_sim.rtl.build import missing
+
+pytestmark = pytest.mark.rtl
+
+
+@pytest.fixture(scope="module")
+def device():
+    if lacking := missing("icarus"):
+        pytest.skip(f"needs {lacking}")
+    card = open_device("table_bytes=4096,depth=70", "card")
+    yield card
+    card.close()
+
+
+def finish(device, wanted, seconds=200):
+    found, begun = {}, time.monotonic()
+    while len(found) < wanted and time.monotonic() - begun < seconds:
+        found |= {completion.request: completion for completion in device.poll()}
+        time.sleep(0.005)
+    assert len(found) == wanted
+    return found
+
+
+@pytest.mark.slow
+def test_addresses_and_sums_through_pynq_and_rtl(device):
+    index = kvs.Index(device.memory(kvs.NAME), 64)
+    for key in range(1, 150):
+        index.insert(key * key, key)
+    for key in range(1, 60):
+        assert device.submit(kvs.NAME, key, (key * key).to_bytes(8, "little"))
+    values = np.random.default_rng(1).normal(size=(5, 300)).astype(np.float32)
+    message = reduce.request(reduce.Type.FLOAT32, values)
+    device.submit(reduce.NAME, 100, message)
+    device.submit(reduce.NAME, 101, message[:-1])
+    device.submit(kvs.NAME, 102, b"short")
+    device.submit(kvs.NAME, 103, (3).to_bytes(8, "little"))
+    device.submit("no such", 104, b"")
+    found = finish(device, 64)
+    assert all(int.from_bytes(found[key].message, "little") == key for key in range(1, 60))
+    assert found[100].message == reduce.answer(message)
+    assert found[100].busy_ns > 4 * 300 * 5 // 4
+    assert found[103].message == bytes(8)
+    statuses = {number: found[number].status for number in (101, 102, 104)}
+    assert statuses == {101: Status.BAD_LENGTH, 102: Status.BAD_LENGTH, 104: Status.UNKNOWN_FUNCTION}
+
+
+@pytest.mark.slow
+def test_vectors_longer_than_the_engines_buffers_go_in_parts(device):
+    values = np.arange(2 * 2500, dtype=np.int32).reshape(2, 2500)
+    message = reduce.request(reduce.Type.INT32, values)
+    device.submit(reduce.NAME, 1, message)
+    assert finish(device, 1)[1].message == reduce.answer(message)
+
+
+@pytest.mark.slow
+def test_a_full_queue_refuses_and_a_reset_aborts(device):
+    accepted = sum(device.submit(kvs.NAME, 1000 + number, bytes(8)) for number in range(300))
+    assert 70 <= accepted < 300
+    device.reset()
+    found = finish(device, accepted)
+    assert {completion.status for completion in found.values()} <= {Status.OK, Status.ABORTED}
+    device.submit(kvs.NAME, 1, (49).to_bytes(8, "little"))
+    assert finish(device, 1)[1].message == (7).to_bytes(8, "little")
+
+
+@pytest.mark.slow
+def test_a_lost_card_completes_with_lost_and_comes_back_with_its_table(device):
+    device._link._process.terminate()
+    begun = time.monotonic()
+    device_gone = False
+    while not device_gone and time.monotonic() - begun < 60:
+        try:
+            device.submit(kvs.NAME, 5, (49).to_bytes(8, "little"))
+        except OfframpError as error:
+            device_gone = "is gone" in str(error)
+        time.sleep(0.05)
+    assert device_gone
+    assert {completion.status for completion in device.poll()} <= {Status.OK, Status.LOST}
+    device.reset()
+    device.submit(kvs.NAME, 6, (49).to_bytes(8, "little"))
+    assert finish(device, 1)[6].message == (7).to_bytes(8, "little")
+
+
+def test_bad_options_are_named():
+    with pytest.raises(OfframpError, match="expected HOST:PORT"):
+        open_device("at=nowhere", "card")
+    with pytest.raises(OfframpError, match="depth of at least 1"):
+        FpgaDevice(Options(depth=0))
+    with pytest.raises(OfframpError, match="no option width"):
+        open_device("width=3", "card")
+    with pytest.raises(OfframpError, match="fpga:localhost:1: "):
+        open_device("at=localhost:1", "card")

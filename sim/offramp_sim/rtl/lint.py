@@ -12,6 +12,9 @@ from offramp.fpga.sources import closure, modules
 from offramp_sim.rtl.build import tools
 
 _QUIET: Final = ("-Wall", "-Wno-DECLFILENAME", "-Wno-WIDTHEXPAND", "-Wno-WIDTHTRUNC", "-Wno-UNUSEDSIGNAL")
+MOST: Final = 10
+"""Faults that are shown of what one tool says of a module."""
+
 _ALSO: Final = ("-Wno-UNUSEDPARAM", "-Wno-TIMESCALEMOD", "-Wno-PINCONNECTEMPTY", "-Wno-VARHIDDEN")
 
 
@@ -42,6 +45,8 @@ def faults(module: str) -> list[str]:
             lines = [line for line in (done.stdout + done.stderr).splitlines() if _counts(line, scratch)]
             if done.returncode and not lines:
                 lines = [f"ends with {done.returncode}"]
+            if len(lines) > MOST:
+                lines[MOST:] = [f"and {len(lines) - MOST} more"]
             found += [f"{module}: {tool}: {line.replace(str(Path.cwd()) + '/', '')}" for line in lines]
     return found
 

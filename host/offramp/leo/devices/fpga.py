@@ -1,7 +1,7 @@
 """``fpga:``: the FPGA engines as a device: behind an agent on a board, or as RTL in simulation.
 
-``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens. Without ``at`` a card in simulation is started:
-PYNQ's drivers over the RTL (``docs/fpga.md``). ``busy_ns`` are the cycles between a packet and its answer, at 250 MHz.
+``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens. Without ``at`` a card is started in simulation:
+the same drivers over the RTL (``docs/fpga.md``). ``busy_ns`` are the cycles from a packet to its answer, at 250 MHz.
 """
 
 from __future__ import annotations

@@ -1,0 +1,40 @@
+// Bytes from a serial line: 8 data bits, no parity, one stop bit; a byte with a bad stop bit is dropped.
+module uart_rx #(
+    // Cycles of a bit, 4 or more.
+    parameter DIVISOR = 25
+) (
+    input  wire       clk,
+    input  wire       rst,
+    input  wire       rx,
+    output reg  [7:0] data,
+    output reg        valid
+);
+  localparam BITS = $clog2(DIVISOR + DIVISOR / 2);
+
+  reg [2:0] line;  // two stages against metastability, and one to see edges
+  reg [BITS-1:0] left;
+  reg [3:0] place;  // 0 idle, 1 start bit, 2 to 9 data, 10 stop bit
+
+  always @(posedge clk) begin
+    line  <= {line[1:0], rx};
+    valid <= 1'b0;
+    if (place == 0) begin
+      if (line[2:1] == 2'b10) begin
+        place <= 1;
+        left  <= DIVISOR / 2 - 1;
+      end
+    end else if (left != 0) left <= left - 1'b1;
+    else begin
+      left  <= DIVISOR - 1;
+      place <= place == 10 ? 4'd0 : place + 1'b1;
+      if (place == 1 && line[1]) place <= 0;  // a glitch
+      if (place >= 2 && place <= 9) data <= {line[1], data[7:1]};
+      if (place == 10) valid <= line[1];
+    end
+    if (rst) begin
+      place <= 0;
+      line  <= 3'b111;
+      valid <= 1'b0;
+    end
+  end
+endmodule

@@ -20,7 +20,7 @@ KEYS = 1024
 class KvsLookup(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["offramp:engines:kvs_lookup:1.0"]
+    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:kvs_lookup:1.0"]
     REGISTERS = KVS_LOOKUP_REGS
     VERSION = KVS_LOOKUP_REGS_VERSION
 

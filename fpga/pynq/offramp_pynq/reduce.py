@@ -17,7 +17,7 @@ ELEMENT = {0: 4, 1: 4, 2: 4, 3: 2}
 class Reduce(Engine):
     """Binds to the engine in an overlay."""
 
-    bindto: ClassVar[list[str]] = ["offramp:engines:reduce:1.0"]
+    bindto: ClassVar[list[str]] = ["xilinx.com:module_ref:reduce:1.0"]
     REGISTERS = REDUCE_REGS
     VERSION = REDUCE_REGS_VERSION
 

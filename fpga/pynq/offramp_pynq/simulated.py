@@ -19,9 +19,9 @@ _DMA = {"c_include_mm2s": "1", "c_include_s2mm": "1", "c_include_mm2s_dre": "1",
 _DMA |= {"c_m_axi_mm2s_data_width": "128", "c_m_axi_s2mm_data_width": "128", "c_sg_length_width": "23"}
 _DMA |= {"c_include_sg": "0", "c_micro_dma": "0"}
 CORES = {
-    "kvs_lookup": ("offramp:engines:kvs_lookup:1.0", 0x40000000, {}),
+    "kvs_lookup": ("xilinx.com:module_ref:kvs_lookup:1.0", 0x40000000, {}),
     "kvs_dma": ("xilinx.com:ip:axi_dma:7.1", 0x40010000, _DMA),
-    "reduce": ("offramp:engines:reduce:1.0", 0x40020000, {}),
+    "reduce": ("xilinx.com:module_ref:reduce:1.0", 0x40020000, {}),
     "reduce_dma": ("xilinx.com:ip:axi_dma:7.1", 0x40030000, _DMA),
 }
 """Type, address and parameters of each core of the overlay, as a board's .hwh file says it."""

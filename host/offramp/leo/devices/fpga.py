@@ -1,6 +1,6 @@
 """``fpga:``: the FPGA engines as a device: behind an agent on a board, or as RTL in simulation.
 
-``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens. Without ``at`` a card is started in simulation:
+``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens. Without ``at`` a simulated card is started:
 the same drivers over the RTL (``docs/fpga.md``). ``busy_ns`` are the cycles from a packet to its answer, at 250 MHz.
 """
 

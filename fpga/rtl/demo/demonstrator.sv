@@ -183,7 +183,8 @@ module demonstrator #(
 
   reduce #(
       .WIDTH(128),
-      .DEPTH(16)
+      .DEPTH(16),
+      .BFLOAT16S(0)
   ) sums (
       .clk(clk),
       .rst(rst),

@@ -7,7 +7,9 @@ module reduce #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,
     // Beats of a vector that fit, a power of two, 2 or more.
-    parameter DEPTH = 512
+    parameter DEPTH = 512,
+    // 1: sums bfloat16 too; 0: answers such requests with UNKNOWN_FUNCTION, and has half the adders.
+    parameter BFLOAT16S = 1
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -90,7 +92,8 @@ module reduce #(
 
   reduce_buffer #(
       .WIDTH(WIDTH),
-      .DEPTH(DEPTH)
+      .DEPTH(DEPTH),
+      .BFLOAT16S(BFLOAT16S)
   ) buffer (
       .clk(clk),
       .rst(rst),
@@ -111,7 +114,8 @@ module reduce #(
   );
 
   reduce_pipe #(
-      .WIDTH(WIDTH)
+      .WIDTH(WIDTH),
+      .BFLOAT16S(BFLOAT16S)
   ) pipe (
       .clk(clk),
       .rst(rst),

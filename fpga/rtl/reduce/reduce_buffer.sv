@@ -5,7 +5,9 @@ module reduce_buffer #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,
     // Beats of a vector that fit, a power of two, 2 or more.
-    parameter DEPTH = 512
+    parameter DEPTH = 512,
+    // 1: sums bfloat16 too; 0: answers such requests with UNKNOWN_FUNCTION, and has half the adders.
+    parameter BFLOAT16S = 1
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -35,7 +37,8 @@ module reduce_buffer #(
   wire [WIDTH/8-1:0] head_need;
   reduce_header #(
       .WIDTH(WIDTH),
-      .MOST (DEPTH)
+      .MOST(DEPTH),
+      .BFLOAT16S(BFLOAT16S)
   ) header (
       .data(s_axis_tdata[127:0]),
       .whole(&s_axis_tkeep[15:0]),

@@ -3,7 +3,9 @@ module reduce_header #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,
     // Beats that a vector may have.
-    parameter MOST  = 512
+    parameter MOST = 512,
+    // 1: sums bfloat16 too; 0: answers such requests with UNKNOWN_FUNCTION, and has half the adders.
+    parameter BFLOAT16S = 1
 ) (
     input  wire [       127:0] data,
     input  wire                whole,    // the beat has the header's 16 bytes
@@ -30,7 +32,7 @@ module reduce_header #(
   assign present = (9'b1 << vectors[3:0]) - 1'b1;
   assign need    = rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
   assign status  = !whole ? BAD_LENGTH
-      : data[7:2] != 0 ? UNKNOWN_FUNCTION
+      : data[7:2] != 0 || (half && !BFLOAT16S) ? UNKNOWN_FUNCTION
       : data[31:16] != 0 || vectors == 0 || vectors > 8 ? BAD_LENGTH
       : count > (half ? MOST * (WIDTH / 16) : MOST * (WIDTH / 32)) ? OUT_OF_BOUNDS : OK;
 endmodule

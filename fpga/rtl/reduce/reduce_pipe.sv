@@ -3,7 +3,9 @@
 // Nothing inside waits: what is let in has a place in the queue at the end.
 module reduce_pipe #(
     // Bits of a beat, a multiple of 32, 128 or more.
-    parameter WIDTH = 512
+    parameter WIDTH = 512,
+    // 1: with the adders of bfloat16.
+    parameter BFLOAT16S = 1
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -82,7 +84,9 @@ module reduce_pipe #(
       for (v = 0; v < 8; v = v + 1) begin : vectors
         assign column[v*32+:32] = in_data[v*WIDTH+w*32+:32];
       end
-      reduce_word word (
+      reduce_word #(
+          .BFLOAT16S(BFLOAT16S)
+      ) word (
           .clk(clk),
           .kind(in_kind),
           .present(in_present),

@@ -1,7 +1,10 @@
 // The sum of eight words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 17.
 //
 // The order of the additions is ((0+1)+(2+3))+((4+5)+(6+7)); a word that is not present changes no sum.
-module reduce_word (
+module reduce_word #(
+    // 1: with the adders of the upper bfloat16; 0: without, where there are no such requests.
+    parameter BFLOAT16S = 1
+) (
     input  wire         clk,
     input  wire [  1:0] kind,      // of what goes in
     input  wire [  7:0] present,
@@ -39,11 +42,17 @@ module reduce_word (
       .words(low),
       .sum(low_sum)
   );
-  reduce_floats upper (
-      .clk(clk),
-      .words(high),
-      .sum(high_sum)
-  );
+  generate
+    if (BFLOAT16S) begin : halves
+      reduce_floats upper (
+          .clk(clk),
+          .words(high),
+          .sum(high_sum)
+      );
+    end else begin : wholes
+      assign high_sum = 32'b0;
+    end
+  endgenerate
 
   wire [34:0] integer_sum;
   delay #(

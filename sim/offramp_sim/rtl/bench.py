@@ -61,11 +61,11 @@ def run_bench(
             extra_env=environment,
             log_file=log,
         )
-        ran, failed = _counts(results)
-    except (RuntimeError, SystemExit):
-        ran, failed = 0, 0
+    except (RuntimeError, SystemExit):  # a test failed, or the simulator: the results say which
+        pass
     finally:
         sys.path.remove(str(bench.parent))
+    ran, failed = _counts(results) if results.exists() else (0, 0)
     if failed or not ran:
         raise OfframpError(f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed\n{_tail(log)}")
     found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}

@@ -10,6 +10,7 @@ from offramp_pynq.registers import KVS_LOOKUP_REGS
 
 from offramp.leo.device import Status
 from offramp.leo.functions import kvs
+from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import settings
 from rtl.clocking import PERIOD_NS, start
@@ -93,6 +94,9 @@ async def lookups_and_sums(dut):
         reading = cocotb.start_soon(line.receive(REDUCE))
         await line.send(REDUCE, request(chosen.head, kind, chosen.parts, 16))
         got = await reading
+        if kind == Type.BFLOAT16:  # left out of the demonstrator
+            assert (got.status, got.number) == (Status.UNKNOWN_FUNCTION, kind)
+            continue
         assert (got.status, got.number) == (Status.OK, kind)
         assert got.payload[: len(chosen.expected)] == chosen.expected
     reading = cocotb.start_soon(line.receive(KVS))

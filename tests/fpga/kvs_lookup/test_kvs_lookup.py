@@ -33,7 +33,7 @@ def test_a_narrow_stream(simulator, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [128, 512])
 def test_ten_thousand_requests(fast, width, tmp_path):
-    chosen = {"packets": 10_000, "longest": 1000, "idle": 0.1, "pause": 0.1, "latency": 20, "stall": 0.1}
+    chosen = {"packets": 10_000, "longest": 300, "idle": 0.1, "pause": 0.1, "latency": 20, "stall": 0.1}
     run("random_requests", fast, tmp_path, width=width, **chosen)
 
 

@@ -55,7 +55,7 @@ class Dma:
         """A register; LENGTH starts a transfer, RESET ends all."""
         if offset in {0x00, 0x30}:
             if value & 4:
-                self.__reset()
+                self._reset()
                 return
             self._registers[offset] = value
             self._registers[offset + 4] = 0 if value & 1 else _HALTED
@@ -68,7 +68,7 @@ class Dma:
             elif offset == 0x58:
                 cocotb.start_soon(self._from_engine(value))
 
-    def __reset(self) -> None:
+    def _reset(self) -> None:
         self._registers = {0x04: _HALTED, 0x34: _HALTED}
         self._source.clear()
 

@@ -20,9 +20,9 @@ def run(case, simulator, work, width=512, flight=64, **settings):
 @pytest.mark.parametrize(
     ("idle", "pause", "latency", "stall"), [(0.0, 0.0, 1, 0.0), (0.4, 0.0, 40, 0.3), (0.2, 0.5, 7, 0.2)]
 )
-def test_addresses_equal_the_models(simulator, idle, pause, latency, stall, tmp_path):
+def test_addresses_equal_the_models(either, idle, pause, latency, stall, tmp_path):
     chosen = {"packets": 40, "longest": 130, "idle": idle, "pause": pause, "latency": latency, "stall": stall}
-    run("random_requests", simulator, tmp_path, **chosen)
+    run("random_requests", either, tmp_path, **chosen)
 
 
 def test_a_narrow_stream(simulator, tmp_path):
@@ -52,9 +52,9 @@ def test_latency_of_a_single_key(simulator, tmp_path):
     assert run("throughput", simulator, tmp_path, keys=1, latency=1)["cycles"] <= 11
 
 
-def test_bad_requests(simulator, tmp_path):
-    run("bad_requests", simulator, tmp_path)
+def test_bad_requests(either, tmp_path):
+    run("bad_requests", either, tmp_path)
 
 
-def test_aborts_and_resets(simulator, tmp_path):
-    run("aborts_and_resets", simulator, tmp_path, rounds=24)
+def test_aborts_and_resets(either, tmp_path):
+    run("aborts_and_resets", either, tmp_path, rounds=24)

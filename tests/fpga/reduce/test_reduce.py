@@ -24,7 +24,7 @@ def test_sums_equal_the_models(fast, idle, pause, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [128, 512])
 def test_ten_thousand_requests(fast, width, tmp_path):
-    chosen = {"packets": 10_000, "longest": 100, "idle": 0.1, "pause": 0.1}
+    chosen = {"packets": 10_000, "longest": 60, "idle": 0.1, "pause": 0.1}
     run("random_requests", fast, tmp_path, width=width, depth=16, **chosen)
 
 

@@ -23,6 +23,13 @@ def lintable() -> list[str]:
     return list(modules())
 
 
+def roots() -> list[str]:
+    """Modules that no other one instantiates: reading them reads all."""
+    known = modules()
+    inside = {path.stem for name in known for path in closure(name)[0] if path.stem != name}
+    return [name for name in known if name not in inside]
+
+
 def faults(module: str) -> list[str]:
     """What the three say of ``module`` with its default parameters, a line each.
 

@@ -47,6 +47,10 @@ def torchgt(
         ),
     ] = "periodic",
     period: Annotated[int, typer.Option(help="Every so manyth step is full.")] = 8,
+    evaluate: Annotated[
+        str,
+        typer.Option(help="Scores are those of the steps between full ones (pattern), or of full attention (full)."),
+    ] = "pattern",
     beta: Annotated[str, typer.Option(help="Clusters below this density become blocks: auto | 0 to 1.")] = "auto",
     clusters: Annotated[int, typer.Option(help="Clusters of a sequence (k).")] = 8,
     block: Annotated[int, typer.Option(help="Side of a dense block (d_b).")] = 16,
@@ -87,6 +91,7 @@ def torchgt(
         attention=attention,
         interleave=interleave,
         period=period,
+        evaluate=evaluate,
         beta=beta,
         clusters=clusters,
         block=block,

@@ -17,6 +17,7 @@ import torch
 from offramp.graph.csr import transposed
 
 if TYPE_CHECKING:
+    from offramp.graph.csr import IntArray
     from offramp.train.torchgt.pattern import Pattern
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
@@ -28,7 +29,8 @@ class PatternTensors:
     def __init__(self, pattern: Pattern) -> None:
         self._pattern = pattern
         self.tokens, self.block = pattern.tokens, pattern.block
-        self.indptr, self.indices = torch.from_numpy(pattern.indptr), torch.from_numpy(pattern.indices)
+        self.indptr = torch.from_numpy(pattern.indptr)
+        self._csr = _narrow(pattern.indptr), _narrow(pattern.indices)
         self.rows = torch.from_numpy(pattern.rows)
         self.buckets, self.block_buckets = (torch.from_numpy(b) for b in (pattern.buckets, pattern.block_buckets))
         inside = np.arange(pattern.block)
@@ -46,11 +48,11 @@ class PatternTensors:
         """CSR of the transposed pairs, and where each of them stands."""
         indptr, indices = transposed(self._pattern.indptr, self._pattern.indices)
         place = np.argsort(self._pattern.indices, kind="stable")
-        return torch.from_numpy(indptr), torch.from_numpy(indices), torch.from_numpy(place)
+        return _narrow(indptr), _narrow(indices), torch.from_numpy(place)
 
     def matrix(self, values: torch.Tensor) -> torch.Tensor:
         """The scattered pairs with values, as a sparse matrix."""
-        return _csr(self.indptr, self.indices, values, self.tokens)
+        return _csr(*self._csr, values, self.tokens)
 
     def transposed_matrix(self, values: torch.Tensor) -> torch.Tensor:
         """The same, transposed."""
@@ -59,7 +61,7 @@ class PatternTensors:
 
     def products(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """``(pairs,)`` dot products of row i of ``a`` with row j of ``b`` for each scattered pair."""
-        pairs = self.matrix(a.new_zeros(len(self.indices)))
+        pairs = self.matrix(a.new_zeros(len(self.rows)))
         found: torch.Tensor = torch.sparse.sampled_addmm(pairs, a, b.T, beta=0.0).values()
         return found
 
@@ -175,6 +177,11 @@ def _table_gradient(
     both = torch.cat([scattered, blocks.flatten(1)], 1)
     sums = [torch.bincount(buckets, row.double(), entries) for row in both]  # float32 would lose long sums
     return torch.stack(sums, 1).to(scattered.dtype)
+
+
+def _narrow(indices: IntArray) -> torch.Tensor:
+    """The 32 bits that sparse products take without a copy."""
+    return torch.from_numpy(indices.astype(np.int32))
 
 
 def _csr(indptr: torch.Tensor, indices: torch.Tensor, values: torch.Tensor, size: int) -> torch.Tensor:

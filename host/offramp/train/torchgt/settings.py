@@ -10,6 +10,7 @@ from offramp.train.torchgt.reformation import PLACEMENTS
 
 ATTENTIONS: Final = ("topology", "interleaved", "full", "reformed")
 POLICIES: Final = ("periodic", "conditions", "constructed", "never")
+EVALUATIONS: Final = ("pattern", "full")
 DTYPES: Final = ("float32", "float64")
 AUTO: Final = "auto"
 _BATCH: Final = 16
@@ -41,6 +42,7 @@ class TorchGtSettings:
             interleaved, with sparse clusters as dense blocks.
         interleave: when ``interleaved`` and ``reformed`` use full attention: in every ``period``-th step, where the
             conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``).
+        evaluate: ``pattern``: scores are those of the steps between periodic full ones; ``full``: of full attention.
         beta: threshold of density: ``auto``, or a number from 0 to 1.
         clusters, block, placement: k, d_b, and which cells of a cluster become blocks.
         sequence: vertices in a sequence; None: all.
@@ -65,6 +67,7 @@ class TorchGtSettings:
     attention: str = "reformed"
     interleave: str = "periodic"
     period: int = 8
+    evaluate: str = "pattern"
     beta: str = AUTO
     clusters: int = 8
     block: int = 16
@@ -85,6 +88,7 @@ class TorchGtSettings:
         _one_of("--model", self.model, tuple(MODELS))
         _one_of("--attention", self.attention, ATTENTIONS)
         _one_of("--interleave", self.interleave, POLICIES)
+        _one_of("--evaluate", self.evaluate, EVALUATIONS)
         _one_of("--placement", self.placement, PLACEMENTS)
         _one_of("--dtype", self.dtype, DTYPES)
         for name in ("workers", "period", "clusters", "block", "distance", "positions", "epochs"):

@@ -67,6 +67,7 @@ def torchgt(
     weight_decay: Annotated[float, typer.Option(help="Of AdamW.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="After attention and feed-forward.")] = 0.0,
     dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
+    wire: Annotated[str, typer.Option(help="Numbers in all-to-alls: dtype | bfloat16 (half of float32).")] = "dtype",
     seed: Annotated[int, typer.Option(help="Of graph, split, order, weights and blocks.")] = 0,
     coflows: Annotated[
         Path | None, typer.Option(help="Write a step's exchanges here: Chakra traces and a plan of priorities.")
@@ -106,6 +107,7 @@ def torchgt(
         weight_decay=weight_decay,
         dropout=dropout,
         dtype=dtype,
+        wire=wire,
         seed=seed,
     )
     expect_writable("--json", json_path)

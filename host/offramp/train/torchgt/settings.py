@@ -11,7 +11,9 @@ from offramp.train.torchgt.reformation import PLACEMENTS
 ATTENTIONS: Final = ("topology", "interleaved", "full", "reformed")
 POLICIES: Final = ("periodic", "conditions", "constructed", "never")
 EVALUATIONS: Final = ("pattern", "full")
-DTYPES: Final = ("float32", "float64")
+ELEMENT: Final = {"float32": 4, "float64": 8}
+"""Bytes of a number."""
+WIRES: Final = ("dtype", "bfloat16")
 AUTO: Final = "auto"
 _BATCH: Final = 16
 _FASTEST: Final = 1e30
@@ -43,6 +45,8 @@ class TorchGtSettings:
         interleave: when ``interleaved`` and ``reformed`` use full attention: in every ``period``-th step, where the
             conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``).
         evaluate: ``pattern``: scores are those of the steps between periodic full ones; ``full``: of full attention.
+        wire: type of the numbers in all-to-alls, ``bfloat16`` or that of the rest: queries, keys, values, what
+            attention gives, and their gradients.
         beta: threshold of density: ``auto``, or a number from 0 to 1.
         clusters, block, placement: k, d_b, and which cells of a cluster become blocks.
         sequence: vertices in a sequence; None: all.
@@ -82,6 +86,7 @@ class TorchGtSettings:
     weight_decay: float = 0.01
     dropout: float = 0.0
     dtype: str = "float32"
+    wire: str = "dtype"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -90,7 +95,8 @@ class TorchGtSettings:
         _one_of("--interleave", self.interleave, POLICIES)
         _one_of("--evaluate", self.evaluate, EVALUATIONS)
         _one_of("--placement", self.placement, PLACEMENTS)
-        _one_of("--dtype", self.dtype, DTYPES)
+        _one_of("--dtype", self.dtype, tuple(ELEMENT))
+        _one_of("--wire", self.wire, WIRES)
         for name in ("workers", "period", "clusters", "block", "distance", "positions", "epochs"):
             _at_least_one(name, getattr(self, name))
         for name in ("layers", "hidden", "heads", "sequence", "graphs"):
@@ -122,6 +128,11 @@ class TorchGtSettings:
     def batch(self) -> int:
         """Graphs in a sequence."""
         return self.graphs or (1 if self.attention == "reformed" else _BATCH)
+
+    @property
+    def element(self) -> int:
+        """Bytes of a number that travels."""
+        return ELEMENT[self.dtype] if self.wire == "dtype" else 2
 
     @property
     def biased(self) -> bool:

@@ -43,10 +43,10 @@ def torchgt(
         str,
         typer.Option(
             help="Full attention: periodic | conditions (where C1 to C3 fail) | constructed (a path is added, so that "
-            "C2 holds) | never."
+            "C2 holds) | never | auto (periodic up to 4096 vertices, else constructed)."
         ),
-    ] = "periodic",
-    period: Annotated[int, typer.Option(help="Every so manyth step is full.")] = 8,
+    ] = "auto",
+    period: Annotated[int, typer.Option(help="With periodic, from one full step to the next.")] = 8,
     evaluate: Annotated[
         str,
         typer.Option(help="Scores are those of the steps between full ones (pattern), or of full attention (full)."),

@@ -125,7 +125,7 @@ def table48(scale: float, seed: int) -> Reproduction:
     }
     vertices = max(200, round(2000 * scale))
     graph = _HARD.format(n=vertices)
-    epochs = max(3, round(30 * min(1.0, scale)))
+    epochs = max(3, round(40 * min(1.0, scale)))
     density = 9 / vertices  # eight neighbours and itself
     comparisons, data = [], {}
     lines: dict[str, tuple[list[Any], list[float]]] = {}
@@ -134,7 +134,7 @@ def table48(scale: float, seed: int) -> Reproduction:
         for factor, texts in counted(model, list(published.items())):
             beta = "auto" if factor == "tuner" else f"{min(1.0, float(factor) * density):.6f}"
             settings = TorchGtSettings(
-                graph, model=model, beta=beta, interleave="never", epochs=epochs, seed=seed, **_BASE
+                graph, model=model, beta=beta, interleave="never", epochs=epochs, lr=5e-3, seed=seed, **_BASE
             )
             result = _run(f"{model}, {factor}", settings)
             times.append(_epoch_s(result))

@@ -9,7 +9,7 @@ from offramp.errors import OfframpError
 from offramp.train.torchgt.reformation import PLACEMENTS
 
 ATTENTIONS: Final = ("topology", "interleaved", "full", "reformed")
-POLICIES: Final = ("periodic", "conditions", "constructed", "never")
+POLICIES: Final = ("auto", "periodic", "conditions", "constructed", "never")
 EVALUATIONS: Final = ("pattern", "full")
 ELEMENT: Final = {"float32": 4, "float64": 8}
 """Bytes of a number."""
@@ -43,7 +43,8 @@ class TorchGtSettings:
         attention: ``topology``; ``interleaved``, the same with full attention at times; ``full``; ``reformed``:
             interleaved, with sparse clusters as dense blocks.
         interleave: when ``interleaved`` and ``reformed`` use full attention: in every ``period``-th step, where the
-            conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``).
+            conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``);
+            ``auto``: ``periodic`` in short sequences, ``constructed`` in long ones.
         evaluate: ``pattern``: scores are those of the steps between periodic full ones; ``full``: of full attention.
         wire: type of the numbers in all-to-alls, ``bfloat16`` or that of the rest: queries, keys, values, what
             attention gives, and their gradients.
@@ -69,7 +70,7 @@ class TorchGtSettings:
     hidden: int | None = None
     heads: int | None = None
     attention: str = "reformed"
-    interleave: str = "periodic"
+    interleave: str = AUTO
     period: int = 8
     evaluate: str = "pattern"
     beta: str = AUTO

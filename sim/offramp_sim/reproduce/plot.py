@@ -49,6 +49,9 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
                 continue
         else:
             _lines(axes, panel)
+            if panel.log:
+                _legend_below(axes)
+                continue
         if len(panel.lines) > 1:
             axes.legend(fontsize="small", framealpha=0.5)
     try:

@@ -43,10 +43,14 @@ def torchgt(
         str,
         typer.Option(
             help="Full attention: periodic | conditions (where C1 to C3 fail) | constructed (a path is added, so that "
-            "C2 holds) | never."
+            "C2 holds) | never | auto (periodic up to 4096 vertices, else constructed)."
         ),
-    ] = "periodic",
-    period: Annotated[int, typer.Option(help="Every so manyth step is full.")] = 8,
+    ] = "auto",
+    period: Annotated[int, typer.Option(help="With periodic, from one full step to the next.")] = 8,
+    evaluate: Annotated[
+        str,
+        typer.Option(help="Scores are those of the steps between full ones (pattern), or of full attention (full)."),
+    ] = "pattern",
     beta: Annotated[str, typer.Option(help="Clusters below this density become blocks: auto | 0 to 1.")] = "auto",
     clusters: Annotated[int, typer.Option(help="Clusters of a sequence (k).")] = 8,
     block: Annotated[int, typer.Option(help="Side of a dense block (d_b).")] = 16,
@@ -63,6 +67,7 @@ def torchgt(
     weight_decay: Annotated[float, typer.Option(help="Of AdamW.")] = 0.01,
     dropout: Annotated[float, typer.Option(help="After attention and feed-forward.")] = 0.0,
     dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
+    wire: Annotated[str, typer.Option(help="Numbers in all-to-alls: dtype | bfloat16 (half of float32).")] = "dtype",
     seed: Annotated[int, typer.Option(help="Of graph, split, order, weights and blocks.")] = 0,
     coflows: Annotated[
         Path | None, typer.Option(help="Write a step's exchanges here: Chakra traces and a plan of priorities.")
@@ -87,6 +92,7 @@ def torchgt(
         attention=attention,
         interleave=interleave,
         period=period,
+        evaluate=evaluate,
         beta=beta,
         clusters=clusters,
         block=block,
@@ -101,6 +107,7 @@ def torchgt(
         weight_decay=weight_decay,
         dropout=dropout,
         dtype=dtype,
+        wire=wire,
         seed=seed,
     )
     expect_writable("--json", json_path)

@@ -92,6 +92,7 @@ ITEMS = {
         Item("torchgt/table4.2", "Topology against dense blocks, backward", 15, torchgt_attention.table42),
         Item("torchgt/table4.4", "Models", 2, torchgt_training.table44),
         Item("torchgt/table4.5", "Epoch time of full attention, topology and TorchGT", 90, torchgt_training.table45),
+        Item("torchgt/table4.7", "16 bits against 32", 30, torchgt_training.table47),
         Item("torchgt/table4.8", "Static thresholds and the tuner", 60, torchgt_training.table48),
         Item("torchgt/fig4.5", "Throughput against the side of a block", 15, torchgt_attention.figure45),
         Item("torchgt/fig4.7", "Bytes and time against ranks", 30, torchgt_scaling.figure47),

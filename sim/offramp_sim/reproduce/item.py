@@ -18,6 +18,7 @@ class Curves:
         bars: whether the lines are drawn as groups of bars.
         points: labels of lines that are drawn as points alone.
         stacked: bars lie, and the lines follow each other in every bar.
+        log: both axes of lines are logarithmic: a power law is a straight line.
     """
 
     title: str
@@ -26,6 +27,7 @@ class Curves:
     lines: Mapping[str, tuple[list[Any], list[float]]]
     bars: bool = False
     stacked: bool = False
+    log: bool = False
     points: tuple[str, ...] = ()
 
 

@@ -49,6 +49,9 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
                 continue
         else:
             _lines(axes, panel)
+            if panel.log:
+                _legend_below(axes)
+                continue
         if len(panel.lines) > 1:
             axes.legend(fontsize="small", framealpha=0.5)
     try:
@@ -72,10 +75,14 @@ def _lines(axes: Any, panel: Curves) -> None:
             axes.plot(xs, ys, "ko", markersize=4, label=label, zorder=3)
             continue
         axes.plot(xs, ys, marker="." if len(xs) < 20 else None, label=label)
-        if len(xs) <= few:
+        if len(xs) <= few and not panel.log:
             axes.set_xticks(xs)
     axes.set(xlabel=panel.x, ylabel=panel.y)
-    axes.set_ylim(bottom=0)
+    if panel.log:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
 
 
 def _bars(axes: Any, panel: Curves) -> None:

@@ -36,7 +36,7 @@ def table42(scale: float, seed: int) -> Reproduction:
         f"{_NOTE} Blocks are 16 x 16, with as many pairs as the topology. On a GPU scattered pairs cost 33 to 77 times "
         "what dense ones do, as every pair fetches its own rows; a core's caches hide most of that."
     )
-    panels = [Curves("Backward", "tokens", _SECONDS, lines)]
+    panels = [Curves("Backward", "tokens", _SECONDS, lines, log=True)]
     return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, _data(found, sizes))
 
 
@@ -82,9 +82,15 @@ def figure411(scale: float, seed: int) -> Reproduction:
         for kind in ("dense", "topology", "blocks")
     }
     panels = [
-        Curves("Time", "tokens", _SECONDS, {names[k]: (sizes[k], [c.seconds for c in found[k]]) for k in names}),
         Curves(
-            "Peak memory", "tokens", "MB", {names[k]: (sizes[k], [c.peak_bytes / 1e6 for c in found[k]]) for k in names}
+            "Time", "tokens", _SECONDS, {names[k]: (sizes[k], [c.seconds for c in found[k]]) for k in names}, log=True
+        ),
+        Curves(
+            "Peak memory",
+            "tokens",
+            "MB",
+            {names[k]: (sizes[k], [c.peak_bytes / 1e6 for c in found[k]]) for k in names},
+            log=True,
         ),
         Curves(f"Width, {at:,} tokens", "columns", _SECONDS, {names[k]: (widths, ys) for k, ys in wide.items()}),
     ]

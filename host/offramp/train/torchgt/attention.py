@@ -47,13 +47,14 @@ class SequenceAttention:
         self._choose(is_full_step(self._settings, step, self._holds), beta)
 
     def declare(self, beta: float | None) -> None:
-        """Decide for an evaluation: what the policy uses in the steps between periodic full ones.
+        """Decide for an evaluation: what the policy uses in the steps between periodic full ones, or in full.
 
         Args:
             beta: threshold of density, or an integer step of the tuner's ladder, or None: no reformation.
         """
         periodic = self._settings.interleaves and self._settings.interleave == "periodic"
-        self._choose(not periodic and is_full_step(self._settings, 0, self._holds), beta)
+        declared = not periodic and is_full_step(self._settings, 0, self._holds)
+        self._choose(declared or self._settings.evaluate == "full", beta)
 
     def _choose(self, full: bool, beta: float | None) -> None:
         self.is_full = full

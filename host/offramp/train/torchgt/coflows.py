@@ -16,6 +16,7 @@ from offramp.coflow.factors import CType, Factors
 from offramp.coflow.plan_file import plan_document
 from offramp.coflow.queues import plan_queues
 from offramp.coflow.traffic import ring
+from offramp.train.torchgt.settings import ELEMENT
 
 if TYPE_CHECKING:
     from offramp.train.torchgt.settings import TorchGtSettings
@@ -30,7 +31,7 @@ class Step:
 
     Attributes:
         tokens: of the sequence, padding included.
-        element: bytes of a number.
+        element, weight: bytes of a number in an all-to-all, and of one of a weight's gradient.
         layer_parameters, other_parameters: of one layer, and of all outside layers.
         seconds: of computation in the step, of a rank.
     """
@@ -40,6 +41,7 @@ class Step:
     hidden: int
     layers: int
     element: int
+    weight: int
     layer_parameters: int
     other_parameters: int
     seconds: float
@@ -47,8 +49,9 @@ class Step:
     @classmethod
     def of(cls, settings: TorchGtSettings, tokens: int, layer_parameters: int, others: int, seconds: float) -> Step:
         """A step of a run."""
-        size, element = settings.size, 8 if settings.dtype == "float64" else 4
-        return cls(settings.workers, tokens, size.hidden, size.layers, element, layer_parameters, others, seconds)
+        size, weight = settings.size, ELEMENT[settings.dtype]
+        shape = (settings.workers, tokens, size.hidden, size.layers)
+        return cls(*shape, settings.element, weight, layer_parameters, others, seconds)
 
     @property
     def part(self) -> float:
@@ -108,7 +111,7 @@ class _Writer:
         ranks = self._step.ranks
         if ranks == 1:
             return
-        flows = ring(np.arange(ranks), parameters * (ranks - 1) / ranks * self._step.element)
+        flows = ring(np.arange(ranks), parameters * (ranks - 1) / ranks * self._step.weight)
         scattered = self._coflow(roles.REDUCE_SCATTER, CType.DP, layer, flows, self._last)
         self._coflow(roles.ALL_GATHER, CType.DP, layer, flows, [scattered])
 

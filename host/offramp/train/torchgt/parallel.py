@@ -37,8 +37,10 @@ class SequenceParallel:
         timers: seconds under ``communication``.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, wire: torch.dtype | None = None) -> None:
+        """``wire``: type of the numbers that travel; what a rank keeps is rounded too, so that ranks do not matter."""
         self.group = group
+        self._wire = wire
         self.exchanges: list[Exchange] = []
         self.timers = Timers()
 
@@ -73,14 +75,14 @@ class SequenceParallel:
 
     def _exchange(self, parts: torch.Tensor, *, heads: bool, backward: bool) -> torch.Tensor:
         """``parts[r]`` for rank r against what each rank has for this one."""
-        group = self.group
-        parts = parts.contiguous()
+        group, dtype = self.group, parts.dtype
+        parts = parts.to(self._wire or dtype).contiguous()
         sent = sum(part.nbytes for rank, part in enumerate(parts) if rank != group.rank)
         self.exchanges.append(Exchange(heads, backward, sent))
         with self.timers("communication"):
             rows = parts.flatten(0, 1)
             each = [parts.shape[1]] * group.size
-            return group.exchange(rows, each, each).view(parts.shape)
+            return group.exchange(rows, each, each).view(parts.shape).to(dtype)
 
 
 class _ToHeads(torch.autograd.Function):

@@ -8,17 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from offramp.errors import OfframpError
 from offramp.progress import report
 from offramp.train.group import GlooGroup, Group
 from offramp.train.processes import run_workers
+from offramp.train.torchgt.affordable import check_full, resolved
 from offramp.train.torchgt.results import Epoch, TorchGtResult
 from offramp.train.torchgt.sequence import sequences
 from offramp.train.torchgt.task import Task, load_task
 from offramp.train.torchgt.trainer import RankJob, Trainer
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from offramp.train.torchgt.parallel import Exchange
@@ -113,19 +115,22 @@ def prepare(settings: TorchGtSettings) -> Prepared:
     """Load the task, order and pattern its sequences, and cut them into the ranks' shares.
 
     Raises:
-        OfframpError: nothing to train on, or fewer vertices than ranks.
+        OfframpError: nothing to train on, fewer vertices than ranks, or too little memory for full attention.
     """
     start = time.perf_counter()
     task = load_task(settings)
     ranks = settings.workers
     if task.vertices < ranks:
         raise OfframpError(f"{task.name}: {task.vertices} vertices, expected at least --workers {ranks}")
+    longest = task.vertices if task.graph_of is None else int(np.bincount(task.graph_of).max())
+    settings = resolved(settings, min(longest, settings.sequence or longest))
     if not task.masks[0].any():
         raise OfframpError(f"{task.name}: nothing to train on, expected another --split")
     made = []
     for sequence in sequences(task, settings):
         made.append(sequence)
         report("sequences", sum(int(s.vertex.sum()) for s in made), task.vertices)
+    check_full(settings, max((s.real for s in made if s.all_pairs is None), default=0))
     counts = [int(sequence.masks[0].sum()) for sequence in made]
     jobs = [
         RankJob(settings, [s.share(rank, ranks) for s in made], counts, task.features.shape[1], task.classes)

@@ -9,8 +9,11 @@ from offramp.errors import OfframpError
 from offramp.train.torchgt.reformation import PLACEMENTS
 
 ATTENTIONS: Final = ("topology", "interleaved", "full", "reformed")
-POLICIES: Final = ("periodic", "conditions", "constructed", "never")
-DTYPES: Final = ("float32", "float64")
+POLICIES: Final = ("auto", "periodic", "conditions", "constructed", "never")
+EVALUATIONS: Final = ("pattern", "full")
+ELEMENT: Final = {"float32": 4, "float64": 8}
+"""Bytes of a number."""
+WIRES: Final = ("dtype", "bfloat16")
 AUTO: Final = "auto"
 _BATCH: Final = 16
 _FASTEST: Final = 1e30
@@ -40,7 +43,11 @@ class TorchGtSettings:
         attention: ``topology``; ``interleaved``, the same with full attention at times; ``full``; ``reformed``:
             interleaved, with sparse clusters as dense blocks.
         interleave: when ``interleaved`` and ``reformed`` use full attention: in every ``period``-th step, where the
-            conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``).
+            conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``);
+            ``auto``: ``periodic`` in short sequences, ``constructed`` in long ones.
+        evaluate: ``pattern``: scores are those of the steps between periodic full ones; ``full``: of full attention.
+        wire: type of the numbers in all-to-alls, ``bfloat16`` or that of the rest: queries, keys, values, what
+            attention gives, and their gradients.
         beta: threshold of density: ``auto``, or a number from 0 to 1.
         clusters, block, placement: k, d_b, and which cells of a cluster become blocks.
         sequence: vertices in a sequence; None: all.
@@ -63,8 +70,9 @@ class TorchGtSettings:
     hidden: int | None = None
     heads: int | None = None
     attention: str = "reformed"
-    interleave: str = "periodic"
+    interleave: str = AUTO
     period: int = 8
+    evaluate: str = "pattern"
     beta: str = AUTO
     clusters: int = 8
     block: int = 16
@@ -79,14 +87,17 @@ class TorchGtSettings:
     weight_decay: float = 0.01
     dropout: float = 0.0
     dtype: str = "float32"
+    wire: str = "dtype"
     seed: int = 0
 
     def __post_init__(self) -> None:
         _one_of("--model", self.model, tuple(MODELS))
         _one_of("--attention", self.attention, ATTENTIONS)
         _one_of("--interleave", self.interleave, POLICIES)
+        _one_of("--evaluate", self.evaluate, EVALUATIONS)
         _one_of("--placement", self.placement, PLACEMENTS)
-        _one_of("--dtype", self.dtype, DTYPES)
+        _one_of("--dtype", self.dtype, tuple(ELEMENT))
+        _one_of("--wire", self.wire, WIRES)
         for name in ("workers", "period", "clusters", "block", "distance", "positions", "epochs"):
             _at_least_one(name, getattr(self, name))
         for name in ("layers", "hidden", "heads", "sequence", "graphs"):
@@ -118,6 +129,11 @@ class TorchGtSettings:
     def batch(self) -> int:
         """Graphs in a sequence."""
         return self.graphs or (1 if self.attention == "reformed" else _BATCH)
+
+    @property
+    def element(self) -> int:
+        """Bytes of a number that travels."""
+        return ELEMENT[self.dtype] if self.wire == "dtype" else 2
 
     @property
     def biased(self) -> bool:

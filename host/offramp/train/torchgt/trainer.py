@@ -56,7 +56,7 @@ class Trainer:
         dtype = getattr(torch, settings.dtype)
         self._job, self._settings, self._group = job, settings, group
         self.model = GraphTransformer(settings, job.features, job.classes or 1).to(dtype)
-        self.parallel = SequenceParallel(group)
+        self.parallel = SequenceParallel(group, torch.bfloat16 if settings.wire == "bfloat16" else None)
         self.last_step: list[Exchange] = []
         self._tokens = [Tokens(share, dtype, regression=not job.classes) for share in job.shares]
         self._attention = [SequenceAttention(share, settings) for share in job.shares]

@@ -16,12 +16,12 @@ from offramp.train.torchgt.parallel import layer_bytes
 from offramp_sim.flow.simulate import simulate
 from offramp_sim.flow.study import Setup, prepare_traces
 
-STEP = Step(4, 256, 32, 3, 4, 5000, 700, 0.3)
+STEP = Step(4, 256, 32, 3, 4, 4, 5000, 700, 0.3)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_bytes_are_those_of_the_formula(ranks: int) -> None:
-    step = Step(ranks, 256, 32, 3, 4, 5000, 700, 0.3)
+    step = Step(ranks, 256, 32, 3, 4, 4, 5000, 700, 0.3)
     sent = np.zeros((3, ranks))
     summed = 0.0
     for _, coflow in step_dag(step).coflows():

@@ -128,7 +128,7 @@ def made(**changes: object) -> TorchGtSettings:
 
 
 def test_policies() -> None:
-    periodic = made(attention="interleaved", period=3)
+    periodic = made(attention="interleaved", interleave="periodic", period=3)
     assert [is_full_step(periodic, step, None) for step in range(7)] == [False, False, True] * 2 + [False]
     assert all(is_full_step(made(attention="full"), step, None) for step in range(3))
     assert not any(is_full_step(made(attention="topology", period=1), step, False) for step in range(3))

@@ -58,17 +58,29 @@ def test_ranks_compute_what_one_rank_does(settings, case: str) -> None:
                     torch.testing.assert_close(ours[name], values, atol=1e-9, rtol=1e-7)
 
 
+def test_rounding_on_the_wire_does_not_depend_on_ranks(settings) -> None:
+    changes = {"attention": "topology", "wire": "bfloat16", "epochs": 1}
+    exact, rounded, shared = (
+        trained(settings(workers=workers, **{**changes, **more}))[0][0][0].loss
+        for workers, more in ((1, {"wire": "dtype"}), (1, {}), (4, {}))
+    )
+    assert shared == pytest.approx(rounded, abs=1e-12)
+    assert 0 < abs(exact - rounded) < 1e-2
+
+
 def test_every_gradient_takes_part(settings) -> None:
     ((_, gradients, _, _),) = trained(settings(workers=1, attention="topology"))
     assert all(gradient.abs().max() > 0 for gradient in gradients.values())
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bytes_are_those_of_the_formula(settings, workers: int, dtype: str) -> None:
-    chosen = settings(workers=workers, dtype=dtype, attention="topology")
+@pytest.mark.parametrize(
+    ("dtype", "wire", "element"), [("float32", "dtype", 4), ("float64", "dtype", 8), ("float32", "bfloat16", 2)]
+)
+def test_bytes_are_those_of_the_formula(settings, workers: int, dtype: str, wire: str, element: int) -> None:
+    chosen = settings(workers=workers, dtype=dtype, wire=wire, attention="topology")
     tokens = prepare(chosen).tokens[0]
-    element = 4 if dtype == "float32" else 8
+    assert chosen.element == element
     expected = layer_bytes(tokens, 16, workers, element)
     assert expected == 4 * tokens * 16 * (workers - 1) // workers**2 * element
     for epochs, _, _, exchanges in trained(chosen):

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from offramp.graph.csr import rows_of
 from offramp.train.group import Group
+from offramp.train.torchgt.attention import SequenceAttention
 from offramp.train.torchgt.encodings import laplacian_positions, near_pairs
 from offramp.train.torchgt.kernel import PatternTensors, sparse_attention
 from offramp.train.torchgt.pattern import pair_keys, pattern_of
@@ -113,6 +114,23 @@ def test_paths_by_construction_hold_the_conditions(settings) -> None:
         literal = settings(graph=graph, attention="interleaved", interleave="conditions", graphs=3, global_token=False)
         if task.graph_of is None:
             assert not any(sequence.conditions.hold for sequence in sequences(task, literal))
+
+
+def test_scores_are_of_the_declared_pattern(settings) -> None:
+    """Evaluations use what the policy uses between periodic full steps, or full attention where asked (G11)."""
+    for changes, full in (
+        ({"attention": "interleaved", "period": 1}, False),
+        ({"attention": "interleaved", "period": 1, "evaluate": "full"}, True),
+        ({"attention": "full"}, True),
+        ({"attention": "topology"}, False),
+        ({"attention": "interleaved", "interleave": "conditions", "global_token": False}, True),
+    ):
+        chosen = settings(workers=1, **changes)
+        (sequence,) = prepare(chosen).jobs[0].shares
+        attention = SequenceAttention(sequence, chosen)
+        attention.declare(None)
+        assert attention.is_full is full
+        assert attention.pairs == (sequence.real**2 if full else sequence.pattern.pairs)
 
 
 @pytest.mark.parametrize("changes", [{"clusters": 500}, {"clusters": 1}, {"sequence": 2}, {"distance": 4}])

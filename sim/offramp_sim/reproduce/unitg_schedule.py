@@ -6,7 +6,7 @@ from typing import Final
 
 from offramp.train.unitg.settings import UnitgSettings
 from offramp.train.unitg.timetable import timetable
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Curves, Panel, Reproduction
 from offramp_sim.unitg.engine import Outcome, simulate
 from offramp_sim.unitg.picture import panel
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
@@ -68,7 +68,7 @@ def figure58(scale: float, seed: int) -> Reproduction:
             both = [simulate(made, policy).makespan_s for policy in (SEQUENTIAL, INTERLEAVED)]
             saved.append(100 * (1 - both[1] / both[0]))
         sizes[f"{stages} stages"] = ([float(m) for m in counts], saved)
-    panels = [
+    panels: list[Panel] = [
         *(panel(f"{policy}: {o.makespan_s:.4g}", _STAGES, o.bars, "forward passes") for policy, o in shown.items()),
         Curves("8 iterations", "a step of text over a stage's own work", "makespan, forward passes", lines),
         Curves("bubbles filled to 0.9", "microbatches", "time saved, %", sizes),
@@ -108,7 +108,7 @@ def figure513(scale: float, seed: int) -> Reproduction:
         Comparison("pipeline slowed, behind the gate", None, f"{slow[GATED]:.1f} %"),
     ]
     policies = list(found)
-    panels = [
+    panels: list[Panel] = [
         Curves(
             "Iteration of the pipeline", "", "slowed by, %", {"": (policies, [slow[p] for p in policies])}, bars=True
         ),

@@ -207,12 +207,12 @@ def _measure(
     for head in (
         "round",
         "pipeline",
-        "language model",
+        "text",
         "in turn",
-        "interleaved",
-        "colocated",
-        "iteration",
         "in bubbles",
+        "beside",
+        "iteration",
+        "with text",
     ):
         table.add_column(head, justify="right")
     for number, r in enumerate(found.rounds, 1):

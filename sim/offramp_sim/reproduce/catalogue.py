@@ -21,6 +21,8 @@ from offramp_sim.reproduce import (
     torchgt_attention,
     torchgt_scaling,
     torchgt_training,
+    unitg_schedule,
+    unitg_training,
 )
 from offramp_sim.reproduce.hermod_scale import figure512, figure513
 from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
@@ -122,6 +124,16 @@ ITEMS = {
         Item("leo/fig6.14", "Rules of path selection", 15, figure614),
         Item("leo/overheads", "Time of a decision, headers", 10, overheads),
         Item("hermod/effects", "Which effect gives which share of the gain", 30, hermod_effects.figure),
+        Item("unitg/table5.1", "Accuracy with and without texts", 15, unitg_training.table51),
+        Item("unitg/table5.2", "Time of an epoch in the order of affinity", 25, unitg_training.table52),
+        Item("unitg/table5.4", "Models: weights, microbatches, bytes between stages", 3, unitg_schedule.table54),
+        Item("unitg/table5.5", "Speed-up over one phase after the other", 1, unitg_schedule.table55),
+        Item("unitg/table5.6", "Energy", 1, unitg_schedule.table56),
+        Item("unitg/fig5.6", "Accuracy against microbatches", 30, unitg_training.figure56),
+        Item("unitg/fig5.8", "The language model in bubbles", 5, unitg_schedule.figure58),
+        Item("unitg/fig5.10", "What the pipeline gives", 3, unitg_training.figure510),
+        Item("unitg/fig5.11", "Early exits", 15, unitg_training.figure511),
+        Item("unitg/fig5.13", "Use of bubbles, and what it costs", 3, unitg_schedule.figure513),
     )
 }
 

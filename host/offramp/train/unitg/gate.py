@@ -86,24 +86,22 @@ class Gate:
             self._stopped = True
             self._changed.notify_all()
 
-    def wait(self) -> None:
-        """Wait until it is open.
+    def wait(self) -> float:
+        """Wait until it is open; the time at which it was, so that no pause comes in between.
 
         Raises:
             Stopped: the run is over.
         """
-        if self._open and not self._stopped:
-            return
         with self._changed:
             self._changed.wait_for(lambda: self._open or self._stopped)
             if self._stopped:
                 raise Stopped
+            return time.perf_counter()
 
     @contextmanager
     def module(self, name: str, seconds: float = 0.0) -> Iterator[None]:
         """A module's work, once the gate is open; it takes at least ``seconds`` of the device."""
-        self.wait()
-        start = time.perf_counter()
+        start = self.wait()
         with self.device.work(seconds):
             yield
         self.intervals.append(Interval(name, start, time.perf_counter()))

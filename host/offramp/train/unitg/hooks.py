@@ -47,8 +47,7 @@ class GateHooks:
         back, forward_s = f"{name} backward", self._forward_s
 
         def begin(*_: Any) -> None:
-            self._gate.wait()
-            self._start, self._inside = time.perf_counter(), True
+            self._start, self._inside = self._gate.wait(), True
             self._gate.device.begin()
 
         def end_forward(*_: Any) -> None:

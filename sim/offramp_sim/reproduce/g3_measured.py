@@ -151,8 +151,8 @@ def figure412(scale: float, seed: int) -> Reproduction:
     ]
     panel = Curves("accuracy over time", "s", "accuracy, %", lines)
     note = (
-        "Full-graph systems compute the same numbers, so that time to accuracy is that of an epoch. Edges are cut by a hash "
-        f"of the vertices: METIS's parts of a block model are its classes, and cutting them helps. {NOTE}"
+        "Full-graph systems compute the same numbers, so that time to accuracy is that of an epoch. Edges are cut by a "
+        f"hash of the vertices: METIS's parts of a block model are its classes, and cutting them helps. {NOTE}"
     )
     return Reproduction(
         comparisons, [panel], shown(scale, seed, trained_on=graph_of, workers=WORKERS), note, {"s": real}

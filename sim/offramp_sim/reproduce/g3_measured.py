@@ -35,9 +35,9 @@ _NAMES: Final = {"sequential": "sequential", "inter": "inter-layer", "intra": "i
 
 def here(scale: float, seed: int) -> TrainSettings:
     """A graph with communities on four workers behind cards of 100 Mb/s."""
-    graph = f"sbm:n={max(400, round(16_000 * scale))},k=40,degree=16,features=32,homophily=0.9"
+    graph = f"sbm:n={max(400, round(16_000 * scale))},k=4,degree=8,features=32,homophily=0.95"
     how = {"propagator": "p2p", "workers": 4, "partition": "g3", "link_bps": LINK_BPS, "bins": _BINS}
-    return TrainSettings(graph, layers=3, hidden=128, epochs=8, seed=seed, schedule="g3", **how)  # type: ignore[arg-type]
+    return TrainSettings(graph, layers=4, hidden=128, epochs=8, seed=seed, schedule="g3", **how)  # type: ignore[arg-type]
 
 
 def calibrate(graph: Graph, settings: TrainSettings) -> Costs:

@@ -144,9 +144,10 @@ def test_a_link_is_as_slow_as_it_says(tmp_path: Path) -> None:
     assert losses(slow).tolist() == losses(run(tmp_path, "p2p", **settings)).tolist()
 
 
-def test_a_worker_that_is_killed_ends_the_run_with_one_line() -> None:
+@pytest.mark.parametrize("how", [[], ["--priorities", "hermod"]], ids=["gloo", "coflows"])
+def test_a_worker_that_is_killed_ends_the_run_with_one_line(how: list[str]) -> None:
     command = [sys.executable, "-m", "offramp", "train", "--graph", GRAPH, "--workers", "3", "--propagator", "p2p"]
-    command += ["--schedule", "g3", "--link", "100k", "--epochs", "100000", "--hidden", "32"]
+    command += ["--schedule", "g3", "--link", "1M", "--epochs", "100000", "--hidden", "32", *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         while "epoch" not in running.stdout.readline():

@@ -28,7 +28,10 @@ def plan(
     width: Annotated[int | None, typer.Option(help="Features on the wire; the graph's by default.")] = None,
     partition: Annotated[
         str,
-        typer.Option(help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random."),
+        typer.Option(
+            help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random, or "
+            "a file: the worker of each vertex, a line each (METIS's format)."
+        ),
     ] = "auto",
     racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
@@ -52,6 +55,9 @@ def plan(
         Path | None, typer.Option(help="With --measure: write the rates that explain the measured times, for --rates.")
     ] = None,
     save: Annotated[str | None, typer.Option(help="Write the paper's plan to this .npz file.")] = None,
+    save_partition: Annotated[
+        Path | None, typer.Option(help="Write the worker of each vertex to this file, for --partition.")
+    ] = None,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
 ) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
@@ -62,6 +68,7 @@ def plan(
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
+    from offramp.graph.partition_file import write_partition
     from offramp.graph.racks import cross_rack as copies_between
     from offramp.switch.switchgnn.calibrate import calibrated
     from offramp.switch.switchgnn.cost import Rates, load_rates, save_rates
@@ -86,6 +93,8 @@ def plan(
         chunks_for(features)
         stage("partitioning the graph")
         owner = give_owners(data, workers, partition, seed, racks)
+        if save_partition is not None:
+            write_partition(save_partition, data, owner)
         stage("finding the boundary")
         boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")

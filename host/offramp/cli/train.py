@@ -57,7 +57,10 @@ def train(
     dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.0,
     partition: Annotated[
         str,
-        typer.Option(help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random."),
+        typer.Option(
+            help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random, or "
+            "a file: the worker of each vertex, a line each (METIS's format)."
+        ),
     ] = "auto",
     memory: Annotated[str, typer.Option(help="Aggregator memory of the switch: 4MB, 512KiB, …")] = "4MB",
     order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",

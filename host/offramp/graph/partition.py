@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +13,7 @@ from offramp.graph.g3 import first_stage
 from offramp.graph.kahypar import available as kahypar_available
 from offramp.graph.kahypar import kahypar_parts
 from offramp.graph.metis import metis_parts
+from offramp.graph.partition_file import names_file, read_partition
 from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
 from offramp.graph.repartition import Repartition, repartition
 from offramp.splitmix import GOLDEN, mix
@@ -33,16 +36,19 @@ def partition(
     ``kahypar`` the multicast volume R; ``g3`` balances vertices, edges and remote neighbours, ``g3-best`` and
     ``g3-literal`` do by the algorithm as its thesis prints it (:mod:`offramp.graph.repartition`); ``hash`` mixes
     ids with the seed, ``chunk`` takes consecutive ids, ``random`` deals a seeded permutation; ``auto`` is
-    ``kahypar`` where installed and quick, else ``metis-volume``.
+    ``kahypar`` where installed and quick, else ``metis-volume``. Anything with a dot or a slash is a file
+    (:mod:`offramp.graph.partition_file`).
 
     With ``racks``, consecutive workers share one: methods that look at the edges cut into racks first and then into
     their workers, unless METIS straight into workers sends less between racks.
 
     Raises:
-        OfframpError: unknown method, a missing package, a number of workers outside ``[1, n]``, or workers that
-            cannot be shared out evenly to the racks.
+        OfframpError: unknown method, a file of another graph, a missing package, a number of workers outside
+            ``[1, n]``, or workers that cannot be shared out evenly to the racks.
     """
     n = len(graph.indptr) - 1
+    if names_file(method):
+        return read_partition(Path(method), graph, workers)
     if method not in METHODS:
         raise OfframpError(f"partition {method!r}: expected one of {', '.join(METHODS)}")
     if not 1 <= workers <= n:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from offramp.errors import OfframpError
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
+from offramp.graph.partition_file import names_file
 from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switch.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.aggregation import AGGREGATORS
@@ -121,7 +122,7 @@ class TrainSettings:
         _one_of("--dtype", self.dtype, DTYPES)
         _one_of("--schedule", self.schedule, (PLAIN, *SCHEDULES))
         _one_of("--codec", self.codec, CODECS)
-        _one_of("--partition", self.partition, METHODS)
+        _one_of("--partition", self.partition, (*METHODS, *filter(names_file, (self.partition,))))
         _one_of("--order", self.order, ORDERS)
         for name in ("workers", "hidden", "epochs", "window", "heads", "bins", "bin_memory", "checkpoint_every"):
             if getattr(self, name) is not None and getattr(self, name) < 1:

@@ -1,0 +1,72 @@
+"""Partitions in files, as METIS writes them: the worker of each vertex, a line each.
+
+A comment in the first line says which graph it is of; without one the number of vertices must do.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.graph.csr import Adjacency
+
+_COMMENT: Final = "% offramp partition of graph "
+
+
+def names_file(method: str) -> bool:
+    """Whether ``--partition`` names a file, not a method."""
+    return "." in method or "/" in method
+
+
+def write_partition(path: Path, graph: Adjacency, owner: npt.NDArray[np.int32]) -> None:
+    """Write the worker of each vertex.
+
+    Raises:
+        OfframpError: the file cannot be written.
+    """
+    lines = [_COMMENT + _fingerprint(graph), *map(str, owner.tolist())]
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    except OSError as error:
+        raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np.int32]:
+    """``(n,)`` worker of each vertex of ``graph``; every worker owns at least one.
+
+    Raises:
+        OfframpError: no such file, of another graph, or of other workers.
+    """
+    name, n = f"--partition {path}", len(graph.indptr) - 1
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError as error:
+        raise OfframpError(f"{name}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise OfframpError(f"{name}: expected text, the worker of each vertex in a line") from None
+    if lines and lines[0].startswith(_COMMENT) and lines[0].removeprefix(_COMMENT) != _fingerprint(graph):
+        raise OfframpError(f"{name}: of another graph")
+    numbers = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "%"]
+    if len(numbers) != n:
+        raise OfframpError(f"{name}: of another graph: {len(numbers)} vertices, expected {n}")
+    for number, text in numbers:
+        if not text.isdigit() or int(text) >= workers:
+            raise OfframpError(f"{name}, line {number}: {text[:20]}: expected a worker from 0 to {workers - 1}")
+    owner = np.array([int(text) for _, text in numbers], np.int32)
+    idle = np.flatnonzero(np.bincount(owner, minlength=workers) == 0)
+    if len(idle):
+        raise OfframpError(f"{name}: worker {idle[0]} of {workers} has no vertex")
+    return owner
+
+
+def _fingerprint(graph: Adjacency) -> str:
+    arrays = (np.ascontiguousarray(part, np.int64) for part in (graph.indptr, graph.indices))
+    total = 0
+    for part in arrays:
+        total = zlib.crc32(part.tobytes(), total)
+    return f"{total:08x}"

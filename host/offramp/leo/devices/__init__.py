@@ -1,0 +1,1 @@
+"""Devices that functions run on, behind :class:`offramp.leo.device.Device`."""

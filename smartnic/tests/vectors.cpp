@@ -48,14 +48,14 @@ bool run(Reader& reader) {
     if (parameters[0] != 0) tables.kvs = {table, parameters[0]};
     if (parameters[1] != 0) tables.ebs = {table, parameters[1], parameters[2], parameters[3]};
     // Room to the byte, on the heap, so that a sanitizer sees what is written behind it.
-    std::vector<std::byte> answer(expected.size());
+    std::vector<std::byte> answer(status == Status::ok ? expected.size() : 65536);
     const Answer got = offload(function, tables, message, answer);
     if (got.status != status) return false;
-    if (status == Status::ok && (got.length != expected.size() || answer != expected)) return false;
-    if (status == Status::ok && !expected.empty()) {
+    if (status != Status::ok) return table == after;
+    if (got.length != expected.size() || answer != expected) return false;
+    if (!expected.empty() && function != Function::ebs_lookup) {
         std::vector<std::byte> less(expected.size() - 1);
-        if (function != Function::ebs_lookup && offload(function, tables, message, less).status != Status::no_room)
-            return false;
+        if (offload(function, tables, message, less).status != Status::no_room) return false;
     }
     return table == after;
 }

@@ -14,6 +14,7 @@ from offramp.errors import OfframpError
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
+SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
 """Commands that a build needs, and the Debian packages that they are in."""
 PACKAGES: Final = {
@@ -46,6 +47,26 @@ def missing() -> list[str]:
         if done.returncode:
             found.append("libdpdk-dev")
     return found + [package for package, header in _HEADERS.items() if not header.is_file()]
+
+
+def variant(arch: str = "native", sanitize: str = "") -> tuple[str, list[str]]:
+    """The name of a kind of build, and CMake's options for it.
+
+    Raises:
+        OfframpError: no such architecture or sanitizer, or no compiler for it.
+    """
+    options: list[str] = []
+    if arch == "aarch64":
+        if shutil.which("aarch64-linux-gnu-g++") is None:
+            raise OfframpError("--arch aarch64: needs g++-aarch64-linux-gnu: apt-get install g++-aarch64-linux-gnu")
+        options += [f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}", "-DOFFRAMP_AGENT=OFF"]
+    elif arch != "native":
+        raise OfframpError(f"--arch {arch}: expected native or aarch64")
+    if sanitize:
+        if sanitize not in SANITIZERS:
+            raise OfframpError(f"--sanitize {sanitize}: expected {' or '.join(SANITIZERS)}")
+        options += [f"-DOFFRAMP_SANITIZE={sanitize}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+    return "-".join(filter(None, (arch if arch != "native" else "release", sanitize.replace(",", "-")))), options
 
 
 def cache_folder(variant: str = "release") -> Path:

@@ -13,6 +13,7 @@ from offramp.nic.connection import Connection
 from offramp.nic.memory import Arena, SharedMemory
 from offramp.nic.rings import Rings, Submission
 
+_END_S = 10.0
 _FIRST_LOOKS = 64  # at the ring before the process sleeps until the bell
 
 
@@ -152,10 +153,12 @@ class Client:
         """A new connection with the same tables; what is unfinished must be abandoned.
 
         Raises:
-            OfframpError: nobody is there.
+            OfframpError: nobody is there, or the agent does not let go of the memory.
         """
-        self.rings.close()
         self.connection.close()
+        if not self.rings.ended(_END_S):
+            raise OfframpError(f"agent {self.path}: does not let go of its memory within {_END_S:g} s")
+        self.rings.close()
         self._connect()
         for function in self._tables:
             self._send_tables(function)
@@ -187,9 +190,7 @@ class Client:
 
     def _put(self, request: int, sent: _Sent) -> None:
         self.rings.submit(
-            Submission(
-                request, sent.function, self.region, sent.at, sent.length, self.region, sent.answer, sent.room
-            )
+            Submission(request, sent.function, self.region, sent.at, sent.length, self.region, sent.answer, sent.room)
         )
 
     def _again(self, request: int, sent: _Sent) -> bool:

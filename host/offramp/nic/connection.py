@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import socket
 from pathlib import Path
@@ -23,7 +24,7 @@ class Connection:
         functions: names of what it can do.
 
     Raises:
-        OfframpError: nobody listens at ``path``, no permission, or another version; later: what the agent complained of.
+        OfframpError: nobody listens at ``path``, no permission, another version; later: what the agent complained of.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -52,7 +53,8 @@ class Connection:
         """
         rights = [] if fd is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
         try:
-            self._socket.sendmsg([wire.HEADER.pack(wire.MAGIC, kind, len(body)), body], rights)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why, it has said before it hung up
+                self._socket.sendmsg([wire.HEADER.pack(wire.MAGIC, kind, len(body)), body], rights)
             header, got = self._receive(wire.HEADER.size)
             _, found, length = wire.HEADER.unpack(header)
             answer = self._receive(length)[0] if length else b""

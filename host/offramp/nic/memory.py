@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -36,10 +37,8 @@ class SharedMemory:
         os.close(self.fd)
         self.fd = -1
         self.view.release()
-        try:
+        with contextlib.suppress(BufferError):  # an array over it is still in use: its end unmaps
             self._map.close()
-        except BufferError:
-            pass  # an array over it is still in use: its end unmaps
 
 
 class Arena:

@@ -16,12 +16,16 @@ from offramp.switch.switchgnn.local_block import LocalBlock, boundary_of, local_
 from offramp.switch.switchgnn.plan import Plan
 
 MAGIC: Final = 0x31504753  # "SGP1"
+Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
+"""For each plan its rows (boundary vertices of the worker, ascending) and its blocks."""
 LANES_BYTES: Final = 32 * 8
 """Of scratch memory for each vertex and chunk of all blocks."""
 
 
-def share(plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()) -> list[tuple[Plan, IntArray, list[LocalBlock]]]:
-    """For each plan its rows (boundary vertices of ``worker``, ascending) and its blocks."""
+def share(
+    plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()
+) -> list[tuple[Plan, IntArray, list[LocalBlock]]]:
+    """What ``worker`` has of ``plans``; ``racks`` is the leaf of each worker."""
     found = []
     for plan in plans:
         boundary = boundary_of(list(plan.blocks), worker)
@@ -29,7 +33,7 @@ def share(plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()) -> list
     return found
 
 
-def write(shares: Sequence[tuple[Plan, IntArray, list[LocalBlock]]]) -> bytes:
+def write(shares: Shares) -> bytes:
     """The text of :func:`share`."""
     parts: list[IntArray] = [np.array([MAGIC, len(shares)])]
     for plan, boundary, blocks in shares:
@@ -40,9 +44,11 @@ def write(shares: Sequence[tuple[Plan, IntArray, list[LocalBlock]]]) -> bytes:
     return np.concatenate(parts).astype("<u4").tobytes()
 
 
-def scratch_bytes(shares: Sequence[tuple[Plan, IntArray, list[LocalBlock]]]) -> int:
+def scratch_bytes(shares: Shares) -> int:
     """Memory for the sums of all blocks of the largest plan."""
-    return max((sum(len(b.vertices) for b in blocks) * plan.chunks for plan, _, blocks in shares), default=0) * LANES_BYTES
+    return (
+        max((sum(len(b.vertices) for b in blocks) * plan.chunks for plan, _, blocks in shares), default=0) * LANES_BYTES
+    )
 
 
 def _lists(block: LocalBlock) -> tuple[IntArray, ...]:

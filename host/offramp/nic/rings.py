@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import threading
+import time
 from typing import NamedTuple
 
 from offramp.nic import wire
@@ -40,6 +41,8 @@ class Rings:
         """Fresh rings at ``offset``, before the agent is told of them."""
         self._view = memory.view[offset : offset + wire.queue_bytes(entries)]
         self._view[: wire.RINGS_AT] = bytes(wire.RINGS_AT)
+        # One store each: struct.pack_into would show the agent a zero in between.
+        self._counters = self._view[: wire.RINGS_AT].cast("Q")
         self._entries = entries
         self._submitted = self._heard = 0
         self._bell: socket.socket | None = None
@@ -67,7 +70,7 @@ class Rings:
         )
         self._submitted += 1
         self._order()
-        wire.COUNTER.pack_into(self._view, wire.SUBMITTED, self._submitted)
+        self._counters[wire.SUBMITTED // 8] = self._submitted
         self.ring()
 
     def ring(self) -> None:
@@ -82,7 +85,7 @@ class Rings:
 
     def completions(self) -> list[Completed]:
         """Those that have come."""
-        there = wire.COUNTER.unpack_from(self._view, wire.COMPLETED)[0]
+        there = self._counters[wire.COMPLETED // 8]
         if there == self._heard:
             return []
         self._order()
@@ -92,7 +95,7 @@ class Rings:
             at = base + (self._heard & self._entries - 1) * wire.COMPLETION.size
             found.append(Completed(*wire.COMPLETION.unpack_from(self._view, at)[:4]))
             self._heard += 1
-        wire.COUNTER.pack_into(self._view, wire.HEARD, self._heard)
+        self._counters[wire.HEARD // 8] = self._heard
         return found
 
     def wait(self, timeout_s: float) -> None:
@@ -107,12 +110,20 @@ class Rings:
         except OSError:
             self.gone = True
 
+    def ended(self, timeout_s: float) -> bool:
+        """Whether the agent lets go of the rings, and so of all memory, within the time: until then it may write."""
+        deadline = time.monotonic() + timeout_s
+        while not self.gone and (left := deadline - time.monotonic()) > 0:
+            self.wait(left)
+        return self.gone
+
     def close(self) -> None:
         """Let go of the bell and the memory."""
         if self._bell is not None:
             self._bell.close()
             self._bell = None
         self.gone = True
+        self._counters.release()
         self._view.release()
 
     def _order(self) -> None:

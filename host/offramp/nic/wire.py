@@ -69,7 +69,6 @@ SUBMISSION: Final = struct.Struct("<QIIIIQQQQQ")
 """Request, function, zero, region of message and of answer, offset and length of the message, of the answer, spare."""
 COMPLETION: Final = struct.Struct("<QIIQQ")
 """Request, status, bytes of the answer, ns that the agent worked on it, spare."""
-COUNTER: Final = struct.Struct("<Q")
 SUBMITTED, TAKEN, COMPLETED, HEARD = 0, 64, 128, 192
 """Offsets of the counters: submissions given and taken, completions given and taken."""
 RINGS_AT: Final = 256

@@ -11,7 +11,6 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import astuple, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from offramp.transport.faulty import Faults
 
 PREFIX: Final = "nic:"
-"""Of a link ``nic:SOCKET@PORT``: a port of the agent whose control socket is there."""
+"""Of a link ``nic:SOCKET#PORT``: a port of the agent whose control socket is there."""
 LINE_BPS: Final = 10e9
 _ENTRIES: Final = 16
 _ANSWER: Final = 4096
@@ -45,14 +44,14 @@ _STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + 5}Q")
 
 
 def parse_nic_link(link: str) -> tuple[str, int]:
-    """Control socket and port of ``nic:SOCKET@PORT``.
+    """Control socket and port of ``nic:SOCKET#PORT``.
 
     Raises:
         OfframpError: not of this form.
     """
-    path, at, port = link.removeprefix(PREFIX).rpartition("@")
-    if not link.startswith(PREFIX) or not at or not path or not port.isdecimal():
-        raise OfframpError(f"link {link!r}: expected nic:SOCKET@PORT, a port of the agent counted from 0")
+    path, mark, port = link.removeprefix(PREFIX).rpartition("#")
+    if not link.startswith(PREFIX) or not mark or not path or not port.isdecimal():
+        raise OfframpError(f"link {link!r}: expected nic:SOCKET#PORT, a port of the agent counted from 0")
     return path, int(port)
 
 
@@ -62,7 +61,7 @@ class NicWorker:
     Args:
         index: this worker.
         plans: those that the switch has, in the same order for every worker.
-        link: ``nic:SOCKET@PORT``.
+        link: ``nic:SOCKET#PORT``.
         timeout_s: how long nothing new may arrive, or the agent be gone, before an exchange fails.
         window, gap_s, recovery, racks: as of :class:`offramp.switch.switchgnn.worker.Worker`.
         faults: that the agent makes in both directions, loss and duplication; from ``seed``.
@@ -155,18 +154,18 @@ class NicWorker:
         self._connection.close()
         self._memory.close()
 
-    def _lay_out(self, text: bytes, shares: list[tuple[Plan, IntArray, list[plan_text.LocalBlock]]]) -> None:
+    def _lay_out(self, text: bytes, shares: plan_text.Shares) -> None:
         """Offsets in one region: rings, journal, message, answer, plans, values, sums, scratch."""
         cells = max((len(rows) * plan.chunks * LANES for plan, rows, _ in shares), default=0)
         sizes = [wire.queue_bytes(_ENTRIES), 64, 64, _ANSWER, len(text), 4 * cells, 8 * cells]
         sizes.append(plan_text.scratch_bytes(shares))
-        ends = np.cumsum([-(-size // 64) * 64 for size in sizes]).tolist()
-        _, self._journal_at, self._message_at, self._answer_at, self._text_at, self._values_at, self._sums_at = [
-            0, *ends[:6]
-        ]
-        self._scratch_at = ends[6]
+        places = [0]
+        for size in sizes:
+            places.append(places[-1] + -(-size // 64) * 64)
+        self._journal_at, self._message_at, self._answer_at, self._text_at = places[1:5]
+        self._values_at, self._sums_at, self._scratch_at, end = places[5:]
         self._text_length = len(text)
-        self._memory = SharedMemory(ends[-1], f"offramp-worker-{self.index}")
+        self._memory = SharedMemory(end, f"offramp-worker-{self.index}")
         self._memory.view[self._text_at : self._text_at + len(text)] = text
 
     def _connect(self, *, resume: bool) -> None:
@@ -213,7 +212,14 @@ class NicWorker:
                     continue
                 away_since = None
             entry = Submission(
-                self._number, function, self._region, self._message_at, len(message), self._region, self._answer_at, _ANSWER
+                self._number,
+                function,
+                self._region,
+                self._message_at,
+                len(message),
+                self._region,
+                self._answer_at,
+                _ANSWER,
             )
             self._rings.submit(entry)
             while not (done := self._rings.completions()) and not self._rings.gone:

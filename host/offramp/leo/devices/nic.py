@@ -100,6 +100,10 @@ class NicDevice:
         kvs_buckets: int = 0,
         ebs_layout: ebs.Layout | None = None,
     ) -> None:
+        if kvs_buckets < 0 or kvs_buckets & kvs_buckets - 1:
+            raise OfframpError(f"kvs index of {kvs_buckets} buckets: expected a power of two")
+        if depth < 1 or depth & depth - 1:
+            raise OfframpError(f"{name}: depth {depth}: expected a power of two")
         self.name = name
         self.depth = depth
         self._client: Client | None = None
@@ -112,8 +116,6 @@ class NicDevice:
         self._shared: list[SharedMemory] = []
         try:
             if kvs_buckets:
-                if kvs_buckets < 1 or kvs_buckets & kvs_buckets - 1:
-                    raise OfframpError(f"kvs index of {kvs_buckets} buckets: expected a power of two")
                 size = kvs_buckets * kvs.LINE
                 self._add_tables(kvs.NAME, size, kvs_buckets & 0xFFFFFFFF, kvs_buckets >> 32)
             if ebs_layout is not None:

@@ -1,0 +1,24 @@
+"""The agent, built once in a folder of the machine's cache; tests that need it skip where it cannot be built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nic_agent import built
+from offramp.nic.process import AgentProcess
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The folder with the agent and its test programs."""
+    return built("release")
+
+
+@pytest.fixture(scope="module")
+def agent(programs: Path) -> Iterator[AgentProcess]:
+    """An agent without ports."""
+    with AgentProcess(program=programs / "offramp-nic-agent", cores=2) as running:
+        yield running

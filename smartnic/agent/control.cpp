@@ -27,7 +27,9 @@ Bytes bytes_of(const T& value) {
     return std::as_bytes(std::span(&value, 1));
 }
 
-Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+Bytes bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
 
 }  // namespace
 
@@ -172,12 +174,18 @@ bool Control::serve(Client& client, std::uint32_t kind, Bytes body) {
     return std::visit(
         [&](const auto& asked) {
             using Asked = std::decay_t<decltype(asked)>;
-            if constexpr (std::is_same_v<Asked, protocol::Hello>) return hello(client, asked);
-            else if constexpr (std::is_same_v<Asked, protocol::Map>) return map(client, asked);
-            else if constexpr (std::is_same_v<Asked, protocol::Queue>) return queue(client, asked);
-            else if constexpr (std::is_same_v<Asked, protocol::Tables>) return tables(client, asked);
-            else if constexpr (std::is_same_v<Asked, protocol::Transport>) return transport(client, asked);
-            else return stats(client);
+            if constexpr (std::is_same_v<Asked, protocol::Hello>)
+                return hello(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Map>)
+                return map(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Queue>)
+                return queue(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Tables>)
+                return tables(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Transport>)
+                return transport(client, asked);
+            else
+                return stats(client);
         },
         message);
 }
@@ -240,9 +248,11 @@ bool Control::queue(Client& client, const protocol::Queue& asked) {
         !client.regions[asked.region]->holds(asked.offset, protocol::queue_bytes(asked.entries)))
         return refuse(client, "queue: rings outside of the memory that was mapped");
     int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return refuse(client, "queue: no more sockets");
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return refuse(client, "queue: no more sockets");
     const Descriptor theirs(ends[1]);
-    auto queue = std::make_shared<Queue>(client.regions[asked.region], asked.offset, asked.entries, Descriptor(ends[0]));
+    auto queue =
+        std::make_shared<Queue>(client.regions[asked.region], asked.offset, asked.entries, Descriptor(ends[0]));
     for (const auto& region : client.regions) queue->add(region);
     Core* core = std::min_element(agent_.cores.begin(), agent_.cores.end(), [](const auto& a, const auto& b) {
                      return a->queues < b->queues;
@@ -250,7 +260,8 @@ bool Control::queue(Client& client, const protocol::Queue& asked) {
     ++core->queues;
     client.queues.emplace_back(queue, core);
     core->call([&] { core->add(queue); });
-    return reply(client, protocol::reply | 3, bytes_of(static_cast<std::uint32_t>(client.queues.size() - 1)), theirs.get());
+    return reply(client, protocol::reply | 3, bytes_of(static_cast<std::uint32_t>(client.queues.size() - 1)),
+                 theirs.get());
 }
 
 bool Control::tables(Client& client, const protocol::Tables& asked) {
@@ -265,7 +276,8 @@ bool Control::tables(Client& client, const protocol::Tables& asked) {
 bool Control::transport(Client& client, const protocol::Transport& asked) {
     if (asked.queue >= client.queues.size()) return refuse(client, "transport: no such queue");
     if (asked.port >= agent_.ports.size())
-        return refuse(client, "transport: port " + std::to_string(asked.port) + " of " + std::to_string(agent_.ports.size()));
+        return refuse(client,
+                      "transport: port " + std::to_string(asked.port) + " of " + std::to_string(agent_.ports.size()));
     auto& [queue, core] = client.queues[asked.queue];
     std::string why;
     bool done = false;
@@ -280,16 +292,16 @@ bool Control::stats(Client& client) {
             requests += queue->requests();
             ++queues;
         }
-    std::string text = "{\"clients\": " + std::to_string(clients_.size()) + ", \"accepted\": " + std::to_string(accepted_) +
-                       ", \"cut_off\": " + std::to_string(cut_off_) + ", \"queues\": " + std::to_string(queues) +
-                       ", \"requests\": " + std::to_string(requests) + ", \"cores\": " +
-                       std::to_string(agent_.cores.size()) + ", \"compression\": \"" + agent_.compression +
-                       "\", \"simd\": \"" + reduce_target() + "\", \"ports\": [";
+    std::string text = "{\"clients\": " + std::to_string(clients_.size()) +
+                       ", \"accepted\": " + std::to_string(accepted_) + ", \"cut_off\": " + std::to_string(cut_off_) +
+                       ", \"queues\": " + std::to_string(queues) + ", \"requests\": " + std::to_string(requests) +
+                       ", \"cores\": " + std::to_string(agent_.cores.size()) + ", \"compression\": \"" +
+                       agent_.compression + "\", \"simd\": \"" + reduce_target() + "\", \"ports\": [";
     for (std::size_t i = 0; i < agent_.ports.size(); ++i) {
         const Port& port = *agent_.ports[i];
-        text += std::string(i == 0 ? "" : ", ") + "{\"name\": \"" + port.name() + "\", \"received\": " +
-                std::to_string(port.received()) + ", \"sent\": " + std::to_string(port.sent()) + ", \"missed\": " +
-                std::to_string(port.missed()) + "}";
+        text += std::string(i == 0 ? "" : ", ") + "{\"name\": \"" + port.name() +
+                "\", \"received\": " + std::to_string(port.received()) + ", \"sent\": " + std::to_string(port.sent()) +
+                ", \"missed\": " + std::to_string(port.missed()) + "}";
     }
     return reply(client, protocol::reply | 6, bytes_of(text + "]}"));
 }

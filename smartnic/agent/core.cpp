@@ -12,7 +12,9 @@ namespace {
 
 constexpr int patience = 256;  // looks in vain before it sleeps
 
-switchgnn::Time now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+switchgnn::Time now_ns() {
+    return std::chrono::steady_clock::now().time_since_epoch().count();
+}
 
 void watch(int epoll, int fd) {
     epoll_event event{};

@@ -12,9 +12,13 @@
 namespace offramp {
 namespace {
 
-bool is_pci(const std::string& port) { return port.find(':') != std::string::npos && port.find(',') == std::string::npos; }
+bool is_pci(const std::string& port) {
+    return port.find(':') != std::string::npos && port.find(',') == std::string::npos;
+}
 
-bool is_device(const std::string& port) { return port.rfind("net_", 0) == 0; }
+bool is_device(const std::string& port) {
+    return port.rfind("net_", 0) == 0;
+}
 
 // The device that serves a port: for a plain interface a packet socket, which every Linux has.
 std::string device(const std::string& port, std::size_t number) {
@@ -41,8 +45,12 @@ std::string Eal::compression(const Options& options) {
 }
 
 std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
-    std::vector<std::string> words{"offramp-nic-agent", "--no-telemetry", "--log-level=lib.eal:error",
-                                   "--log-level=error", "-m", std::to_string(options.memory_mb)};
+    std::vector<std::string> words{"offramp-nic-agent",
+                                   "--no-telemetry",
+                                   "--log-level=lib.eal:error",
+                                   "--log-level=error",
+                                   "-m",
+                                   std::to_string(options.memory_mb)};
     const std::string cpus = options.cpus.empty() ? own_cpus() : options.cpus;
     words.push_back("--lcores=(0-" + std::to_string(options.cores) + ")@(" + cpus + ")");
     // Nothing of this process is left in the file system, with either kind of memory.
@@ -77,15 +85,16 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
     for (auto& word : words) arguments.push_back(word.data());
     if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) < 0) {
         why = std::string("DPDK does not start: ") + rte_strerror(rte_errno);
-        if (compress.rfind("compress_", 0) == 0)
-            why += "; is librte-compress-" + compress.substr(9) + "23 installed?";
+        if (compress.rfind("compress_", 0) == 0) why += "; is librte-compress-" + compress.substr(9) + "23 installed?";
         if (!options.ports.empty()) why += " Ports on interfaces need librte-net-af-packet23 and CAP_NET_RAW.";
         return nullptr;
     }
     return std::unique_ptr<Eal>(new Eal);
 }
 
-Eal::~Eal() { rte_eal_cleanup(); }
+Eal::~Eal() {
+    rte_eal_cleanup();
+}
 
 bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>& ports, std::string& why) {
     for (std::size_t i = 0; i < options.ports.size(); ++i) {

@@ -1,11 +1,11 @@
 // offramp-nic-agent: offloads and SwitchGNN's host transport on the cores of a smartNIC, or of any Linux machine.
 #include <pthread.h>
+#include <rte_launch.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
 #include <cstdio>
-#include <rte_launch.h>
 
 #include "control.hpp"
 #include "eal.hpp"

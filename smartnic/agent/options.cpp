@@ -32,31 +32,61 @@ const char* Options::usage() {
 }
 
 bool Options::parse(int count, char** arguments, Options& options, std::string& why, bool& help) {
-    static const option known[] = {
-        {"socket", required_argument, nullptr, 's'}, {"mode", required_argument, nullptr, 'm'},
-        {"cores", required_argument, nullptr, 'c'},  {"cpus", required_argument, nullptr, 'u'},
-        {"port", required_argument, nullptr, 'p'},   {"compression", required_argument, nullptr, 'z'},
-        {"memory", required_argument, nullptr, 'M'}, {"huge", no_argument, nullptr, 'H'},
-        {"spin", no_argument, nullptr, 'S'},         {"eal", required_argument, nullptr, 'e'},
-        {"check", no_argument, nullptr, 'C'},        {"help", no_argument, nullptr, 'h'},
-        {nullptr, 0, nullptr, 0}};
+    static const option known[] = {{"socket", required_argument, nullptr, 's'},
+                                   {"mode", required_argument, nullptr, 'm'},
+                                   {"cores", required_argument, nullptr, 'c'},
+                                   {"cpus", required_argument, nullptr, 'u'},
+                                   {"port", required_argument, nullptr, 'p'},
+                                   {"compression", required_argument, nullptr, 'z'},
+                                   {"memory", required_argument, nullptr, 'M'},
+                                   {"huge", no_argument, nullptr, 'H'},
+                                   {"spin", no_argument, nullptr, 'S'},
+                                   {"eal", required_argument, nullptr, 'e'},
+                                   {"check", no_argument, nullptr, 'C'},
+                                   {"help", no_argument, nullptr, 'h'},
+                                   {nullptr, 0, nullptr, 0}};
     opterr = 0;
     for (int which = 0; (which = ::getopt_long(count, arguments, "h", known, nullptr)) != -1;) {
         bool good = true;
         switch (which) {
-            case 's': options.socket = optarg; break;
-            case 'm': good = number(optarg, 0, 0777, 8, options.mode); break;
-            case 'c': good = number(optarg, 1, 64, 10, options.cores); break;
-            case 'u': options.cpus = optarg; break;
-            case 'p': options.ports.emplace_back(optarg); break;
-            case 'z': options.compression = optarg; break;
-            case 'M': good = number(optarg, 64, 1 << 20, 10, options.memory_mb); break;
-            case 'H': options.huge = true; break;
-            case 'S': options.spin = true; break;
-            case 'e': options.eal.emplace_back(optarg); break;
-            case 'C': options.check = true; break;
-            case 'h': help = true; return true;
-            default: good = false;
+            case 's':
+                options.socket = optarg;
+                break;
+            case 'm':
+                good = number(optarg, 0, 0777, 8, options.mode);
+                break;
+            case 'c':
+                good = number(optarg, 1, 64, 10, options.cores);
+                break;
+            case 'u':
+                options.cpus = optarg;
+                break;
+            case 'p':
+                options.ports.emplace_back(optarg);
+                break;
+            case 'z':
+                options.compression = optarg;
+                break;
+            case 'M':
+                good = number(optarg, 64, 1 << 20, 10, options.memory_mb);
+                break;
+            case 'H':
+                options.huge = true;
+                break;
+            case 'S':
+                options.spin = true;
+                break;
+            case 'e':
+                options.eal.emplace_back(optarg);
+                break;
+            case 'C':
+                options.check = true;
+                break;
+            case 'h':
+                help = true;
+                return true;
+            default:
+                good = false;
         }
         if (!good) {
             why = std::string("argument ") + arguments[optind - 1] + ": not understood; --help lists what is";

@@ -11,11 +11,11 @@ std::unique_ptr<Port> Port::open(std::uint16_t number, std::string name, std::st
     port->buffers_ = rte_pktmbuf_pool_create(("port-" + std::to_string(number)).c_str(), 3 * most_waiting, 256, 0,
                                              RTE_MBUF_DEFAULT_BUF_SIZE, socket);
     const rte_eth_conf config{};
-    const bool good = port->buffers_ != nullptr && rte_eth_dev_configure(number, 1, 1, &config) == 0 &&
-                      rte_eth_rx_queue_setup(number, 0, descriptors, static_cast<unsigned>(socket), nullptr,
-                                             port->buffers_) == 0 &&
-                      rte_eth_tx_queue_setup(number, 0, descriptors, static_cast<unsigned>(socket), nullptr) == 0 &&
-                      rte_eth_dev_start(number) == 0;
+    const bool good =
+        port->buffers_ != nullptr && rte_eth_dev_configure(number, 1, 1, &config) == 0 &&
+        rte_eth_rx_queue_setup(number, 0, descriptors, static_cast<unsigned>(socket), nullptr, port->buffers_) == 0 &&
+        rte_eth_tx_queue_setup(number, 0, descriptors, static_cast<unsigned>(socket), nullptr) == 0 &&
+        rte_eth_dev_start(number) == 0;
     if (!good) {
         why = "port " + port->name_ + ": the driver refuses one queue each way";
         return nullptr;

@@ -40,7 +40,8 @@ bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
     if (base == nullptr) return false;
     if (static_cast<Function>(asked.function) == Function::kvs_lookup) {
         const std::uint64_t buckets = asked.parameters[0] | std::uint64_t{asked.parameters[1]} << 32;
-        if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32 || buckets * 64 != asked.length) return false;
+        if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32 || buckets * 64 != asked.length)
+            return false;
         tables_.kvs = {Bytes{base, asked.length}, buckets};
         return true;
     }
@@ -56,7 +57,8 @@ bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
 
 bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::string& why) {
     if (transport_ != nullptr || port.taken) {
-        why = transport_ != nullptr ? "transport: this queue has one" : "transport: another worker has port " + port.name();
+        why = transport_ != nullptr ? "transport: this queue has one"
+                                    : "transport: another worker has port " + port.name();
         return false;
     }
     if (asked.region >= regions_.size()) {

@@ -12,7 +12,8 @@ std::shared_ptr<Region> Region::map(int fd, std::uint64_t size, std::string& why
     struct stat status {};
     if (seals < 0 || (seals & needed) != needed) {
         why = "map: expected a memfd sealed against shrinking (F_SEAL_SHRINK, F_SEAL_SEAL)";
-    } else if (::fstat(fd, &status) != 0 || size == 0 || size > most || static_cast<std::uint64_t>(status.st_size) != size) {
+    } else if (::fstat(fd, &status) != 0 || size == 0 || size > most ||
+               static_cast<std::uint64_t>(status.st_size) != size) {
         why = "map: a memfd of " + std::to_string(status.st_size) + " bytes, the message says " + std::to_string(size);
     } else {
         void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -22,6 +23,8 @@ std::shared_ptr<Region> Region::map(int fd, std::uint64_t size, std::string& why
     return nullptr;
 }
 
-Region::~Region() { ::munmap(data_, size_); }
+Region::~Region() {
+    ::munmap(data_, size_);
+}
 
 }  // namespace offramp

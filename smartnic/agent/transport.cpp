@@ -50,7 +50,9 @@ Transport::Transport(const protocol::Transport& asked, std::shared_ptr<Region> r
     if (asked.flags & asked.resume) endpoint_.resume();
 }
 
-Transport::~Transport() { port_.taken = false; }
+Transport::~Transport() {
+    port_.taken = false;
+}
 
 bool Transport::start(std::string& why) {
     if (active_) {
@@ -132,8 +134,8 @@ bool Transport::send(Time now) {
             });
             ++sent_;
         }
-        next_send_ = std::max(next_send_, static_cast<double>(now) - 50e3) +
-                     rate_.pause(switchgnn::wire_bytes(length), now);
+        next_send_ =
+            std::max(next_send_, static_cast<double>(now) - 50e3) + rate_.pause(switchgnn::wire_bytes(length), now);
         if (++in_window_ >= asked_.window) {
             in_window_ = 0;
             if (asked_.gap > 0) next_send_ = static_cast<double>(now + asked_.gap);

@@ -28,10 +28,18 @@ inline void store(std::byte* at, const T& value) {
 }
 
 // Big-endian, as networks have it.
-[[nodiscard]] inline std::uint16_t load_be16(const std::byte* at) { return __builtin_bswap16(load<std::uint16_t>(at)); }
-[[nodiscard]] inline std::uint32_t load_be32(const std::byte* at) { return __builtin_bswap32(load<std::uint32_t>(at)); }
-inline void store_be16(std::byte* at, std::uint16_t value) { store(at, __builtin_bswap16(value)); }
-inline void store_be32(std::byte* at, std::uint32_t value) { store(at, __builtin_bswap32(value)); }
+[[nodiscard]] inline std::uint16_t load_be16(const std::byte* at) {
+    return __builtin_bswap16(load<std::uint16_t>(at));
+}
+[[nodiscard]] inline std::uint32_t load_be32(const std::byte* at) {
+    return __builtin_bswap32(load<std::uint32_t>(at));
+}
+inline void store_be16(std::byte* at, std::uint16_t value) {
+    store(at, __builtin_bswap16(value));
+}
+inline void store_be32(std::byte* at, std::uint32_t value) {
+    store(at, __builtin_bswap32(value));
+}
 inline void store_be48(std::byte* at, std::uint64_t value) {
     store_be16(at, static_cast<std::uint16_t>(value >> 32));
     store_be32(at + 2, static_cast<std::uint32_t>(value));

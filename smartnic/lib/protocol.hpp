@@ -12,7 +12,7 @@ namespace offramp::protocol {
 
 inline constexpr std::uint32_t magic = 0x43494E4F;  // "ONIC"
 inline constexpr std::uint32_t version = 1;
-inline constexpr std::size_t header_size = 12;       // magic, kind, bytes of the body
+inline constexpr std::size_t header_size = 12;  // magic, kind, bytes of the body
 inline constexpr std::uint32_t most_body = 4096;
 inline constexpr std::uint32_t reply = 0x8000, error = 0xFFFF;
 inline constexpr std::uint32_t most_entries = 65536;  // of a queue's rings
@@ -58,6 +58,8 @@ static_assert(sizeof(Header) == header_size);
 [[nodiscard]] bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why);
 
 // Bytes that a queue's rings take: counters, submissions, completions.
-[[nodiscard]] constexpr std::uint64_t queue_bytes(std::uint64_t entries) { return 256 + entries * (64 + 32); }
+[[nodiscard]] constexpr std::uint64_t queue_bytes(std::uint64_t entries) {
+    return 256 + entries * (64 + 32);
+}
 
 }  // namespace offramp::protocol

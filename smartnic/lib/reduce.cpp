@@ -30,7 +30,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class Add, class Get, class V>
 HWY_INLINE V tree(std::size_t vectors, V absent, const Get& get, const Add& add) {
     const auto leaf = [&](std::size_t i) HWY_ATTR { return i < vectors ? get(i) : absent; };
-    const auto four = [&](std::size_t i) HWY_ATTR { return add(add(leaf(i), leaf(i + 1)), add(leaf(i + 2), leaf(i + 3))); };
+    const auto four = [&](std::size_t i)
+                          HWY_ATTR { return add(add(leaf(i), leaf(i + 1)), add(leaf(i + 2), leaf(i + 3))); };
     return add(four(0), four(4));
 }
 
@@ -143,7 +144,9 @@ void run(const Job& job) {
     }
 }
 
-const char* name() { return hwy::TargetName(HWY_TARGET); }
+const char* name() {
+    return hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace offramp::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -169,7 +172,9 @@ Answer reduce(Bytes message, Room answer) {
     return {Status::ok, length};
 }
 
-const char* reduce_target() { return HWY_DYNAMIC_DISPATCH(name)(); }
+const char* reduce_target() {
+    return HWY_DYNAMIC_DISPATCH(name)();
+}
 
 }  // namespace offramp
 #endif

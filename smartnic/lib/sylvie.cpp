@@ -64,11 +64,16 @@ bool bounds(const std::byte* row, std::size_t columns, bool compact, Bounds& fou
     return std::isfinite(span);
 }
 
-std::size_t row_bytes(std::size_t columns, unsigned bits) { return (columns * bits + 7) / 8; }
+std::size_t row_bytes(std::size_t columns, unsigned bits) {
+    return (columns * bits + 7) / 8;
+}
 
-bool known(unsigned bits) { return bits == 1 || bits == 2 || bits == 4 || bits == 8; }
+bool known(unsigned bits) {
+    return bits == 1 || bits == 2 || bits == 4 || bits == 8;
+}
 
-void pack_row(const std::byte* row, std::size_t columns, unsigned bits, std::uint64_t key, Bounds bound, std::byte* to) {
+void pack_row(const std::byte* row, std::size_t columns, unsigned bits, std::uint64_t key, Bounds bound,
+              std::byte* to) {
     const auto top = static_cast<float>((1u << bits) - 1);
     const float span = bound.greatest - bound.least;
     const float inverse = span > 0 ? top / span * nudge : 0.0f;

@@ -39,7 +39,8 @@ void Switch::upload(const Packet& packet, std::vector<Frame>& out) {
         if (sum.fresh) sum.left = need_[{packet.block, vertex}];
         sum.fresh = false;
         for (std::size_t i = 0; i < lanes; ++i)
-            sum.sum[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum.sum[i]) + load_be32(packet.payload + 4 * i));
+            sum.sum[i] =
+                static_cast<std::int32_t>(static_cast<std::uint32_t>(sum.sum[i]) + load_be32(packet.payload + 4 * i));
         if (--sum.left != 0) continue;
         Packet result = packet;
         result.src = no_id;

@@ -43,7 +43,8 @@ bool run(Reader& reader) {
     for (auto& each : parameters) each = reader.number();
     for (auto& each : lengths) each = reader.number();
     auto table = reader.bytes(lengths[0]);
-    const auto message = reader.bytes(lengths[1]), expected = reader.bytes(lengths[2]), after = reader.bytes(lengths[3]);
+    const auto message = reader.bytes(lengths[1]), expected = reader.bytes(lengths[2]),
+               after = reader.bytes(lengths[3]);
     Tables tables;
     if (parameters[0] != 0) tables.kvs = {table, parameters[0]};
     if (parameters[1] != 0) tables.ebs = {table, parameters[1], parameters[2], parameters[3]};

@@ -6,7 +6,7 @@ namespace offramp::switchgnn {
 namespace {
 
 constexpr std::size_t most_early = 1 << 16;  // frames; those beyond count as lost
-constexpr Time soft = 4;                      // repeats that cost the switch little come this much earlier than FETCH
+constexpr Time soft = 4;                     // repeats that cost the switch little come this much earlier than FETCH
 
 }  // namespace
 
@@ -236,8 +236,8 @@ void Endpoint::tick(Time now) {
     }
 }
 
-// DONE again, of this round while GO does not come, and of the one before. Repeats change nothing, unless the switch has
-// lost its registers: then the rounds go on from there.
+// DONE again, of this round while GO does not come, and of the one before. Repeats change nothing, unless the switch
+// has lost its registers: then the rounds go on from there.
 void Endpoint::say_done() {
     if (!control_.empty() || !has_done_) return;
     if (waiting_ && has_done_before_) control_.push_back(done_before_);

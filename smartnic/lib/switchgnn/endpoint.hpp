@@ -1,8 +1,8 @@
 // The host side of SwitchGNN's protocol for one worker (offramp.switch.switchgnn.endpoint): frames in, frames out.
 //
-// The features that it uploads and the sums lie in the host's memory, as does a journal of one word. With these an agent
-// that was started anew goes on in the middle of an exchange: the switch drops what was uploaded before, and sums that
-// were lost with the old agent are fetched as if the network had lost them.
+// The features that it uploads and the sums lie in the host's memory, as does a journal of one word. With these an
+// agent that was started anew goes on in the middle of an exchange: the switch drops what was uploaded before, and sums
+// that were lost with the old agent are fetched as if the network had lost them.
 #pragma once
 
 #include <array>
@@ -119,7 +119,7 @@ class Endpoint {
     bool transmitting_ = false;           // the features of `current_` are answerable
     bool resumed_ = false, complete_ = false;
     std::unique_ptr<Reception> reception_;
-    std::vector<std::uint8_t> acked_;     // the send bitmaps, by entry of `reader_locals` and chunk
+    std::vector<std::uint8_t> acked_;  // the send bitmaps, by entry of `reader_locals` and chunk
     std::vector<Reply> replies_;
     std::vector<std::uint32_t> uploads_;  // cells, in order
     std::size_t reply_at_ = 0, upload_at_ = 0;

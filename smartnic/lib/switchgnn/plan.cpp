@@ -109,8 +109,8 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
     plans.assign(count, {});
     for (auto& plan : plans) {
         std::uint32_t blocks = 0;
-        if (!reader.number(plan.chunks) || !reader.number(plan.boundary) || !reader.number(blocks) ||
-            plan.chunks < 1 || plan.chunks > most_chunks || blocks > most_blocks) {
+        if (!reader.number(plan.chunks) || !reader.number(plan.boundary) || !reader.number(blocks) || plan.chunks < 1 ||
+            plan.chunks > most_chunks || blocks > most_blocks) {
             why = "plans: a header of numbers that cannot be";
             return false;
         }

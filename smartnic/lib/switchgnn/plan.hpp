@@ -38,16 +38,16 @@ class Ids {
 
 struct Block {
     std::uint16_t id = 0;
-    Numbers vertices;          // own ones, ascending
-    Numbers rows;              // of each among the rows of an exchange
-    Numbers need;              // contributions to each
-    Numbers fan_out;           // sums to which each is added
-    Numbers order;             // of uploads
-    Numbers sources;           // remote vertices that some need, ascending
-    Numbers indptr, targets;   // which own vertices need each source
-    Numbers way_of;            // the way (a vertex and a leaf) of each entry of `targets`
-    Numbers way_vertex;        // the vertex of each way
-    Numbers remotes;           // remote vertices to whose sums own uploads are added, ascending
+    Numbers vertices;         // own ones, ascending
+    Numbers rows;             // of each among the rows of an exchange
+    Numbers need;             // contributions to each
+    Numbers fan_out;          // sums to which each is added
+    Numbers order;            // of uploads
+    Numbers sources;          // remote vertices that some need, ascending
+    Numbers indptr, targets;  // which own vertices need each source
+    Numbers way_of;           // the way (a vertex and a leaf) of each entry of `targets`
+    Numbers way_vertex;       // the vertex of each way
+    Numbers remotes;          // remote vertices to whose sums own uploads are added, ascending
     Numbers reader_indptr, reader_locals;
     Ids vertex_ids, source_ids, remote_ids;
 };

@@ -45,8 +45,7 @@ bool Reception::accept_result(const Packet& packet) {
         return false;
     }
     std::int64_t* sum = sums_ + std::size_t{cell} * lanes;
-    for (std::size_t i = 0; i < lanes; ++i)
-        sum[i] = static_cast<std::int32_t>(load_be32(packet.payload + 4 * i));
+    for (std::size_t i = 0; i < lanes; ++i) sum[i] = static_cast<std::int32_t>(load_be32(packet.payload + 4 * i));
     marked_[cell] = packet.ecn;
     finish(cell);
     ++stats_.results;

@@ -36,10 +36,10 @@ class Reception {
     std::uint32_t chunks_;
     std::int64_t* sums_;
     Stats& stats_;
-    std::vector<std::uint8_t> finished_, marked_;    // by cell: a vertex and a chunk
-    std::vector<std::uint8_t> released_;             // by way and chunk
-    std::vector<std::uint8_t> cached_;               // the receive bitmaps, by source and chunk, shared by all vertices
-    std::vector<std::uint8_t> asked_;                // by entry of `targets` and chunk
+    std::vector<std::uint8_t> finished_, marked_;  // by cell: a vertex and a chunk
+    std::vector<std::uint8_t> released_;           // by way and chunk
+    std::vector<std::uint8_t> cached_;             // the receive bitmaps, by source and chunk, shared by all vertices
+    std::vector<std::uint8_t> asked_;              // by entry of `targets` and chunk
     std::vector<std::uint32_t> missing_, unreleased_;  // by cell
     std::vector<std::uint32_t> news_;
     std::size_t open_ = 0;

@@ -10,6 +10,7 @@
 #include "control.hpp"
 #include "eal.hpp"
 #include "reduce.hpp"
+#include "reflect.hpp"
 
 using namespace offramp;
 
@@ -63,6 +64,14 @@ int serve(const Options& options) {
     if (options.check) {
         std::printf("%zu ports, compression %s, %s\n", agent.ports.size(),
                     agent.compression.empty() ? "none" : agent.compression.c_str(), reduce_target());
+        agent.cores.clear();
+        agent.ports.clear();
+        return 0;
+    }
+    if (options.reflect) {
+        std::printf("ready\n");
+        std::fflush(stdout);
+        reflect(agent.ports, stop.get());
         agent.cores.clear();
         agent.ports.clear();
         return 0;

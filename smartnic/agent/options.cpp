@@ -28,23 +28,19 @@ const char* Options::usage() {
            "  --huge               use huge pages\n"
            "  --spin               never sleep\n"
            "  --eal ARGUMENT       one more argument for DPDK; again for more\n"
+           "  --reflect            be the other end of SwitchGNN's links, for measurements\n"
            "  --check              start, print what there is, end\n";
 }
 
 bool Options::parse(int count, char** arguments, Options& options, std::string& why, bool& help) {
-    static const option known[] = {{"socket", required_argument, nullptr, 's'},
-                                   {"mode", required_argument, nullptr, 'm'},
-                                   {"cores", required_argument, nullptr, 'c'},
-                                   {"cpus", required_argument, nullptr, 'u'},
-                                   {"port", required_argument, nullptr, 'p'},
-                                   {"compression", required_argument, nullptr, 'z'},
-                                   {"memory", required_argument, nullptr, 'M'},
-                                   {"huge", no_argument, nullptr, 'H'},
-                                   {"spin", no_argument, nullptr, 'S'},
-                                   {"eal", required_argument, nullptr, 'e'},
-                                   {"check", no_argument, nullptr, 'C'},
-                                   {"help", no_argument, nullptr, 'h'},
-                                   {nullptr, 0, nullptr, 0}};
+    static const option known[] = {
+        {"socket", required_argument, nullptr, 's'}, {"mode", required_argument, nullptr, 'm'},
+        {"cores", required_argument, nullptr, 'c'},  {"cpus", required_argument, nullptr, 'u'},
+        {"port", required_argument, nullptr, 'p'},   {"compression", required_argument, nullptr, 'z'},
+        {"memory", required_argument, nullptr, 'M'}, {"huge", no_argument, nullptr, 'H'},
+        {"spin", no_argument, nullptr, 'S'},         {"eal", required_argument, nullptr, 'e'},
+        {"check", no_argument, nullptr, 'C'},        {"reflect", no_argument, nullptr, 'R'},
+        {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
     opterr = 0;
     for (int which = 0; (which = ::getopt_long(count, arguments, "h", known, nullptr)) != -1;) {
         bool good = true;
@@ -81,6 +77,9 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
                 break;
             case 'C':
                 options.check = true;
+                break;
+            case 'R':
+                options.reflect = true;
                 break;
             case 'h':
                 help = true;

@@ -16,6 +16,7 @@ struct Options {
     std::string cpus;                  // that the cores may use; empty: all of this process
     bool huge = false;                 // use huge pages
     bool spin = false;                 // never sleep
+    bool reflect = false;              // be the other end of a link, for measurements
     bool check = false;                // start, say what there is, end
     std::vector<std::string> eal;      // further arguments for DPDK's EAL
 

@@ -45,6 +45,11 @@ inline void store_be48(std::byte* at, std::uint64_t value) {
     store_be32(at + 2, static_cast<std::uint32_t>(value));
 }
 
+// Adds with a wrap around: the host may have put anything there.
+inline void add(std::int64_t& sum, std::int64_t more) {
+    sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(more));
+}
+
 // Whether `length` bytes from `offset` lie inside `size`, without overflow.
 [[nodiscard]] constexpr bool inside(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
     return offset <= size && length <= size - offset;

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import namespaces
-from nic_agent import write_job
+from nic_agent import job_of, write_job
 from offramp.errors import OfframpError
 from offramp.nic.process import AgentProcess
 from offramp.nic.worker import NicWorker, parse_nic_link
@@ -28,15 +28,9 @@ from offramp.transport import open_io
 from offramp.transport.faulty import Faults
 from offramp_sim.p4.bench.namespace import in_namespace
 from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.switchgnn.jobs import Job, random_job
+from offramp_sim.switchgnn.jobs import Job
 
 pytestmark = pytest.mark.nic
-
-
-def job_of(seed: int, workers: int = 4, width: int = 40) -> tuple[Job, np.ndarray]:
-    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=12, features=(width,))
-    x = np.random.default_rng(seed).integers(-(2**24), 2**24, (60, width)).astype(np.int32)
-    return job, x
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from offramp.errors import OfframpError
@@ -15,19 +17,20 @@ from offramp.leo.device import Status
 from offramp.nic import plans
 from offramp.nic.build import build, cache_folder, missing, variant
 from offramp.nic.wire import Function
-from offramp_sim.switchgnn.jobs import Job
-
-if TYPE_CHECKING:
-    import numpy as np
+from offramp_sim.switchgnn.jobs import Job, random_job
 
 
-def built(kind: str, arch: str = "native", sanitize: str = "") -> Path:
+def built(arch: str = "native", sanitize: str = "", fuzz: bool = False) -> Path:
     """The folder of a build, made by whichever test process comes first."""
     lacking = missing()
     if lacking:
         pytest.skip(f"the agent needs {', '.join(lacking)}")
     try:
         name, options = variant(arch, sanitize)
+        if fuzz:
+            if shutil.which("clang++-14") is None:
+                pytest.skip("fuzzing needs clang-14")
+            name, options = "fuzz", ["-DOFFRAMP_AGENT=OFF", "-DOFFRAMP_FUZZ=ON", "-DCMAKE_CXX_COMPILER=clang++-14"]
     except OfframpError as error:
         pytest.skip(str(error))
     folder = cache_folder(name)
@@ -72,3 +75,10 @@ def write_job(path: Path, job: Job, features: np.ndarray) -> None:
             rows = shares[0][1]
             for part in (plans.write(shares), features[rows].tobytes(), sums[rows].astype("<i8").tobytes()):
                 file.write(struct.pack("<I", len(part)) + part)
+
+
+def job_of(seed: int, workers: int = 4, width: int = 40) -> tuple[Job, np.ndarray]:
+    """A small job, and features for it."""
+    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=12, features=(width,))
+    x = np.random.default_rng(seed).integers(-(2**24), 2**24, (60, width)).astype(np.int32)
+    return job, x

@@ -337,7 +337,7 @@ void Endpoint::collect() {
     for (const auto& block : plan.blocks)
         for (std::size_t v = 0; v < block.vertices.size(); ++v, from += plan.chunks * lanes) {
             std::int64_t* to = exchange_.sums + block.rows[v] * width;
-            for (std::size_t i = 0; i < width; ++i) to[i] += from[i];
+            for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
         }
     running_ = false;
     complete_ = true;

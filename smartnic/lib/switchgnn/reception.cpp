@@ -84,7 +84,7 @@ bool Reception::accept_feature(const Packet& packet) {
             if (finished_[cell]) continue;
             std::int64_t* sum = sums_ + std::size_t{cell} * lanes;
             for (std::size_t i = 0; i < lanes; ++i)
-                sum[i] += static_cast<std::int32_t>(load_be32(packet.payload + 4 * i));
+                add(sum[i], static_cast<std::int32_t>(load_be32(packet.payload + 4 * i)));
             --missing_[cell];
             if (!resend) unreleased_[cell] = 0;  // the strawman's: there was no aggregator to release
             if (missing_[cell] == 0 && unreleased_[cell] == 0) finish(cell);

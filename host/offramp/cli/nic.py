@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from offramp.cli.json_file import write_json
+from offramp.cli.nic_bench import bench
 from offramp.errors import OfframpError
 
 nic = typer.Typer(
     help="The agent of smartNICs.", no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
+nic.command()(bench)
 _SOCKET = "/run/offramp-nic/agent.sock"
 
 

@@ -14,6 +14,7 @@ from offramp.errors import OfframpError
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
+_SOURCES: Final = (".cpp", ".hpp", ".cmake", ".service")
 SANITIZERS: Final = ("address,undefined", "thread")
 TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
 """Commands that a build needs, and the Debian packages that they are in."""
@@ -74,7 +75,7 @@ def cache_folder(variant: str = "release") -> Path:
     digest = hashlib.sha256()
     root = source_root()
     for path in sorted(root.rglob("*")):
-        if path.is_file():
+        if path.suffix in _SOURCES or path.name == "CMakeLists.txt":
             digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "offramp" / "nic" / f"{digest.hexdigest()[:16]}-{variant}"

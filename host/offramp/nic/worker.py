@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "nic:"
 """Of a link ``nic:SOCKET#PORT``: a port of the agent whose control socket is there."""
-LINE_BPS: Final = 10e9
+LINE_BPS: Final = 100e9
 _ENTRIES: Final = 16
 _ANSWER: Final = 4096
 _AGAIN_S: Final = 0.05

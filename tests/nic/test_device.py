@@ -17,6 +17,7 @@ from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import compress, kvs, reduce
 from offramp.nic import wire
 from offramp.nic.connection import Connection
+from offramp.nic.doctor import checks
 from offramp.nic.memory import Arena, SharedMemory
 from offramp.nic.process import AgentProcess
 from offramp.nic.rings import Rings, Submission
@@ -256,3 +257,9 @@ def test_arena() -> None:
     for at, n in ((128, 64), (64, 1), (320, 0), (192, 65)):
         arena.give(at, n)
     assert arena.take(640) == 64
+
+
+def test_doctor_finds_what_the_agent_runs_with(agent: AgentProcess) -> None:
+    found = {check.name: check.ok for check in checks()}
+    for package in ("cmake", "libdpdk-dev", "libhwy-dev", "librte-compress-zlib23"):
+        assert found[package]

@@ -36,9 +36,8 @@ def checks() -> Iterator[Check]:
         there = package not in lacking
         what = PACKAGES.get(package, "to build the agent")
         yield Check(package, there, what, f"apt-get install {package}", needed=True)
-    folder = _driver_folder()
     for package, library in _PMDS.items():
-        there = folder is not None and (folder / library).exists()
+        there = _driver(library)
         yield Check(package, there, PACKAGES[package], f"apt-get install {package}", needed="zlib" in package)
     raw = has_capability("CAP_NET_RAW")
     who = "root" if os.geteuid() == 0 else "not root"
@@ -51,13 +50,13 @@ def checks() -> Iterator[Check]:
     yield Check("offramp-nic-agent", found != "not built", found, "offramp nic build")
 
 
-def _driver_folder() -> Path | None:
+def _driver(library: str) -> bool:
+    """Whether DPDK's folder of drivers has it, in whatever version."""
     if shutil.which("pkg-config") is None:
-        return None
-    done = subprocess.run(
-        ["pkg-config", "--variable=driverdir", "libdpdk"], check=False, capture_output=True, text=True
-    )
-    return Path(done.stdout.strip()) if done.stdout.strip() else None
+        return False
+    command = ["pkg-config", "--variable=libdir", "libdpdk"]
+    folder = subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
+    return bool(folder) and any(Path(folder).glob(f"dpdk/pmds-*/{library}*"))
 
 
 def _huge_pages() -> int:

@@ -11,6 +11,7 @@ from offramp.cli.coflow import coflow
 from offramp.cli.demo import demo
 from offramp.cli.fpga import fpga
 from offramp.cli.leo import leo
+from offramp.cli.nic import nic
 from offramp.cli.plan import plan
 from offramp.cli.reproduce import reproduce
 from offramp.cli.simulate import simulate
@@ -51,6 +52,7 @@ app.add_typer(simulate, name="simulate")
 app.add_typer(coflow, name="coflow")
 app.add_typer(fpga, name="fpga")
 app.add_typer(leo, name="leo")
+app.add_typer(nic, name="nic")
 switch.command(cls=Bmv2Arguments)(run)
 switch.command()(stf)
 switch.command()(trace)

@@ -111,8 +111,8 @@ def train(
     transport: Annotated[
         str,
         typer.Option(
-            help="Links to the embedded switch: auto (unix) | unix | udp | af_packet | af_xdp; "
-            "to a live one, what opens interfaces: auto (af_packet) | af_packet | af_xdp."
+            help="Links to the embedded switch: auto (unix) | unix | udp | af_packet | af_xdp | nic (a smartNIC's "
+            "agent on veth pairs); to a live one, what opens interfaces: auto (af_packet) | af_packet | af_xdp."
         ),
     ] = "auto",
     p4info: Annotated[
@@ -271,8 +271,10 @@ def switch_opener(
     """
     given = {"--switch": address, "--ports": ports, "--p4info": p4info, "--device-config": device_config}
     from offramp.transport import check_transport, parse_link
+    from offramp.transport.links import NIC
 
-    check_transport(transport)
+    if transport != NIC:
+        check_transport(transport)
     needless = None if address is not None else "--switch ADDRESS"
     needless = needless if settings.through_switch else "--propagator switch or strawman"
     for flag, value in given.items():
@@ -289,7 +291,7 @@ def switch_opener(
 
         return partial(embedded_racks, settings.network)
     if address is None:
-        return partial(embedded, settings, transport)
+        return partial(behind_agent if transport == NIC else embedded, settings, transport)
     if (p4info is None) != (device_config is None):
         raise OfframpError("--p4info, --device-config: expected both or none")
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric, parse_ports
@@ -311,6 +313,21 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
         endpoint = SwitchEndpoint(switch.address, links)
         with SwitchFabric(endpoint, settings.propagator, settings.target) as fabric:
             yield fabric
+
+
+@contextmanager
+def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
+    """The same on veth pairs, with a smartNIC's agent at the workers' ends."""
+    from offramp.nic.process import AgentProcess
+    from offramp.train.fabric import SwitchEndpoint, SwitchFabric
+    from offramp_sim.p4.serve import EmbeddedSwitch
+
+    with EmbeddedSwitch(None, range(1, settings.workers + 1), transport="af_packet") as switch:
+        interfaces = [spec.partition(":")[2] for spec in switch.port_specs]
+        with AgentProcess(interfaces) as agent:
+            links = [(number, f"nic:{agent.path}#{place}") for place, number in enumerate(switch.port_numbers)]
+            with SwitchFabric(SwitchEndpoint(switch.address, links), settings.propagator, settings.target) as fabric:
+                yield fabric
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -10,6 +10,8 @@ from offramp.errors import OfframpError
 from offramp.transport.base import FrameIO, FrameSocket, LinkStats
 
 AUTO: Final = "auto"
+NIC: Final = "nic"
+"""A port of a smartNIC's agent, ``nic:SOCKET#PORT``: it takes tensors and makes the frames itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ def parse_link(text: str, default: str = AUTO) -> LinkName:
         OfframpError: no such transport, nothing after the colon, or a default that does not go with an interface.
     """
     kind, colon, where = text.partition(":")
+    if kind == NIC and where:
+        return LinkName(kind, where)
     if colon:
         if kind not in TRANSPORTS or not where:
             raise OfframpError(f"link {text!r}: expected {EXPECTED}")
@@ -100,6 +104,8 @@ def open_io(text: str, default: str = AUTO) -> FrameIO:
         OfframpError: not a link, nothing listens at the path, there is no such interface, or no permission.
     """
     link = parse_link(text, default)
+    if link.transport == NIC:
+        raise OfframpError(f"link {text!r}: the agent takes tensors, not frames: only SwitchGNN's workers use it")
     if link.transport == "unix":
         from offramp.transport.unix import UnixIO
 

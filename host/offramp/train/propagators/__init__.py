@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,6 +17,8 @@ from offramp.train.propagators.p2p import P2pPropagator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from offramp.nic.worker import NicWorker
+    from offramp.switch.switchgnn.worker import Worker
     from offramp.train.carrier import Exchanger
     from offramp.train.group import Group
     from offramp.train.job import WorkerJob
@@ -72,30 +74,59 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         yield P2pPropagator(group, job.halo, codec, getattr(torch, settings.dtype))
     else:
         from offramp.switch.switchgnn.fingerprint import job_fingerprint
-        from offramp.switch.switchgnn.rate import RateControl
-        from offramp.switch.switchgnn.recovery import Recovery
-        from offramp.switch.switchgnn.worker import Worker
-        from offramp.transport import open_io
-        from offramp.transport.faulty import Faults, Faulty
 
         assert job.exchanges is not None
         _agree(group, job_fingerprint(job.exchanges.plans))
-        faults = Faults(loss=settings.loss, duplication=settings.duplication)
-        with closing(open_io(job.link)) as link:
-            io = Faulty(link, seed=settings.seed + group.rank, sending=faults, receiving=faults)
-            worker = Worker(
-                group.rank,
-                job.exchanges.plans,
-                io if settings.loss or settings.duplication else link,
-                settings.timeout_s,
-                window=settings.window,
-                gap_s=settings.gap_s,
-                recovery=Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S)),
-                rate=RateControl(),
-                racks=settings.network.racks if settings.network else (),
-            )
+        with ExitStack() as stack:
+            worker = _open_worker(job, group, stack)
             worker.start()
             yield through_switch(job, group, worker)
+
+
+def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | NicWorker:
+    """The worker's end of its link: frames that are made here, or the agent of a smartNIC that makes them."""
+    from offramp.switch.switchgnn.rate import RateControl
+    from offramp.switch.switchgnn.recovery import Recovery
+    from offramp.switch.switchgnn.worker import Worker
+    from offramp.transport import open_io
+    from offramp.transport.faulty import Faults, Faulty
+    from offramp.transport.links import NIC
+
+    assert job.exchanges is not None
+    settings, plans = job.settings, job.exchanges.plans
+    faults = Faults(loss=settings.loss, duplication=settings.duplication)
+    recovery = Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S))
+    racks = settings.network.racks if settings.network else ()
+    seed = settings.seed + group.rank
+    if job.link.startswith(f"{NIC}:"):
+        from offramp.nic.worker import NicWorker
+
+        agent = NicWorker(
+            group.rank,
+            plans,
+            job.link,
+            settings.timeout_s,
+            window=settings.window,
+            gap_s=settings.gap_s,
+            recovery=recovery,
+            racks=racks,
+            faults=faults,
+            seed=seed,
+        )
+        return stack.enter_context(closing(agent))
+    link = stack.enter_context(closing(open_io(job.link)))
+    io = Faulty(link, seed=seed, sending=faults, receiving=faults)
+    return Worker(
+        group.rank,
+        plans,
+        io if settings.loss or settings.duplication else link,
+        settings.timeout_s,
+        window=settings.window,
+        gap_s=settings.gap_s,
+        recovery=recovery,
+        rate=RateControl(),
+        racks=racks,
+    )
 
 
 def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:

@@ -1,0 +1,1 @@
+"""The agent of SoC smartNICs as the host sees it: control socket, shared memory, queues (``docs/smartnic.md``)."""

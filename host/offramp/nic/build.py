@@ -1,0 +1,125 @@
+"""The agent's sources, and building them with CMake into a folder that is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from offramp.errors import OfframpError
+
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
+AGENT: Final = "offramp-nic-agent"
+_SOURCES: Final = (".cpp", ".hpp", ".cmake", ".service")
+SANITIZERS: Final = ("address,undefined", "thread")
+TOOLS: Final = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++", "pkg-config": "pkg-config"}
+"""Commands that a build needs, and the Debian packages that they are in."""
+PACKAGES: Final = {
+    "libdpdk-dev": "DPDK 22.11 or later",
+    "libhwy-dev": "Highway, for SIMD",
+    "librte-compress-zlib23": "its software compression",
+    "librte-compress-isal23": "the same by ISA-L",
+    "librte-net-af-packet23": "ports on Linux interfaces",
+}
+_HEADERS: Final = {"libhwy-dev": Path("/usr/include/hwy/highway.h")}
+
+
+def source_root() -> Path:
+    """The folder of the agent's sources: inside the installed package, or at the top of a checkout.
+
+    Raises:
+        OfframpError: the installation lacks them.
+    """
+    for folder in (_PACKAGE / "smartnicsrc", _PACKAGE.parents[1] / "smartnic"):
+        if (folder / "CMakeLists.txt").is_file():
+            return folder
+    raise OfframpError("the agent's sources: not in this installation; expected the folder offramp/smartnicsrc")
+
+
+def missing() -> list[str]:
+    """Debian packages that a build lacks."""
+    found = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+    if shutil.which("pkg-config") is not None:
+        done = subprocess.run(["pkg-config", "--atleast-version=22.11", "libdpdk"], check=False, capture_output=True)
+        if done.returncode:
+            found.append("libdpdk-dev")
+    return found + [package for package, header in _HEADERS.items() if not header.is_file()]
+
+
+def variant(arch: str = "native", sanitize: str = "") -> tuple[str, list[str]]:
+    """The name of a kind of build, and CMake's options for it.
+
+    Raises:
+        OfframpError: no such architecture or sanitizer, or no compiler for it.
+    """
+    options: list[str] = []
+    if arch == "aarch64":
+        if shutil.which("aarch64-linux-gnu-g++") is None:
+            raise OfframpError("--arch aarch64: needs g++-aarch64-linux-gnu: apt-get install g++-aarch64-linux-gnu")
+        options += [f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}", "-DOFFRAMP_AGENT=OFF"]
+    elif arch != "native":
+        raise OfframpError(f"--arch {arch}: expected native or aarch64")
+    if sanitize:
+        if sanitize not in SANITIZERS:
+            raise OfframpError(f"--sanitize {sanitize}: expected {' or '.join(SANITIZERS)}")
+        options += [f"-DOFFRAMP_SANITIZE={sanitize}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+    return "-".join(filter(None, (arch if arch != "native" else "release", sanitize.replace(",", "-")))), options
+
+
+def cache_folder(variant: str = "release") -> Path:
+    """Where a build of these sources is kept."""
+    digest = hashlib.sha256()
+    root = source_root()
+    for path in sorted(root.rglob("*")):
+        if path.suffix in _SOURCES or path.name == "CMakeLists.txt":
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "offramp" / "nic" / f"{digest.hexdigest()[:16]}-{variant}"
+
+
+def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:
+    """Build the agent unless that is done; the folder with the programs.
+
+    Args:
+        folder: of the build; by default one in the user's cache, by the sources' contents.
+        options: for CMake.
+        target: what to build; None: all.
+
+    Raises:
+        OfframpError: something needed is missing, naming the package, or it does not build.
+    """
+    lacking = missing()
+    if lacking:
+        raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
+    folder = folder or cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    _run(["cmake", "-G", "Ninja", "-S", str(source_root()), "-B", str(folder), *options])
+    _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])
+    return folder
+
+
+def agent_program(folder: Path | None = None) -> Path:
+    """The agent, built if it is not there.
+
+    Raises:
+        OfframpError: as :func:`build`.
+    """
+    installed = shutil.which(AGENT)
+    if folder is None and installed is not None:
+        return Path(installed)
+    program = (folder or cache_folder()) / AGENT
+    if not program.is_file():
+        build(folder)
+    return program
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        faults = [line for line in lines if "error" in line.lower()] or lines[-1:]
+        raise OfframpError(f"{' '.join(command[:2])}: {faults[0] if faults else 'failed'}")

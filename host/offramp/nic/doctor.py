@@ -1,0 +1,67 @@
+"""What this machine has of what the agent needs, and what to do about the rest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from offramp.nic.build import PACKAGES, TOOLS, cache_folder, missing
+from offramp.transport.rights import has_capability
+
+_PMDS: Final = {
+    "librte-compress-zlib23": "librte_compress_zlib.so",
+    "librte-compress-isal23": "librte_compress_isal.so",
+    "librte-net-af-packet23": "librte_net_af_packet.so",
+}
+
+
+class Check(NamedTuple):
+    """One line: whether it is there, what was found, and what to do if not. ``needed`` is False for extras."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+    needed: bool = False
+
+
+def checks() -> Iterator[Check]:
+    """All checks, none of which changes anything on the machine."""
+    lacking = missing()
+    for package in [*TOOLS.values(), "libdpdk-dev", "libhwy-dev"]:
+        there = package not in lacking
+        what = PACKAGES.get(package, "to build the agent")
+        yield Check(package, there, what, f"apt-get install {package}", needed=True)
+    for package, library in _PMDS.items():
+        there = _driver(library)
+        yield Check(package, there, PACKAGES[package], f"apt-get install {package}", needed="zlib" in package)
+    raw = has_capability("CAP_NET_RAW")
+    who = "root" if os.geteuid() == 0 else "not root"
+    yield Check("CAP_NET_RAW", raw, who, "run as root, or: sudo setcap cap_net_raw+ep offramp-nic-agent")
+    huge = _huge_pages()
+    yield Check("huge pages", huge > 0, f"{huge} free", "not needed; with --huge: sysctl vm.nr_hugepages=128")
+    program = cache_folder() / "offramp-nic-agent"
+    installed = shutil.which("offramp-nic-agent")
+    found = installed or (str(program) if program.is_file() else "not built")
+    yield Check("offramp-nic-agent", found != "not built", found, "offramp nic build")
+
+
+def _driver(library: str) -> bool:
+    """Whether DPDK's folder of drivers has it, in whatever version."""
+    if shutil.which("pkg-config") is None:
+        return False
+    command = ["pkg-config", "--variable=libdir", "libdpdk"]
+    folder = subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
+    return bool(folder) and any(Path(folder).glob(f"dpdk/pmds-*/{library}*"))
+
+
+def _huge_pages() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("HugePages_Free")), 0)

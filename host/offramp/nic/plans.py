@@ -1,0 +1,69 @@
+"""A worker's share of SwitchGNN's plans as the agent reads it (``smartnic/lib/switchgnn/plan.hpp``).
+
+32-bit little-endian numbers: magic, plans; for each plan chunks, rows, blocks; for each block its id, then lists, each
+behind its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from offramp.graph.csr import IntArray
+from offramp.switch.switchgnn.local_block import LocalBlock, boundary_of, local_block
+from offramp.switch.switchgnn.plan import Plan
+
+MAGIC: Final = 0x31504753  # "SGP1"
+Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
+"""For each plan its rows (boundary vertices of the worker, ascending) and its blocks."""
+LANES_BYTES: Final = 32 * 8
+"""Of scratch memory for each vertex and chunk of all blocks."""
+
+
+def share(
+    plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()
+) -> list[tuple[Plan, IntArray, list[LocalBlock]]]:
+    """What ``worker`` has of ``plans``; ``racks`` is the leaf of each worker."""
+    found = []
+    for plan in plans:
+        boundary = boundary_of(list(plan.blocks), worker)
+        found.append((plan, boundary, [local_block(block, worker, boundary, racks) for block in plan.blocks]))
+    return found
+
+
+def write(shares: Shares) -> bytes:
+    """The text of :func:`share`."""
+    parts: list[IntArray] = [np.array([MAGIC, len(shares)])]
+    for plan, boundary, blocks in shares:
+        parts.append(np.array([plan.chunks, len(boundary), len(blocks)]))
+        for block in blocks:
+            parts.append(np.array([block.block_id]))
+            parts += [part for each in _lists(block) for part in (np.array([len(each)]), each)]
+    return np.concatenate(parts).astype("<u4").tobytes()
+
+
+def scratch_bytes(shares: Shares) -> int:
+    """Memory for the sums of all blocks of the largest plan."""
+    return (
+        max((sum(len(b.vertices) for b in blocks) * plan.chunks for plan, _, blocks in shares), default=0) * LANES_BYTES
+    )
+
+
+def _lists(block: LocalBlock) -> tuple[IntArray, ...]:
+    return (
+        block.vertices,
+        block.rows,
+        block.need,
+        block.fan_out,
+        block.order,
+        block.sources,
+        block.indptr,
+        block.targets,
+        block.ways.of,
+        block.ways.vertex,
+        block.readers.remotes,
+        block.readers.indptr,
+        block.readers.locals,
+    )

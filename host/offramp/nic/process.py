@@ -1,0 +1,121 @@
+"""An agent as a child process of whoever needs one."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from offramp.errors import OfframpError
+from offramp.nic.build import agent_program
+
+START_S: Final = 30.0
+STOP_S: Final = 5.0
+
+
+class AgentProcess:
+    """An agent of this process' own; a context manager.
+
+    Args:
+        ports: interfaces or DPDK's devices.
+        cores: that work.
+        compression: as of the agent's ``--compression``.
+        program: the agent; by default the installed one, or one that is built now.
+        launcher: command that starts it, such as ``ip netns exec NAME``.
+        arguments: further ones for the agent.
+
+    Attributes:
+        path: of its control socket.
+
+    Raises:
+        OfframpError: it does not start, with what it said; later: it is gone.
+    """
+
+    def __init__(
+        self,
+        ports: Sequence[str] = (),
+        *,
+        cores: int = 1,
+        compression: str = "zlib",
+        program: Path | None = None,
+        launcher: Sequence[str] = (),
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="offramp-nic-")
+        self.path = Path(self._folder.name) / "agent.sock"
+        self._log = Path(self._folder.name) / "agent.log"
+        options = ["--socket", str(self.path), "--cores", str(cores), "--compression", compression]
+        for port in ports:
+            options += ["--port", port]
+        self._program = program
+        self._launcher, self._options = list(launcher), [*options, *arguments]
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._folder.cleanup()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running agent."""
+        assert self._process is not None, "the agent runs inside its with block"
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What it wrote to its standard error."""
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    def start(self) -> None:
+        """Start it, also again after it was killed.
+
+        Raises:
+            OfframpError: it does not start, with what it said.
+        """
+        program = self._program or agent_program()
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [*self._launcher, str(program), *self._options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self._process.stdout is not None
+        ready = select.select([self._process.stdout], [], [], START_S)[0] and self._process.stdout.readline()
+        if not ready:
+            self.stop()
+            lines = [line for line in self.log.splitlines() if line.startswith("offramp-nic-agent")]
+            raise OfframpError(lines[-1] if lines else f"the agent did not start: {self.log.strip()[-200:]}")
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does."""
+        if self._process is not None:
+            self._process.kill()
+            self.stop()
+
+    def stop(self) -> int | None:
+        """End it, if it runs; its exit code."""
+        process = self._process
+        if process is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        self._process = None
+        return process.returncode

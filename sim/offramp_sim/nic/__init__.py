@@ -1,0 +1,1 @@
+"""Measurements of the smartNIC's agent against ends of links that answer at once."""

@@ -1,0 +1,57 @@
+// The control socket: clients come and go here; what they ask for is checked here and done on a core.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core.hpp"
+#include "descriptor.hpp"
+#include "protocol.hpp"
+
+namespace offramp {
+
+struct Agent {
+    std::vector<std::unique_ptr<Port>> ports;
+    std::vector<std::unique_ptr<Core>> cores;
+    std::string compression;  // name of the device; empty: there is none
+};
+
+class Control {
+  public:
+    explicit Control(Agent& agent);
+    ~Control();
+    Control(const Control&) = delete;
+    Control& operator=(const Control&) = delete;
+
+    // Listens; false, and why, where the path is taken or cannot be used.
+    bool listen(const std::string& path, unsigned mode, std::string& why);
+    // Serves clients until `stop` is readable.
+    void run(int stop);
+
+  private:
+    struct Client;
+
+    void accept();
+    // False where the client is gone or to be cut off.
+    bool hear(Client& client);
+    bool take_messages(Client& client);
+    bool serve(Client& client, std::uint32_t kind, Bytes body);
+    bool refuse(Client& client, const std::string& why);
+    bool reply(Client& client, std::uint32_t kind, Bytes body, int descriptor = -1);
+    bool hello(Client& client, const protocol::Hello& asked);
+    bool map(Client& client, const protocol::Map& asked);
+    bool queue(Client& client, const protocol::Queue& asked);
+    bool tables(Client& client, const protocol::Tables& asked);
+    bool transport(Client& client, const protocol::Transport& asked);
+    bool stats(Client& client);
+    void leave(Client& client);
+
+    Agent& agent_;
+    Descriptor listener_;
+    std::string path_;
+    std::vector<std::unique_ptr<Client>> clients_;
+    std::uint64_t accepted_ = 0, cut_off_ = 0, requests_before_ = 0;
+};
+
+}  // namespace offramp

@@ -1,0 +1,111 @@
+// offramp-nic-agent: offloads and SwitchGNN's host transport on the cores of a smartNIC, or of any Linux machine.
+#include <pthread.h>
+#include <rte_launch.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#include <cstdio>
+
+#include "control.hpp"
+#include "eal.hpp"
+#include "reduce.hpp"
+#include "reflect.hpp"
+
+using namespace offramp;
+
+namespace {
+
+int fail(const std::string& why) {
+    std::fprintf(stderr, "offramp-nic-agent: %s\n", why.c_str());
+    return 2;
+}
+
+struct CompressDevices {
+    std::unique_ptr<CompressDevice> deflater, other;
+
+    [[nodiscard]] const CompressDevice& inflater() const { return other == nullptr ? *deflater : *other; }
+};
+
+// Cores with the compression devices' queue pairs. ISA-L's takes data that are cut off for whole ones: zlib's inflates.
+bool make_cores(const Options& options, Agent& agent, CompressDevices& devices, std::string& why) {
+    const std::string name = Eal::compression(options);
+    if (!name.empty()) {
+        devices.deflater = CompressDevice::open(name, options.cores, why);
+        if (devices.deflater == nullptr) return false;
+        agent.compression = devices.deflater->name();
+        if (name == Eal::isal && (devices.other = CompressDevice::open(Eal::zlib, options.cores, why)) == nullptr)
+            return false;
+    }
+    for (unsigned core = 0; core < options.cores; ++core)
+        agent.cores.push_back(std::make_unique<Core>(
+            name.empty() ? nullptr : std::make_unique<Compressor>(*devices.deflater, devices.inflater(), core),
+            options.spin));
+    return true;
+}
+
+int work(void* core) {
+    static_cast<Core*>(core)->run();
+    return 0;
+}
+
+int serve(const Options& options) {
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (const int each : {SIGINT, SIGTERM}) sigaddset(&ends, each);
+    pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before DPDK makes threads, which inherit it
+    const Descriptor stop(::signalfd(-1, &ends, SFD_CLOEXEC));
+    std::string why;
+    const auto eal = Eal::start(options, why);
+    if (eal == nullptr) return fail(why);
+    Agent agent;
+    CompressDevices devices;
+    if (!Eal::open_ports(options, agent.ports, why) || !make_cores(options, agent, devices, why)) return fail(why);
+    if (options.check) {
+        std::printf("%zu ports, compression %s, %s\n", agent.ports.size(),
+                    agent.compression.empty() ? "none" : agent.compression.c_str(), reduce_target());
+        agent.cores.clear();
+        agent.ports.clear();
+        return 0;
+    }
+    if (options.reflect) {
+        std::printf("ready\n");
+        std::fflush(stdout);
+        reflect(agent.ports, stop.get());
+        agent.cores.clear();
+        agent.ports.clear();
+        return 0;
+    }
+    unsigned lcore = 0;
+    for (auto& core : agent.cores) rte_eal_remote_launch(work, core.get(), ++lcore);
+    int outcome = 0;
+    {
+        Control control(agent);
+        if (control.listen(options.socket, options.mode, why)) {
+            std::printf("ready %s\n", options.socket.c_str());
+            std::fflush(stdout);
+            control.run(stop.get());
+        } else {
+            outcome = fail(why);
+        }
+    }
+    for (auto& core : agent.cores) core->stop();
+    rte_eal_mp_wait_lcore();
+    agent.cores.clear();
+    agent.ports.clear();
+    return outcome;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    Options options;
+    std::string why;
+    bool help = false;
+    if (!Options::parse(count, arguments, options, why, help)) return fail(why);
+    if (help) {
+        std::fputs(Options::usage(), stdout);
+        return 0;
+    }
+    return serve(options);
+}

@@ -1,0 +1,28 @@
+// The agent's command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace offramp {
+
+struct Options {
+    std::string socket = "/run/offramp-nic/agent.sock";
+    unsigned mode = 0600;
+    unsigned cores = 1;
+    unsigned memory_mb = 256;
+    std::vector<std::string> ports;    // interfaces, PCI addresses or DPDK's virtual devices
+    std::string compression = "zlib";  // zlib, isal, the name of a device, none
+    std::string cpus;                  // that the cores may use; empty: all of this process
+    bool huge = false;                 // use huge pages
+    bool spin = false;                 // never sleep
+    bool reflect = false;              // be the other end of a link, for measurements
+    bool check = false;                // start, say what there is, end
+    std::vector<std::string> eal;      // further arguments for DPDK's EAL
+
+    // Nothing that was not understood, or why; `help` where that was asked for.
+    static bool parse(int count, char** arguments, Options& options, std::string& why, bool& help);
+    static const char* usage();
+};
+
+}  // namespace offramp

@@ -1,0 +1,191 @@
+#include "queue.hpp"
+
+#include <sys/socket.h>
+
+#include <bit>
+#include <chrono>
+
+namespace offramp {
+namespace {
+
+std::uint64_t clock_ns() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+// Puts as much of a text as there is room for.
+Answer explain(const std::string& text, Room answer) {
+    const std::size_t length = std::min(text.size(), answer.size());
+    std::memcpy(answer.data(), text.data(), length);
+    return {Status::failed, length};
+}
+
+}  // namespace
+
+Queue::Queue(std::shared_ptr<Region> region, std::uint64_t offset, std::uint32_t entries, Descriptor bell)
+    : ring_region_(std::move(region)), rings_(*ring_region_, offset, entries), bell_(std::move(bell)) {}
+
+void Queue::accuse(std::string lie) {
+    lie_ = std::move(lie);
+    broken_.store(true, std::memory_order_release);
+}
+
+std::byte* Queue::at(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const {
+    if (region >= regions_.size() || offset % 8 != 0 || !regions_[region]->holds(offset, length)) return nullptr;
+    return regions_[region]->data() + offset;
+}
+
+bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
+    std::byte* base = at(asked.region, asked.offset, asked.length);
+    why = "tables: memory that is not shared, or smaller than the tables";
+    if (base == nullptr) return false;
+    if (static_cast<Function>(asked.function) == Function::kvs_lookup) {
+        const std::uint64_t buckets = asked.parameters[0] | std::uint64_t{asked.parameters[1]} << 32;
+        if (!std::has_single_bit(buckets) || buckets > std::uint64_t{1} << 32 || buckets * 64 != asked.length)
+            return false;
+        tables_.kvs = {Bytes{base, asked.length}, buckets};
+        return true;
+    }
+    if (static_cast<Function>(asked.function) == Function::ebs_lookup) {
+        const EbsTables tables{Room{base, asked.length}, asked.parameters[0], asked.parameters[1], asked.parameters[2]};
+        if (tables.size() != asked.length) return false;
+        tables_.ebs = tables;
+        return true;
+    }
+    why = "tables: function " + std::to_string(asked.function) + " has none";
+    return false;
+}
+
+bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::string& why) {
+    if (transport_ != nullptr || port.taken) {
+        why = transport_ != nullptr ? "transport: this queue has one"
+                                    : "transport: another worker has port " + port.name();
+        return false;
+    }
+    if (asked.region >= regions_.size()) {
+        why = "transport: memory that is not shared";
+        return false;
+    }
+    transport_ = Transport::open(asked, regions_[asked.region], port, why);
+    return transport_ != nullptr;
+}
+
+void Queue::listen() {
+    char buffer[256];
+    ssize_t heard = 1;
+    while (heard > 0) heard = ::recv(bell_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (heard == 0 && !broken()) accuse("queue: the client closed its bell");
+}
+
+bool Queue::poll(Compressor* compressor, switchgnn::Time now) {
+    if (broken_.load(std::memory_order_relaxed)) return false;
+    bool busy = transport_ != nullptr && transport_->poll(now);
+    bool answered = finish_pending(now);
+    for (int budget = 64; budget > 0 && !pending_ && rings_.room(); --budget) {
+        Submission entry;
+        const auto next = rings_.take(entry);
+        if (next == Rings::Next::none) break;
+        busy = true;
+        if (next == Rings::Next::lie) {
+            accuse("queue: more submissions than it holds");
+            return true;
+        }
+        requests_.fetch_add(1, std::memory_order_relaxed);
+        if (!handle(entry, compressor, now)) return true;
+        answered |= !pending_;
+    }
+    // A client that does not hear its bell does not need it: it looks at the ring.
+    if (answered) ::send(bell_.get(), "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return busy || answered;
+}
+
+// False where the client is to be cut off.
+bool Queue::handle(const Submission& entry, Compressor* compressor, switchgnn::Time now) {
+    const std::byte* message = at(entry.message_region, entry.message_offset, entry.message_length);
+    std::byte* answer = at(entry.answer_region, entry.answer_offset, entry.answer_room);
+    if (message == nullptr || answer == nullptr) {
+        accuse("request: memory that is not shared, or not at a multiple of 8");
+        return false;
+    }
+    if (message < answer + entry.answer_room && answer < message + entry.message_length) {
+        accuse("request: message and answer overlap");
+        return false;
+    }
+    const std::uint64_t start = clock_ns();
+    std::string text;
+    const Answer found = run(entry, {message, entry.message_length}, {answer, entry.answer_room}, compressor, text);
+    if (found.status == Status::pending) {
+        pending_ = Pending{entry, now, answer};
+        return true;
+    }
+    complete(entry, text.empty() ? found : explain(text, {answer, entry.answer_room}), clock_ns() - start);
+    return true;
+}
+
+Answer Queue::run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, std::string& text) {
+    const auto function = static_cast<Function>(entry.function);
+    switch (function) {
+        case Function::compress:
+            return compressor == nullptr ? Answer{Status::unknown_function} : compressor->compress(message, answer);
+        case Function::decompress:
+            return compressor == nullptr ? Answer{Status::unknown_function} : compressor->decompress(message, answer);
+        case Function::memory_write:
+        case Function::memory_read:
+            return memory(function, message, answer);
+        case Function::switchgnn_start:
+        case Function::switchgnn_exchange: {
+            if (transport_ == nullptr || answer.size() < Transport::stats_bytes) return {Status::out_of_bounds};
+            const bool begun = function == Function::switchgnn_start
+                                   ? transport_->start(text)
+                                   : transport_->exchange(message, *regions_[entry.message_region], text);
+            return {begun ? Status::pending : Status::failed};
+        }
+        default:
+            return offload(function, tables_, message, answer);
+    }
+}
+
+// Tables are written and read where look-ups are done, one after the other: a line is seen whole or not at all.
+Answer Queue::memory(Function function, Bytes message, Room answer) {
+    constexpr std::size_t header = 24;  // function, 4 bytes of zeros, offset, length
+    if (message.size() < header) return {Status::bad_length};
+    const auto of = static_cast<Function>(load<std::uint32_t>(message.data()));
+    const auto offset = load<std::uint64_t>(message.data() + 8), length = load<std::uint64_t>(message.data() + 16);
+    Room table;
+    if (of == Function::kvs_lookup)
+        table = {const_cast<std::byte*>(tables_.kvs.memory.data()), tables_.kvs.memory.size()};
+    else if (of == Function::ebs_lookup)
+        table = tables_.ebs.memory;
+    if (!inside(offset, length, table.size())) return {Status::out_of_bounds};
+    if (function == Function::memory_write) {
+        if (message.size() - header != length) return {Status::bad_length};
+        std::memcpy(table.data() + offset, message.data() + header, length);
+        return {Status::ok, 0};
+    }
+    if (answer.size() < length) return {Status::no_room};
+    std::memcpy(answer.data(), table.data() + offset, length);
+    return {Status::ok, length};
+}
+
+bool Queue::finish_pending(switchgnn::Time now) {
+    if (!pending_ || !rings_.room()) return false;
+    std::string why;
+    const auto outcome = transport_->outcome(now, why);
+    if (outcome == Transport::Outcome::running) return false;
+    Answer answer{Status::ok, Transport::stats_bytes};
+    if (outcome == Transport::Outcome::done)
+        transport_->write_stats(pending_->answer);
+    else
+        answer = explain(why, {pending_->answer, pending_->entry.answer_room});
+    const Submission entry = pending_->entry;
+    const auto busy = static_cast<std::uint64_t>(now - pending_->since);
+    pending_.reset();
+    complete(entry, answer, busy);
+    return true;
+}
+
+void Queue::complete(const Submission& entry, Answer answer, std::uint64_t busy_ns) {
+    rings_.put({entry.request, static_cast<std::uint32_t>(answer.status), static_cast<std::uint32_t>(answer.length),
+                busy_ns, 0});
+}
+
+}  // namespace offramp

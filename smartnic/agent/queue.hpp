@@ -1,0 +1,68 @@
+// A client's queue: requests out of shared memory, to the functions, and completions back. Runs on one core.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compressor.hpp"
+#include "descriptor.hpp"
+#include "offload.hpp"
+#include "rings.hpp"
+#include "transport.hpp"
+
+namespace offramp {
+
+class Queue {
+  public:
+    // `bell` is the agent's end of the socket by which both sides wake each other.
+    Queue(std::shared_ptr<Region> region, std::uint64_t offset, std::uint32_t entries, Descriptor bell);
+
+    void add(std::shared_ptr<Region> region) { regions_.push_back(std::move(region)); }
+    // Gives a function its tables; false, and why.
+    bool set_tables(const protocol::Tables& asked, std::string& why);
+    bool open_transport(const protocol::Transport& asked, Port& port, std::string& why);
+
+    // Works on what is there; whether there was anything.
+    bool poll(Compressor* compressor, switchgnn::Time now);
+    // Hears the client's bell.
+    void listen();
+
+    [[nodiscard]] int bell() const { return bell_.get(); }
+    [[nodiscard]] bool active() const { return transport_ && transport_->active(); }
+    [[nodiscard]] bool has_transport() const { return transport_ != nullptr; }
+    // Whether the client lied, and how: it is to be cut off.
+    [[nodiscard]] bool broken() const { return broken_.load(std::memory_order_acquire); }
+    [[nodiscard]] const std::string& lie() const { return lie_; }
+    [[nodiscard]] std::uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
+
+  private:
+    struct Pending {
+        Submission entry;
+        switchgnn::Time since;
+        std::byte* answer;
+    };
+
+    [[nodiscard]] std::byte* at(std::uint32_t region, std::uint64_t offset, std::uint64_t length) const;
+    Answer run(const Submission& entry, Bytes message, Room answer, Compressor* compressor, std::string& text);
+    Answer memory(Function function, Bytes message, Room answer);
+    bool handle(const Submission& entry, Compressor* compressor, switchgnn::Time now);
+    bool finish_pending(switchgnn::Time now);
+    void complete(const Submission& entry, Answer answer, std::uint64_t busy_ns);
+    void accuse(std::string lie);
+
+    std::vector<std::shared_ptr<Region>> regions_;
+    std::shared_ptr<Region> ring_region_;
+    Rings rings_;
+    Descriptor bell_;
+    Tables tables_;
+    std::unique_ptr<Transport> transport_;
+    std::optional<Pending> pending_;
+    std::atomic<bool> broken_ = false;
+    std::atomic<std::uint64_t> requests_ = 0;
+    std::string lie_;
+};
+
+}  // namespace offramp

@@ -1,0 +1,15 @@
+// The other end of a link for measurements: answers each upload of SwitchGNN with the result that a switch would send
+// if every vertex were its own only neighbour, and each DONE with GO.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "port.hpp"
+
+namespace offramp {
+
+// Until `stop` is readable.
+void reflect(std::vector<std::unique_ptr<Port>>& ports, int stop);
+
+}  // namespace offramp

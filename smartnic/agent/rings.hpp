@@ -1,0 +1,60 @@
+// A queue's two rings in shared memory. The other side may write anything there at any time: counters and entries are
+// read once, and what is owned here is kept here.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "protocol.hpp"
+#include "region.hpp"
+
+namespace offramp {
+
+struct Submission {
+    std::uint64_t request;
+    std::uint32_t function, zero;
+    std::uint32_t message_region, answer_region;
+    std::uint64_t message_offset, message_length, answer_offset, answer_room, spare;
+};
+static_assert(sizeof(Submission) == 64);
+
+struct Completion {
+    std::uint64_t request;
+    std::uint32_t status, length;
+    std::uint64_t busy_ns, spare;
+};
+static_assert(sizeof(Completion) == 32);
+
+class Rings {
+  public:
+    enum class Next { none, entry, lie };
+
+    Rings(const Region& region, std::uint64_t offset, std::uint32_t entries)
+        : base_(region.data() + offset), entries_(entries) {}
+
+    // The next submission; `lie` where the client's counter says that there are more than fit.
+    Next take(Submission& entry) {
+        const std::uint64_t tail = counter(0).load(std::memory_order_acquire);
+        if (tail == taken_) return Next::none;
+        if (tail - taken_ > entries_) return Next::lie;
+        entry = load<Submission>(base_ + 256 + (taken_ & (entries_ - 1)) * sizeof(Submission));
+        counter(64).store(++taken_, std::memory_order_release);
+        return Next::entry;
+    }
+    // Whether a completion can be put; a client that does not take them holds itself back only.
+    [[nodiscard]] bool room() const { return given_ - counter(192).load(std::memory_order_acquire) < entries_; }
+    void put(const Completion& entry) {
+        store(base_ + 256 + entries_ * sizeof(Submission) + (given_ & (entries_ - 1)) * sizeof(Completion), entry);
+        counter(128).store(++given_, std::memory_order_release);
+    }
+
+  private:
+    [[nodiscard]] std::atomic_ref<std::uint64_t> counter(std::size_t at) const {
+        return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(base_ + at));
+    }
+
+    std::byte* base_;
+    std::uint64_t entries_, taken_ = 0, given_ = 0;
+};
+
+}  // namespace offramp

@@ -1,0 +1,172 @@
+#include "transport.hpp"
+
+#include <cmath>
+
+namespace offramp {
+
+using switchgnn::Exchange;
+using switchgnn::Time;
+
+namespace {
+
+// Of a request `switchgnn.exchange`; offsets are into the transport's memory.
+struct Asked {
+    std::uint32_t plan, width, number, zero;
+    std::uint64_t values, sums, scratch;
+};
+static_assert(sizeof(Asked) == 40);
+
+switchgnn::Recovery recovery(const protocol::Transport& asked) {
+    return {asked.retry, asked.cap, (asked.flags & asked.acks) != 0, (asked.flags & asked.reupload) != 0};
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> Transport::open(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
+                                           std::string& why) {
+    if (!region->holds(asked.text_offset, asked.text_length) || !region->holds(asked.journal_offset, 8)) {
+        why = "transport: plans or journal outside of the memory";
+        return nullptr;
+    }
+    std::vector<switchgnn::Plan> plans;
+    if (!switchgnn::read_plans({region->data() + asked.text_offset, asked.text_length}, plans, why)) return nullptr;
+    for (int i = 0; i < 4096 && port.receive([](Bytes) {}) > 0; ++i) {
+        // What came for nobody is of no use to this worker.
+    }
+    port.taken = true;
+    return std::unique_ptr<Transport>(new Transport(asked, std::move(region), port, std::move(plans)));
+}
+
+Transport::Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
+                     std::vector<switchgnn::Plan> plans)
+    : asked_(asked),
+      region_(std::move(region)),
+      port_(port),
+      endpoint_(asked.worker, std::move(plans), recovery(asked),
+                reinterpret_cast<std::uint64_t*>(region_->data() + asked.journal_offset)),
+      rate_(asked.line_bps),
+      random_(asked.seed),
+      missed_before_(port.missed()) {
+    if (asked.flags & asked.resume) endpoint_.resume();
+}
+
+Transport::~Transport() {
+    port_.taken = false;
+}
+
+bool Transport::start(std::string& why) {
+    if (active_) {
+        why = "an exchange is still running";
+        return false;
+    }
+    endpoint_.start();
+    active_ = true;
+    exchanging_ = watched_ = false;
+    return true;
+}
+
+bool Transport::exchange(Bytes message, const Region& region, std::string& why) {
+    if (active_ || message.size() != sizeof(Asked) || &region != region_.get()) {
+        why = active_ ? "an exchange is still running" : "no request of an exchange";
+        return false;
+    }
+    const auto asked = load<Asked>(message.data());
+    if (asked.plan >= endpoint_.plans().size() || asked.number == 0) {
+        why = "plan " + std::to_string(asked.plan) + ": there is none";
+        return false;
+    }
+    const auto& plan = endpoint_.plans()[asked.plan];
+    const std::uint64_t cells = std::uint64_t{plan.boundary} * asked.width;
+    const bool fits = asked.width > 0 && asked.width <= plan.chunks * switchgnn::lanes && asked.sums % 8 == 0 &&
+                      asked.scratch % 8 == 0 && region.holds(asked.values, cells * 4) &&
+                      region.holds(asked.sums, cells * 8) &&
+                      region.holds(asked.scratch, plan.cells() * switchgnn::lanes * 8);
+    if (!fits) {
+        why = "exchange: a width or memory that does not fit the plan";
+        return false;
+    }
+    std::byte* base = region.data();
+    const Exchange exchange{asked.plan,
+                            asked.width,
+                            asked.number,
+                            base + asked.values,
+                            reinterpret_cast<std::int64_t*>(base + asked.sums),
+                            reinterpret_cast<std::int64_t*>(base + asked.scratch)};
+    if (!endpoint_.begin(exchange)) {
+        why = "exchange: the journal is of another one";
+        return false;
+    }
+    active_ = exchanging_ = true;
+    watched_ = false;
+    return true;
+}
+
+bool Transport::poll(Time now) {
+    const std::size_t heard = port_.receive([this](Bytes frame) {
+        ++received_;
+        if (chance(asked_.loss)) return;
+        endpoint_.incoming(frame);
+        if (chance(asked_.duplication)) endpoint_.incoming(frame);
+    });
+    if (const auto marks = endpoint_.stats().marks; marks != marks_) {
+        marks_ = marks;
+        rate_.mark(now);
+    }
+    const bool spoke = send(now);
+    return heard > 0 || spoke;
+}
+
+bool Transport::send(Time now) {
+    bool made = false;
+    std::byte frame[switchgnn::data_bytes];
+    while (port_.waiting() + 2 < Port::burst && static_cast<double>(now) >= next_send_) {
+        const std::size_t length = endpoint_.outgoing(frame);
+        if (length == 0) {
+            endpoint_.tick(now);
+            break;
+        }
+        made = true;
+        for (int copies = chance(asked_.duplication) ? 2 : 1; copies > 0; --copies) {
+            if (chance(asked_.loss)) continue;
+            port_.queue(0, [&](Room to) {
+                std::memcpy(to.data(), frame, length);
+                return length;
+            });
+            ++sent_;
+        }
+        next_send_ =
+            std::max(next_send_, static_cast<double>(now) - 50e3) + rate_.pause(switchgnn::wire_bytes(length), now);
+        if (++in_window_ >= asked_.window) {
+            in_window_ = 0;
+            if (asked_.gap > 0) next_send_ = static_cast<double>(now + asked_.gap);
+        }
+    }
+    return port_.flush() > 0 || made;
+}
+
+Transport::Outcome Transport::outcome(Time now, std::string& why) {
+    if (!active_) return Outcome::none;
+    if (endpoint_.finished() && !endpoint_.waiting()) {
+        if (exchanging_) endpoint_.collect();
+        active_ = false;
+        return Outcome::done;
+    }
+    if (!watched_ || endpoint_.progress() != progress_) {
+        watched_ = true;
+        progress_ = endpoint_.progress();
+        since_ = now;
+    } else if (now - since_ > asked_.limit) {
+        active_ = false;
+        why = endpoint_.state();
+        return Outcome::failed;
+    }
+    return Outcome::running;
+}
+
+void Transport::write_stats(std::byte* to) const {
+    store(to, endpoint_.stats());
+    const std::uint64_t link[5] = {received_, sent_, 0, 0, port_.missed() - missed_before_};
+    std::memcpy(to + sizeof(switchgnn::Stats), link, sizeof link);
+}
+
+}  // namespace offramp

@@ -1,0 +1,57 @@
+// A worker of SwitchGNN on a port: the endpoint, its pace, and faults to try it with.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "port.hpp"
+#include "protocol.hpp"
+#include "region.hpp"
+#include "switchgnn/endpoint.hpp"
+
+namespace offramp {
+
+class Transport {
+  public:
+    // Nothing, and why, where what the host wrote is no plan.
+    static std::unique_ptr<Transport> open(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
+                                           std::string& why);
+    ~Transport();
+
+    // A request begins; false, and why, where another runs or it is none.
+    bool start(std::string& why);
+    bool exchange(Bytes message, const Region& region, std::string& why);
+
+    // Moves frames; whether there was anything to do.
+    bool poll(switchgnn::Time now);
+
+    enum class Outcome { none, running, done, failed };
+    // Of the request; `why` says why it failed. Asking ends one that is over.
+    Outcome outcome(switchgnn::Time now, std::string& why);
+    [[nodiscard]] bool active() const { return active_; }
+
+    // Statistics as the host takes them: those of the endpoint, then received, sent, dropped, malformed, missed.
+    static constexpr std::size_t stats_bytes = sizeof(switchgnn::Stats) + 5 * 8;
+    void write_stats(std::byte* to) const;
+
+  private:
+    Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
+              std::vector<switchgnn::Plan> plans);
+    bool send(switchgnn::Time now);
+    [[nodiscard]] bool chance(double p) { return p > 0 && std::uniform_real_distribution<>()(random_) < p; }
+
+    protocol::Transport asked_;
+    std::shared_ptr<Region> region_;
+    Port& port_;
+    switchgnn::Endpoint endpoint_;
+    switchgnn::Rate rate_;
+    std::mt19937_64 random_;
+    std::uint64_t marks_ = 0, progress_ = 0, missed_before_ = 0, received_ = 0, sent_ = 0;
+    std::uint32_t in_window_ = 0;
+    double next_send_ = 0;
+    switchgnn::Time since_ = 0;
+    bool active_ = false, exchanging_ = false, watched_ = false;
+};
+
+}  // namespace offramp

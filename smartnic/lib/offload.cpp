@@ -1,0 +1,25 @@
+#include "offload.hpp"
+
+#include "reduce.hpp"
+#include "sylvie.hpp"
+
+namespace offramp {
+
+Answer offload(Function function, const Tables& tables, Bytes message, Room answer) {
+    switch (function) {
+        case Function::kvs_lookup:
+            return kvs_lookup(tables.kvs, message, answer);
+        case Function::ebs_lookup:
+            return ebs_lookup(tables.ebs, message, answer);
+        case Function::reduce:
+            return reduce(message, answer);
+        case Function::quantise:
+            return quantise(message, answer);
+        case Function::dequantise:
+            return dequantise(message, answer);
+        default:
+            return {Status::unknown_function};
+    }
+}
+
+}  // namespace offramp

@@ -1,0 +1,71 @@
+#include "protocol.hpp"
+
+#include <bit>
+#include <cmath>
+
+namespace offramp::protocol {
+namespace {
+
+template <typename T>
+bool take(Bytes body, Message& message, std::string& why, const char* name) {
+    if constexpr (std::is_empty_v<T>) {
+        if (body.empty()) {
+            message = T{};
+            return true;
+        }
+    } else if (body.size() == sizeof(T)) {
+        message = load<T>(body.data());
+        return true;
+    }
+    why = std::string(name) + ": a body of " + std::to_string(body.size()) + " bytes";
+    return false;
+}
+
+bool sane(const Transport& asked) {
+    constexpr std::int64_t most = 3'600'000'000'000;  // an hour
+    const auto fraction = [](double p) { return p >= 0 && p < 1; };
+    return asked.flags < 8 && asked.window > 0 && asked.retry > 0 && asked.retry <= asked.cap && asked.cap <= most &&
+           asked.limit > 0 && asked.limit <= most && asked.gap >= 0 && asked.gap <= most &&
+           std::isfinite(asked.line_bps) && asked.line_bps > 0 && fraction(asked.loss) && fraction(asked.duplication) &&
+           asked.journal_offset % 8 == 0;
+}
+
+}  // namespace
+
+bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why) {
+    const auto wanted = static_cast<Kind>(kind) == Kind::map ? 1u : 0u;
+    if (descriptors != wanted) {
+        why = "message " + std::to_string(kind) + " with " + std::to_string(descriptors) + " file descriptors";
+        return false;
+    }
+    switch (static_cast<Kind>(kind)) {
+        case Kind::hello:
+            return take<Hello>(body, message, why, "hello");
+        case Kind::map:
+            return take<Map>(body, message, why, "map");
+        case Kind::queue: {
+            if (!take<Queue>(body, message, why, "queue")) return false;
+            const auto& asked = std::get<Queue>(message);
+            if (std::has_single_bit(asked.entries) && asked.entries <= most_entries && asked.offset % 64 == 0)
+                return true;
+            why = "queue: expected a power of two of entries up to 65536, at a multiple of 64";
+            return false;
+        }
+        case Kind::tables:
+            if (!take<Tables>(body, message, why, "tables")) return false;
+            if (std::get<Tables>(message).offset % 64 == 0) return true;
+            why = "tables: expected an offset that is a multiple of 64";
+            return false;
+        case Kind::transport:
+            if (!take<Transport>(body, message, why, "transport")) return false;
+            if (sane(std::get<Transport>(message))) return true;
+            why = "transport: times, rates or flags that cannot be";
+            return false;
+        case Kind::stats:
+            return take<Stats>(body, message, why, "stats");
+    }
+    why = "message of unknown kind " + std::to_string(kind);
+    return false;
+}
+
+}  // namespace offramp::protocol

@@ -1,0 +1,388 @@
+#include "switchgnn/endpoint.hpp"
+
+#include <algorithm>
+
+namespace offramp::switchgnn {
+namespace {
+
+constexpr std::size_t most_early = 1 << 16;  // frames; those beyond count as lost
+constexpr Time soft = 4;                     // repeats that cost the switch little come this much earlier than FETCH
+
+}  // namespace
+
+Endpoint::Endpoint(std::uint32_t worker, std::vector<Plan> plans, Recovery recovery, std::uint64_t* journal)
+    : worker_(worker),
+      plans_(std::move(plans)),
+      recovery_(recovery),
+      journal_(journal),
+      soft_(recovery.timeout / soft, recovery.cap / soft),
+      hard_(recovery.timeout, recovery.cap) {}
+
+void Endpoint::resume() {
+    round_ = Journal::of(*journal_).round;
+    resumed_ = true;
+}
+
+void Endpoint::start() {
+    if (round_ == 0) finish_round();
+}
+
+bool Endpoint::begin(const Exchange& exchange) {
+    const Journal journal = Journal::of(*journal_);
+    const bool again = journal.exchange == exchange.number % Journal::exchanges;
+    const std::size_t blocks = plans_[exchange.plan].blocks.size();
+    if (resumed_ && ((again && journal.finished > blocks) || (!again && (journal.waiting || journal.finished != 0))))
+        return false;
+    exchange_ = exchange;
+    next_ = 0;
+    for (std::size_t chunk = 0; chunk < ahead_.size(); ++chunk)
+        for (; ahead_[chunk] > 0; --ahead_[chunk]) count(stats_.down, 0, static_cast<std::uint8_t>(chunk), true);
+    const bool goes_on = resumed_ && again;
+    resumed_ = false;
+    complete_ = goes_on && journal.complete;
+    running_ = !complete_;
+    if (complete_) return true;
+    if (goes_on) next_ = journal.finished;
+    if (goes_on && journal.waiting) {
+        // The sums of this round are there; its features must stay answerable until GO.
+        if (next_ > 0) transmit(next_ - 1);
+        finish_round();
+    } else {
+        note();
+        if (!waiting_) next_block();
+    }
+    return true;
+}
+
+void Endpoint::incoming(Bytes frame) {
+    Packet packet;
+    const Parsed parsed = parse(frame, packet);
+    const bool data = frame.size() >= data_bytes;
+    count(stats_.down, frame.size(), 0, false);
+    if (data) {  // also of what is refused
+        const auto chunk = std::to_integer<std::uint8_t>(frame[prefix_bytes + 13]);
+        if (finished())
+            ++ahead_[chunk];
+        else
+            count(stats_.down, 0, chunk, true);
+    }
+    if (parsed != Parsed::packet) {
+        ++(parsed == Parsed::foreign ? stats_.foreign : stats_.truncated);
+        return;
+    }
+    if (packet.kind == Kind::done)
+        take_go(packet);
+    else
+        take_round(packet, frame);
+}
+
+void Endpoint::take_go(const Packet& packet) {
+    if (packet.src != no_id) {
+        ++stats_.foreign;
+        return;
+    }
+    // No round ends without this worker's DONE: a GO that skips one is another job's, or this worker was restarted.
+    const std::uint16_t expected = next_round(round_);
+    if (is_newer(packet.round, expected)) {
+        ++stats_.rejected;
+        if (waiting_) {
+            strayed_ = true;
+            stray_round_ = packet.round;
+        }
+    } else if (waiting_ && packet.round == expected) {
+        enter(expected);
+    } else {
+        ++stats_.duplicates;
+    }
+}
+
+void Endpoint::take_round(const Packet& packet, Bytes frame) {
+    // Nothing of a round can leave the switch before GO did: it may only have been overtaken.
+    if (waiting_ && packet.round == next_round(round_)) enter(packet.round);
+    bool current = packet.round == round_;
+    // The sums are here, but others may still ask for features.
+    if (waiting_) current = current && (packet.kind == Kind::fetch || packet.kind == Kind::ack);
+    if (!current) {
+        ++stats_.stale;
+        return;
+    }
+    if (reception_ || waiting_) {
+        serve(packet);
+    } else if (early_.size() < most_early) {
+        auto& kept = early_.emplace_back();
+        std::copy_n(frame.begin(), std::min(frame.size(), kept.size()), kept.begin());
+    }
+}
+
+void Endpoint::serve(const Packet& packet) {
+    switch (packet.kind) {
+        case Kind::fetch:
+            if (transmitting_) answer(packet);
+            break;
+        case Kind::ack:
+            if (transmitting_) {
+                stats_.marks += packet.ecn;
+                progress_ += acknowledge(packet);
+            }
+            break;
+        case Kind::data:
+        case Kind::resend:
+            if (reception_) {
+                progress_ += reception_->accept(packet);
+                made_.clear();
+                reception_->finished_since(made_);
+                for (auto& ack : made_) {
+                    if (recovery_.acks) {
+                        ack.block = block_id_;
+                        ack.round = round_;
+                        replies_.push_back({ack, 0});
+                    } else {
+                        stats_.marks += ack.ecn;
+                    }
+                }
+                check_complete();
+            }
+            break;
+        case Kind::done:
+            break;
+    }
+}
+
+// RESEND for a FETCH of this round whose vertex is here.
+void Endpoint::answer(const Packet& fetch) {
+    const auto vertex = block().vertex_ids.find(fetch.dst);
+    if (vertex == Ids::none || fetch.block != block().id || fetch.chunk >= plan().chunks) {
+        ++stats_.rejected;
+        return;
+    }
+    ++stats_.resends;
+    Packet packet;
+    packet.kind = Kind::resend;
+    packet.src = fetch.dst;
+    packet.dst = fetch.src;
+    packet.block = fetch.block;
+    packet.count = 1;
+    packet.chunk = fetch.chunk;
+    packet.round = round_;
+    replies_.push_back({packet, vertex * plan().chunks + fetch.chunk});
+}
+
+bool Endpoint::acknowledge(const Packet& ack) {
+    const auto remote = block().remote_ids.find(ack.src);
+    const std::uint32_t chunks = plan().chunks;
+    if (remote == Ids::none || ack.block != block().id || ack.chunk >= chunks) return false;
+    bool news = false;
+    for (std::size_t e = block().reader_indptr[remote]; e < block().reader_indptr[remote + 1]; ++e) {
+        news |= acked_[e * chunks + ack.chunk] == 0;
+        acked_[e * chunks + ack.chunk] = 1;
+    }
+    return news;
+}
+
+std::size_t Endpoint::outgoing(std::byte* frame) {
+    Packet packet;
+    std::size_t length = 0;
+    if (reply_at_ < replies_.size()) {
+        const Reply& reply = replies_[reply_at_];
+        packet = reply.packet;
+        length = build(frame, worker_, packet);
+        if (packet.kind == Kind::resend) payload(frame, reply.cell);
+        if (++reply_at_ == replies_.size()) {
+            replies_.clear();
+            reply_at_ = 0;
+        }
+    } else if (upload_at_ < uploads_.size()) {
+        const std::uint32_t cell = uploads_[upload_at_++], vertex = cell / plan().chunks;
+        packet.src = block().vertices[vertex];
+        packet.block = block_id_;
+        packet.count = static_cast<std::uint16_t>(block().fan_out[vertex]);
+        packet.chunk = static_cast<std::uint8_t>(cell % plan().chunks);
+        packet.round = round_;
+        length = build(frame, worker_, packet);
+        payload(frame, cell);
+    } else {
+        first_pass_ = false;
+        if (control_.empty()) return 0;
+        packet = control_.front();
+        control_.erase(control_.begin());
+        length = build(frame, worker_, packet);
+    }
+    count(stats_.up, length, packet.chunk, length == data_bytes);
+    return length;
+}
+
+void Endpoint::tick(Time now) {
+    if (progress_ != timed_ || first_pass_) {
+        timed_ = progress_;
+        soft_.restart();
+        hard_.restart();
+    }
+    const bool repeat = soft_.fires(now), fetch = hard_.fires(now);
+    if (repeat) say_done();
+    if (!replies_.empty() || !transmitting_ || !reception_) return;  // asked before, or nothing is missing
+    if (fetch) {
+        uploads_.clear();  // to repeat them has not helped
+        upload_at_ = 0;
+        made_.clear();
+        reception_->missing(made_);
+        stats_.fetches += made_.size();
+        for (auto& packet : made_) {
+            packet.block = block_id_;
+            packet.round = round_;
+            replies_.push_back({packet, 0});
+        }
+    } else if (repeat && recovery_.reupload && upload_at_ == uploads_.size()) {
+        upload_silent();
+    }
+}
+
+// DONE again, of this round while GO does not come, and of the one before. Repeats change nothing, unless the switch
+// has lost its registers: then the rounds go on from there.
+void Endpoint::say_done() {
+    if (!control_.empty() || !has_done_) return;
+    if (waiting_ && has_done_before_) control_.push_back(done_before_);
+    control_.push_back(done_);
+}
+
+void Endpoint::enter(std::uint16_t round) {
+    strayed_ = false;
+    round_ = round;
+    waiting_ = false;
+    ++progress_;
+    control_.clear();
+    replies_.clear();
+    reply_at_ = 0;
+    transmitting_ = false;
+    note();
+    if (running_ && next_ < blocks()) next_block();
+}
+
+void Endpoint::next_block() {
+    if (next_ >= blocks()) return;
+    std::int64_t* sums = exchange_.scratch;
+    for (std::size_t b = 0; b < next_; ++b) sums += plan().blocks[b].vertices.size() * plan().chunks * lanes;
+    transmit(next_++);
+    reception_ = std::make_unique<Reception>(block(), plan().chunks, sums, stats_);
+    upload_all();
+    auto early = std::move(early_);
+    early_.clear();
+    for (const auto& frame : early) {
+        Packet packet;
+        if (parse(frame, packet) == Parsed::packet && packet.round == round_) serve(packet);
+    }
+    check_complete();
+}
+
+// From now on features of this block are answered.
+void Endpoint::transmit(std::size_t number) {
+    current_ = number;
+    block_id_ = block().id;
+    acked_.assign(block().reader_locals.size() * plan().chunks, 0);
+    transmitting_ = true;
+}
+
+// Every vertex and chunk, in upload order.
+void Endpoint::upload_all() {
+    uploads_.clear();
+    upload_at_ = 0;
+    for (const auto vertex : block().order)
+        for (std::uint32_t c = 0; c < plan().chunks; ++c) uploads_.push_back(vertex * plan().chunks + c);
+    first_pass_ = true;
+}
+
+// Those again of which no neighbour has acknowledged anything.
+void Endpoint::upload_silent() {
+    const std::uint32_t chunks = plan().chunks;
+    std::vector<std::uint8_t> heard(block().vertices.size() * chunks);
+    for (std::size_t e = 0; e < block().reader_locals.size(); ++e)
+        for (std::uint32_t c = 0; c < chunks; ++c)
+            heard[block().reader_locals[e] * chunks + c] |= acked_[e * chunks + c];
+    uploads_.clear();
+    upload_at_ = 0;
+    for (const auto vertex : block().order)
+        for (std::uint32_t c = 0; c < chunks; ++c)
+            if (!heard[vertex * chunks + c]) uploads_.push_back(vertex * chunks + c);
+    stats_.reuploads += uploads_.size();
+}
+
+void Endpoint::check_complete() {
+    // The sums may be complete before the last upload has left: other workers still need it.
+    if (!reception_ || !reception_->complete()) return;
+    reception_.reset();
+    ++stats_.rounds;
+    finish_round();
+}
+
+void Endpoint::finish_round() {
+    waiting_ = true;
+    early_.clear();
+    done_before_ = done_;
+    has_done_before_ = has_done_;
+    done_ = Packet{};
+    done_.kind = Kind::done;
+    done_.src = worker_;
+    done_.dst = 0;
+    done_.block = block_id_;
+    done_.round = round_;
+    has_done_ = true;
+    control_.assign(1, done_);
+    note();
+}
+
+void Endpoint::collect() {
+    const Plan& plan = this->plan();
+    const std::size_t width = exchange_.width;
+    std::fill_n(exchange_.sums, plan.boundary * width, 0);
+    const std::int64_t* from = exchange_.scratch;
+    for (const auto& block : plan.blocks)
+        for (std::size_t v = 0; v < block.vertices.size(); ++v, from += plan.chunks * lanes) {
+            std::int64_t* to = exchange_.sums + block.rows[v] * width;
+            for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
+        }
+    running_ = false;
+    complete_ = true;
+    next_ = 0;
+    note();
+}
+
+void Endpoint::note() {
+    const auto finished = running_ ? next_ - (reception_ ? 1 : 0) : 0;
+    const Journal journal{round_, waiting_, complete_, static_cast<std::uint16_t>(exchange_.number),
+                          static_cast<std::uint32_t>(finished)};
+    std::atomic_ref<std::uint64_t>(*journal_).store(journal.word(), std::memory_order_release);
+}
+
+void Endpoint::count(LinkCounts& link, std::size_t length, std::uint8_t chunk, bool payload) {
+    if (length != 0) {
+        ++link.packets;
+        link.data_packets += length >= data_bytes;
+        link.wire_bytes += wire_bytes(length);
+    }
+    if (payload && exchange_.width > chunk * lanes)
+        link.payload_bytes += 4 * std::min<std::uint64_t>(exchange_.width - chunk * lanes, lanes);
+}
+
+// The features of one vertex and chunk, filled up with zeros.
+void Endpoint::payload(std::byte* frame, std::uint32_t cell) const {
+    const std::size_t row = block().rows[cell / plan().chunks], first = cell % plan().chunks * lanes;
+    const std::size_t width = exchange_.width, end = std::min(width, first + lanes);
+    const std::byte* from = exchange_.values + (row * width + first) * 4;
+    std::byte* to = frame + short_bytes;
+    const std::size_t present = end > first ? end - first : 0;
+    for (std::size_t i = 0; i < present; ++i) store_be32(to + 4 * i, load<std::uint32_t>(from + 4 * i));
+    std::fill(to + 4 * present, to + 4 * lanes, std::byte{0});
+}
+
+std::string Endpoint::state() const {
+    const std::string where = "block " + std::to_string(block_id_) + ", round " + std::to_string(round_);
+    if (reception_)
+        return where + ": " + std::to_string(reception_->missing_vertices()) + " of " +
+               std::to_string(block().vertices.size()) + " results are missing";
+    if (strayed_)
+        return "round " + std::to_string(round_) + ": the switch is in round " + std::to_string(stray_round_) +
+               ", so this worker was restarted, or the switch's program was not pushed anew for this job";
+    if (round_ == 0) return "round 0: no GO, so not every worker has joined";
+    return where + ": no GO, so not every worker has finished the round";
+}
+
+}  // namespace offramp::switchgnn

@@ -1,0 +1,65 @@
+// One worker's share of the plans that the switch has (offramp.switch.switchgnn.local_block), read from what the host
+// wrote: nothing in it is believed before it is checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bytes.hpp"
+#include "switchgnn/wire.hpp"
+
+namespace offramp::switchgnn {
+
+using Numbers = std::vector<std::uint32_t>;
+
+// Where an id is in an ascending list.
+class Ids {
+  public:
+    static constexpr std::uint32_t none = 0xFFFFFFFF;
+
+    Ids() = default;
+    explicit Ids(const Numbers& ids);
+    [[nodiscard]] std::uint32_t find(std::uint32_t id) const {
+        for (std::size_t at = slot(id);; at = (at + 1) & mask_) {
+            if (slots_[at].id == id) return slots_[at].place;
+            if (slots_[at].place == none) return none;
+        }
+    }
+
+  private:
+    struct Slot {
+        std::uint32_t id = no_id, place = none;
+    };
+    [[nodiscard]] std::size_t slot(std::uint32_t id) const { return (id * 0x9E3779B9u >> 7) & mask_; }
+
+    std::vector<Slot> slots_{1};
+    std::size_t mask_ = 0;
+};
+
+struct Block {
+    std::uint16_t id = 0;
+    Numbers vertices;         // own ones, ascending
+    Numbers rows;             // of each among the rows of an exchange
+    Numbers need;             // contributions to each
+    Numbers fan_out;          // sums to which each is added
+    Numbers order;            // of uploads
+    Numbers sources;          // remote vertices that some need, ascending
+    Numbers indptr, targets;  // which own vertices need each source
+    Numbers way_of;           // the way (a vertex and a leaf) of each entry of `targets`
+    Numbers way_vertex;       // the vertex of each way
+    Numbers remotes;          // remote vertices to whose sums own uploads are added, ascending
+    Numbers reader_indptr, reader_locals;
+    Ids vertex_ids, source_ids, remote_ids;
+};
+
+struct Plan {
+    std::uint32_t chunks = 0, boundary = 0;  // packets of a vector, rows of an exchange
+    std::vector<Block> blocks;
+
+    [[nodiscard]] std::uint64_t cells() const;  // vertices and chunks of all blocks together
+};
+
+// Reads plans; false, and why, where they are none.
+[[nodiscard]] bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why);
+
+}  // namespace offramp::switchgnn

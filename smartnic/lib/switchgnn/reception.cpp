@@ -1,0 +1,173 @@
+#include "switchgnn/reception.hpp"
+
+#include <algorithm>
+
+namespace offramp::switchgnn {
+
+Reception::Reception(const Block& block, std::uint32_t chunks, std::int64_t* sums, Stats& stats)
+    : block_(block), chunks_(chunks), sums_(sums), stats_(stats) {
+    const std::size_t cells = block.vertices.size() * chunks;
+    std::fill_n(sums, cells * lanes, 0);
+    finished_.assign(cells, 0);
+    marked_.assign(cells, 0);
+    missing_.resize(cells);
+    unreleased_.assign(cells, 0);
+    released_.assign(block.way_vertex.size() * chunks, 0);
+    cached_.assign(block.sources.size() * chunks, 0);
+    asked_.assign(block.targets.size() * chunks, 0);
+    open_ = cells;
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+        missing_[cell] = block.need[cell / chunks];
+        finished_[cell] = missing_[cell] == 0;
+        open_ -= finished_[cell];
+    }
+    for (const auto vertex : block.way_vertex)
+        for (std::uint32_t c = 0; c < chunks; ++c) ++unreleased_[vertex * chunks + c];
+}
+
+bool Reception::accept(const Packet& packet) {
+    if (packet.block != block_.id || packet.chunk >= chunks_) {
+        ++stats_.rejected;
+        return false;
+    }
+    return packet.src == no_id ? accept_result(packet) : accept_feature(packet);
+}
+
+bool Reception::accept_result(const Packet& packet) {
+    const auto vertex = block_.vertex_ids.find(packet.dst);
+    if (vertex == Ids::none || packet.kind != Kind::data || packet.count != block_.need[vertex]) {
+        ++stats_.rejected;
+        return false;
+    }
+    const std::uint32_t cell = vertex * chunks_ + packet.chunk;
+    if (finished_[cell]) {
+        ++stats_.duplicates;
+        return false;
+    }
+    std::int64_t* sum = sums_ + std::size_t{cell} * lanes;
+    for (std::size_t i = 0; i < lanes; ++i) sum[i] = static_cast<std::int32_t>(load_be32(packet.payload + 4 * i));
+    marked_[cell] = packet.ecn;
+    finish(cell);
+    ++stats_.results;
+    return true;
+}
+
+bool Reception::accept_feature(const Packet& packet) {
+    const auto source = block_.source_ids.find(packet.src);
+    const bool resend = packet.kind == Kind::resend;
+    std::uint32_t to = Ids::none;
+    bool known = source != Ids::none && packet.count == 1;
+    bool released = false;
+    if (known && resend) {
+        const auto target = block_.vertex_ids.find(packet.dst);
+        known = target != Ids::none;
+        if (known) {
+            const auto* first = block_.targets.data() + block_.indptr[source];
+            const auto* last = block_.targets.data() + block_.indptr[source + 1];
+            known = std::binary_search(first, last, target);
+        }
+        if (known) released = release(source, target, packet.chunk, to);
+    } else if (known) {
+        known = packet.dst == no_id;
+    }
+    if (!known) {
+        ++stats_.rejected;
+        return false;
+    }
+    std::uint8_t& cached = cached_[source * chunks_ + packet.chunk];
+    const bool fresh = cached == 0;
+    cached = 1;
+    if (fresh) {
+        ++(resend ? stats_.pulled : stats_.raws);
+        for (std::uint32_t e = block_.indptr[source]; e < block_.indptr[source + 1]; ++e) {
+            const std::uint32_t cell = block_.targets[e] * chunks_ + packet.chunk;
+            if (finished_[cell]) continue;
+            std::int64_t* sum = sums_ + std::size_t{cell} * lanes;
+            for (std::size_t i = 0; i < lanes; ++i)
+                add(sum[i], static_cast<std::int32_t>(load_be32(packet.payload + 4 * i)));
+            --missing_[cell];
+            if (!resend) unreleased_[cell] = 0;  // the strawman's: there was no aggregator to release
+            if (missing_[cell] == 0 && unreleased_[cell] == 0) finish(cell);
+        }
+    } else {
+        ++stats_.duplicates;
+    }
+    if (released && missing_[to] == 0 && unreleased_[to] == 0 && !finished_[to]) finish(to);
+    return fresh || released;
+}
+
+// Notes that the aggregator of `target` is released on the way from `source`; false where that was known.
+bool Reception::release(std::uint32_t source, std::uint32_t target, std::uint32_t chunk, std::uint32_t& cell) {
+    const auto* first = block_.targets.data() + block_.indptr[source];
+    const auto* last = block_.targets.data() + block_.indptr[source + 1];
+    const auto entry = static_cast<std::size_t>(std::lower_bound(first, last, target) - block_.targets.data());
+    std::uint8_t& way = released_[std::size_t{block_.way_of[entry]} * chunks_ + chunk];
+    if (way != 0) return false;
+    way = 1;
+    cell = target * chunks_ + chunk;
+    if (unreleased_[cell] != 0) --unreleased_[cell];
+    return true;
+}
+
+void Reception::finish(std::uint32_t cell) {
+    finished_[cell] = 1;
+    --open_;
+    news_.push_back(cell);
+}
+
+void Reception::missing(std::vector<Packet>& to) {
+    std::vector<std::uint8_t> wanted(asked_.size()), by_way(released_.size());
+    for (std::size_t s = 0; s < block_.sources.size(); ++s)
+        for (std::uint32_t e = block_.indptr[s]; e < block_.indptr[s + 1]; ++e)
+            for (std::uint32_t c = 0; c < chunks_; ++c)
+                if (!finished_[block_.targets[e] * chunks_ + c] && !cached_[s * chunks_ + c]) {
+                    wanted[std::size_t{e} * chunks_ + c] = 1;
+                    by_way[std::size_t{block_.way_of[e]} * chunks_ + c] = 1;
+                }
+    // All features from behind a leaf are here, but no FETCH is known to have passed it: ask once more, for any.
+    for (std::size_t e = 0; e < block_.targets.size(); ++e)
+        for (std::uint32_t c = 0; c < chunks_; ++c) {
+            const std::size_t way = std::size_t{block_.way_of[e]} * chunks_ + c;
+            if (!finished_[block_.targets[e] * chunks_ + c] && !by_way[way] && !released_[way]) {
+                wanted[e * chunks_ + c] = 1;
+                by_way[way] = 1;
+            }
+        }
+    for (std::size_t s = 0; s < block_.sources.size(); ++s)
+        for (std::size_t e = block_.indptr[s]; e < block_.indptr[s + 1]; ++e)
+            for (std::uint32_t c = 0; c < chunks_; ++c)
+                if (wanted[e * chunks_ + c]) {
+                    Packet packet;
+                    packet.kind = Kind::fetch;
+                    packet.src = block_.vertices[block_.targets[e]];
+                    packet.dst = block_.sources[s];
+                    packet.chunk = static_cast<std::uint8_t>(c);
+                    packet.again = asked_[e * chunks_ + c] != 0;
+                    asked_[e * chunks_ + c] = 1;
+                    to.push_back(packet);
+                }
+}
+
+void Reception::finished_since(std::vector<Packet>& to) {
+    for (const auto cell : news_) {
+        Packet packet;
+        packet.kind = Kind::ack;
+        packet.src = block_.vertices[cell / chunks_];
+        packet.count = static_cast<std::uint16_t>(block_.need[cell / chunks_]);
+        packet.chunk = static_cast<std::uint8_t>(cell % chunks_);
+        packet.ecn = marked_[cell] != 0;
+        to.push_back(packet);
+    }
+    news_.clear();
+}
+
+std::size_t Reception::missing_vertices() const {
+    std::size_t found = 0;
+    for (std::size_t v = 0; v < block_.vertices.size(); ++v) {
+        const auto* first = finished_.data() + v * chunks_;
+        found += std::find(first, first + chunks_, 0) != first + chunks_;
+    }
+    return found;
+}
+
+}  // namespace offramp::switchgnn

@@ -1,0 +1,64 @@
+"""Other builds: for 64-bit Arm under qemu, with sanitizers, with a fuzzer, as a package. All take minutes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nic_agent import built, job_of, write_job, write_vectors
+from nic_vectors import all_vectors
+
+pytestmark = [pytest.mark.nic, pytest.mark.slow]
+
+
+def run_tests(launcher: list[str], folder: Path, tmp_path: Path) -> None:
+    write_vectors(tmp_path / "vectors", all_vectors(1))
+    commands = [[folder / "offramp-nic-vectors", tmp_path / "vectors"]]
+    for seed in range(3):
+        job = tmp_path / f"job{seed}"
+        write_job(job, *job_of(seed))
+        commands.append([folder / "offramp-nic-exchange", job, seed, 0.05, 0.05, 100 * seed])
+    for command in commands:
+        words = [*launcher, *map(str, command)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "right" in done.stdout
+
+
+def test_aarch64(tmp_path: Path) -> None:
+    qemu = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
+    if qemu is None:
+        pytest.skip("programs for aarch64 need qemu-user-static")
+    run_tests([qemu, "-L", "/usr/aarch64-linux-gnu"], built("aarch64"), tmp_path)
+
+
+@pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
+def test_sanitizers(tmp_path: Path, sanitize: str) -> None:
+    run_tests([], built(sanitize=sanitize), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["packet", "control"])
+def test_fuzz(tmp_path: Path, name: str) -> None:
+    """So many seconds as OFFRAMP_FUZZ_SECONDS says; a finding makes the program fail."""
+    folder = built(fuzz=True)
+    seconds = os.environ.get("OFFRAMP_FUZZ_SECONDS", "20")
+    command = [folder / f"offramp-nic-fuzz-{name}", f"-max_total_time={seconds}", "-max_len=4096", "-seed=1"]
+    done = subprocess.run(
+        [*map(str, command), str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=3600
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    print(done.stderr.splitlines()[-1])  # noqa: T201 (shown with -s: the count)
+
+
+def test_package(programs: Path) -> None:
+    if shutil.which("cpack") is None:
+        pytest.skip("packages need cmake's cpack")
+    subprocess.run(["cpack", "-G", "DEB"], cwd=programs, check=True, capture_output=True)
+    (package,) = programs.glob("offramp-nic_*.deb")
+    listing = subprocess.run(["dpkg-deb", "-c", package], check=True, capture_output=True, text=True).stdout
+    assert "./usr/bin/offramp-nic-agent" in listing
+    assert "offramp-nic.service" in listing

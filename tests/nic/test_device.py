@@ -1,0 +1,265 @@
+"""The agent as a device of LEO: queues, order, tables, an agent that dies; and clients that lie."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Status
+from offramp.leo.devices.nic import NicDevice
+from offramp.leo.functions import compress, kvs, reduce
+from offramp.nic import wire
+from offramp.nic.connection import Connection
+from offramp.nic.doctor import checks
+from offramp.nic.memory import Arena, SharedMemory
+from offramp.nic.process import AgentProcess
+from offramp.nic.rings import Rings, Submission
+
+pytestmark = pytest.mark.nic
+SLOW = np.random.default_rng(0).integers(0, 8, 6 << 20, dtype=np.uint8).tobytes()
+"""To compress: some 100 ms of work."""
+
+
+def drain(device: NicDevice, count: int) -> list:
+    done, deadline = [], time.monotonic() + 20
+    while len(done) < count and time.monotonic() < deadline:
+        device.wait(1)
+        done += device.poll()
+    return done
+
+
+def test_a_full_queue_says_so_and_loses_nothing(agent: AgentProcess) -> None:
+    device = NicDevice(agent.path, depth=8, kvs_buckets=4)
+    taken, refused = 0, 0
+    for number in range(200):
+        while not device.submit(kvs.NAME, number, struct.pack("<Q", number)):
+            refused += 1
+            device.wait(1)
+            taken += sum(done.status is Status.OK for done in device.poll())
+    taken += len(drain(device, 200 - taken))
+    assert taken == 200
+    assert refused > 0
+    device.close()
+
+
+def test_answers_come_in_order_with_their_numbers(agent: AgentProcess) -> None:
+    device = NicDevice(agent.path, depth=64)
+    rng = np.random.default_rng(0)
+    messages = [reduce.request(reduce.Type.INT32, rng.integers(-9, 9, (3, n)).astype(np.int32)) for n in range(64)]
+    for number, message in enumerate(messages):
+        assert device.submit(reduce.NAME, 2**63 + number, message)
+    done = drain(device, 64)
+    assert [d.request for d in done] == [2**63 + n for n in range(64)]
+    assert [d.message for d in done] == [reduce.answer(m) for m in messages]
+    device.close()
+
+
+def test_tables_survive_an_agent_that_is_killed(programs: Path) -> None:
+    with AgentProcess(program=programs / "offramp-nic-agent") as agent:
+        device = NicDevice(agent.path, kvs_buckets=64)
+        index = kvs.Index(device.memory(kvs.NAME), 64)
+        for key in range(100):
+            index.insert(key, key + 1)
+        for number in range(4):
+            assert device.submit(compress.COMPRESS, number, SLOW)
+        agent.kill()
+        killed = time.monotonic()
+        done = []
+        while not any(d.status is Status.LOST for d in done) and time.monotonic() < killed + 5:
+            device.wait(0.05) if device._client and not device._client.gone else None
+            done += device.poll()
+            if len(done) == 4:
+                break
+        assert time.monotonic() - killed < 1
+        assert [d.request for d in done] == [0, 1, 2, 3]
+        assert {d.status for d in done} <= {Status.OK, Status.LOST}
+        assert device.poll() == []
+        with pytest.raises(OfframpError, match="is gone"):
+            device.submit(kvs.NAME, 9, bytes(8))
+        with pytest.raises(OfframpError, match="is `offramp nic run` running"):
+            device.reset()
+        agent.start()
+        device.reset()
+        for key in range(0, 100, 9):
+            assert device.submit(kvs.NAME, key, struct.pack("<Q", key))
+        assert [d.message for d in drain(device, 12)] == [struct.pack("<Q", key + 1) for key in range(0, 100, 9)]
+        device.close()
+
+
+def test_reset_aborts(agent: AgentProcess) -> None:
+    device = NicDevice(agent.path)
+    for number in range(4):
+        assert device.submit(compress.COMPRESS, number, SLOW)
+    device.reset()
+    done = device.poll()
+    assert [d.request for d in done] == [0, 1, 2, 3]
+    assert done[-1].status is Status.ABORTED
+    assert device.submit(compress.COMPRESS, 9, SLOW)
+    assert drain(device, 1)[0].status is Status.OK
+    device.close()
+    device.close()
+
+
+def test_no_agent(tmp_path: Path) -> None:
+    with pytest.raises(OfframpError, match=r"agent .*: No such file or directory; is `offramp nic run` running\?"):
+        NicDevice(tmp_path / "none")
+
+
+def raw(agent: AgentProcess) -> socket.socket:
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connected.settimeout(5)
+    connected.connect(str(agent.path))
+    return connected
+
+
+def heard(connected: socket.socket) -> bytes:
+    """All until the agent hangs up."""
+    found = b""
+    while part := connected.recv(65536):
+        found += part
+    connected.close()
+    return found
+
+
+HELLO = wire.HEADER.pack(wire.MAGIC, wire.Kind.HELLO, 4) + wire.HELLO.pack(wire.VERSION)
+
+
+@pytest.mark.parametrize(
+    ("sent", "complaint"),
+    [
+        (b"GET / HTTP/1.0\r\n\r\n", b"not a message of this protocol"),
+        (wire.HEADER.pack(wire.MAGIC, 1, wire.MOST_BODY + 1), b"not a message of this protocol"),
+        (wire.HEADER.pack(wire.MAGIC, 1, 3) + b"abc", b"hello: a body of 3 bytes"),
+        (wire.HEADER.pack(wire.MAGIC, 1, 4) + struct.pack("<I", 9), b"hello: version 9, this agent speaks 1"),
+        (wire.HEADER.pack(wire.MAGIC, 6, 0), b"expected hello first"),
+        (HELLO + wire.HEADER.pack(wire.MAGIC, 77, 0), b"message of unknown kind 77"),
+        (HELLO + wire.HEADER.pack(wire.MAGIC, 2, 8) + bytes(8), b"message 2 with 0 file descriptors"),
+        (HELLO + wire.HEADER.pack(wire.MAGIC, 3, 16) + struct.pack("<IIQ", 0, 4, 0), b"rings outside of the memory"),
+        (HELLO + wire.HEADER.pack(wire.MAGIC, 3, 16) + struct.pack("<IIQ", 0, 3, 0), b"expected a power of two"),
+    ],
+)
+def test_messages_that_are_none_are_refused(agent: AgentProcess, sent: bytes, complaint: bytes) -> None:
+    connected = raw(agent)
+    connected.sendall(sent)
+    assert complaint in heard(connected)
+    Connection(agent.path).close()  # and others are served
+
+
+def test_foreign_memory_is_refused(agent: AgentProcess, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(8192))
+    plain = os.memfd_create("unsealed")
+    os.ftruncate(plain, 8192)
+    opened = os.open(file, os.O_RDWR)
+    try:
+        for fd in (opened, plain):
+            with pytest.raises(OfframpError, match="expected a memfd sealed against shrinking"):
+                Connection(agent.path).ask(wire.Kind.MAP, wire.MAP.pack(8192), fd)
+    finally:
+        os.close(plain)
+        os.close(opened)
+    shared = SharedMemory(8192)
+    with pytest.raises(OfframpError, match="a memfd of 8192 bytes, the message says 8193"):
+        Connection(agent.path).ask(wire.Kind.MAP, wire.MAP.pack(8193), shared.fd)
+    shared.close()
+
+
+def lying(agent: AgentProcess) -> tuple[Connection, Rings, SharedMemory]:
+    shared = SharedMemory(65536)
+    connection = Connection(agent.path)
+    region = connection.share(shared)
+    _, bell = connection.queue(region, 0, 16)
+    rings = Rings(shared, 0, 16)
+    rings.connect(bell)
+    return connection, rings, shared
+
+
+def cut_off(connection: Connection, complaint: str) -> None:
+    found, deadline = "", time.monotonic() + 5
+    while not found and time.monotonic() < deadline:
+        try:
+            connection.ask(wire.Kind.STATS)
+        except OfframpError as error:
+            found = str(error)
+        time.sleep(0.01)
+    assert complaint in found
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        (Submission(1, 0, 0, 65536 - 8, 16, 0, 8192, 64), "memory that is not shared"),
+        (Submission(1, 0, 0, 2**64 - 8, 16, 0, 8192, 64), "memory that is not shared"),
+        (Submission(1, 0, 0, 8192, 2**64 - 1, 0, 16384, 64), "memory that is not shared"),
+        (Submission(1, 0, 1, 8192, 8, 0, 16384, 64), "memory that is not shared"),
+        (Submission(1, 0, 0, 8193, 8, 0, 16384, 64), "memory that is not shared"),
+        (Submission(1, 2, 0, 8192, 64, 0, 8200, 64), "message and answer overlap"),
+    ],
+)
+def test_requests_that_lie_are_cut_off(agent: AgentProcess, entry: Submission, complaint: str) -> None:
+    connection, rings, shared = lying(agent)
+    rings.submit(entry)
+    cut_off(connection, complaint)
+    assert rings.completions() == []
+    rings.close()
+    shared.close()
+
+
+def test_a_counter_that_lies_is_cut_off(agent: AgentProcess) -> None:
+    connection, rings, shared = lying(agent)
+    shared.view[:8] = struct.pack("<Q", 17)
+    rings.ring()
+    cut_off(connection, "more submissions than it holds")
+    rings.close()
+    shared.close()
+
+
+def test_clients_leave_nothing_behind(agent: AgentProcess) -> None:
+    for _ in range(20):
+        NicDevice(agent.path, kvs_buckets=4).close()
+    watcher = Connection(agent.path)
+    deadline = time.monotonic() + 5
+    while watcher.stats()["queues"] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert watcher.stats()["queues"] == 0
+    watcher.close()
+
+
+def test_the_socket_is_for_its_owner(agent: AgentProcess) -> None:
+    assert agent.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_bad_arguments_are_one_line(programs: Path) -> None:
+    program = programs / "offramp-nic-agent"
+    for arguments, complaint in (
+        (["--port", "nosuch0"], "port nosuch0: no such interface"),
+        (["--fly"], "argument --fly: not understood"),
+        (["--cores", "0"], "argument 0: not understood"),
+        (["--socket", "/proc/none/x"], "--socket /proc/none/x: No such file or directory"),
+    ):
+        with pytest.raises(OfframpError, match=complaint), AgentProcess(program=program, arguments=arguments):
+            pass
+
+
+def test_arena() -> None:
+    arena = Arena(64, 64 + 640)
+    pieces = [arena.take(n) for n in (1, 64, 65, 0)]
+    assert pieces == [64, 128, 192, 320]
+    assert arena.take(400) is None
+    for at, n in ((128, 64), (64, 1), (320, 0), (192, 65)):
+        arena.give(at, n)
+    assert arena.take(640) == 64
+
+
+def test_doctor_finds_what_the_agent_runs_with(agent: AgentProcess) -> None:
+    found = {check.name: check.ok for check in checks()}
+    for package in ("cmake", "libdpdk-dev", "libhwy-dev", "librte-compress-zlib23"):
+        assert found[package]

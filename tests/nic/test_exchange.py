@@ -1,0 +1,177 @@
+"""SwitchGNN's transport in the agent: in lockstep with a switch of its own, and through the P4 program on veth.
+
+Blind to real NICs. The lockstep switch and the workers read the same plans.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import namespaces
+from nic_agent import job_of, write_job
+from offramp.errors import OfframpError
+from offramp.nic.process import AgentProcess
+from offramp.nic.worker import NicWorker, parse_nic_link
+from offramp.p4src import p4_text
+from offramp.switch.p4rt.session import Session
+from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switch.switchgnn.recovery import Recovery
+from offramp.transport import open_io
+from offramp.transport.faulty import Faults
+from offramp_sim.p4.bench.namespace import in_namespace
+from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp_sim.switchgnn.jobs import Job
+
+pytestmark = pytest.mark.nic
+
+
+@pytest.mark.parametrize(
+    ("faults", "restarts"), [(0.0, 0), (0.05, 0), (0.2, 0), (0.05, 200)], ids=["clean", "faults", "many", "killed"]
+)
+def test_lockstep(programs: Path, tmp_path: Path, faults: float, restarts: int) -> None:
+    for seed in range(4):
+        write_job(tmp_path / "job", *job_of(seed, workers=2 + seed))
+        command = [programs / "offramp-nic-exchange", tmp_path / "job", seed, faults, faults, restarts]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def run_workers(
+    programs: Path,
+    job: Job,
+    x: np.ndarray,
+    *,
+    faults: Faults | None = None,
+    meanwhile: Callable[[AgentProcess], None] | None = None,
+    exchanges: int = 3,
+) -> list[NicWorker]:
+    """Exchanges through the embedded switch, compared with the sums from the graph."""
+    expected = job.expected(x)
+
+    def work() -> list[NicWorker]:
+        with (
+            EmbeddedSwitch(None, job.ports, transport="af_packet") as switch,
+            Session(switch.address) as session,
+        ):
+            session.push(b"", p4_text("switchgnn/v1model.p4", sizes_for(job.plans)).encode())
+            SwitchGnnControl(session).load(job.plans, job.ports)
+            interfaces = [spec.partition(":")[2] for spec in switch.port_specs]
+            with AgentProcess(interfaces, program=programs / "offramp-nic-agent") as agent:
+                workers = [
+                    NicWorker(
+                        i,
+                        job.plans,
+                        f"nic:{agent.path}#{i}",
+                        timeout_s=30,
+                        recovery=Recovery(0.1, 0.5),
+                        faults=faults,
+                        seed=i,
+                    )
+                    for i in range(len(job.ports))
+                ]
+
+                def run(worker: NicWorker) -> None:
+                    worker.start()
+                    rows = worker.boundary(0)
+                    for _ in range(exchanges):
+                        assert np.array_equal(worker.exchange(0, x[rows]), expected[rows])
+
+                try:
+                    with ThreadPoolExecutor(len(workers) + 1) as pool:
+                        other = pool.submit(meanwhile, agent) if meanwhile else None
+                        list(pool.map(run, workers))
+                        if other:
+                            other.result()
+                finally:
+                    for worker in workers:
+                        worker.close()
+                return workers
+
+    namespaces.require()
+    return in_namespace(work)
+
+
+@pytest.mark.netns
+def test_counts_are_those_of_the_plan(programs: Path) -> None:
+    job, x = job_of(5)
+    workers = run_workers(programs, job, x)
+    for worker in workers:
+        own = sum(int((block.owner == worker.index).sum()) for block in job.plans[0].blocks)
+        assert worker.stats.down.data_packets == 3 * own * 2
+        assert worker.stats.down.payload_bytes == 3 * own * 40 * 4
+        assert worker.stats.up.data_packets == 3 * own * 2
+        assert worker.stats.results == 3 * own * 2
+        assert worker.stats.rounds == 3 * len(job.plans[0].blocks)
+        assert (worker.stats.rejected, worker.stats.foreign, worker.stats.fetches) == (0, 0, 0)
+
+
+@pytest.mark.netns
+def test_loss_and_duplicates(programs: Path) -> None:
+    job, x = job_of(6, workers=3)
+    workers = run_workers(programs, job, x, faults=Faults(loss=0.02, duplication=0.05), exchanges=2)
+    assert sum(worker.stats.duplicates for worker in workers) > 0
+    assert sum(worker.stats.fetches for worker in workers) > 0
+
+
+@pytest.mark.netns
+def test_an_agent_that_is_killed_and_comes_back(programs: Path) -> None:
+    job, x = job_of(7, workers=3)
+
+    def kill(agent: AgentProcess) -> None:
+        for _ in range(2):
+            time.sleep(0.2)
+            agent.kill()
+            agent.start()
+
+    run_workers(programs, job, x, meanwhile=kill, exchanges=150)
+
+
+@pytest.mark.netns
+def test_a_worker_that_never_joins(programs: Path) -> None:
+    namespaces.require()
+    job, _ = job_of(8, workers=2)
+
+    def work() -> None:
+        with EmbeddedSwitch(None, job.ports, transport="af_packet") as switch, Session(switch.address) as session:
+            session.push(b"", p4_text("switchgnn/v1model.p4", sizes_for(job.plans)).encode())
+            SwitchGnnControl(session).load(job.plans, job.ports)
+            interface = switch.port_specs[0].partition(":")[2]
+            with AgentProcess([interface], program=programs / "offramp-nic-agent") as agent:
+                link = f"nic:{agent.path}#0"
+                worker = NicWorker(0, job.plans, link, 0.3, recovery=Recovery(0.05, 0.1))
+                with pytest.raises(OfframpError, match="another worker has port"):
+                    NicWorker(1, job.plans, link)
+                with pytest.raises(OfframpError, match=r"worker 0: nothing new for 0\.3 s in round 0: no GO"):
+                    worker.start()
+                threading.Timer(0.1, agent.kill).start()
+                with pytest.raises(OfframpError, match=r"worker 0: the agent is gone for 0\.[34]"):
+                    worker.start()
+                worker.close()
+
+    in_namespace(work)
+
+
+def test_links() -> None:
+    assert parse_nic_link("nic:/run/a#b#12") == ("/run/a#b", 12)
+    for bad in ("nic:/run/a", "nic:#1", "udp:x#1", "nic:/run/a#x"):
+        with pytest.raises(OfframpError, match="expected nic:SOCKET#PORT"):
+            parse_nic_link(bad)
+    with pytest.raises(OfframpError, match="takes tensors, not frames"):
+        open_io("nic:/run/a#0")
+
+
+def test_plans_that_do_not_fit_are_refused(programs: Path) -> None:
+    job, _ = job_of(9)
+    with (
+        AgentProcess(program=programs / "offramp-nic-agent") as agent,
+        pytest.raises(OfframpError, match="transport: port 0 of 0"),
+    ):
+        NicWorker(0, job.plans, f"nic:{agent.path}#0")

@@ -1,0 +1,84 @@
+"""The agent for tests: built once for each kind, with the vectors and jobs that its programs run."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Status
+from offramp.nic import plans
+from offramp.nic.build import build, cache_folder, missing, variant
+from offramp.nic.wire import Function
+from offramp_sim.switchgnn.jobs import Job, random_job
+
+
+def built(arch: str = "native", sanitize: str = "", fuzz: bool = False) -> Path:
+    """The folder of a build, made by whichever test process comes first."""
+    lacking = missing()
+    if lacking:
+        pytest.skip(f"the agent needs {', '.join(lacking)}")
+    try:
+        name, options = variant(arch, sanitize)
+        if fuzz:
+            if shutil.which("clang++-14") is None:
+                pytest.skip("fuzzing needs clang-14")
+            name, options = "fuzz", ["-DOFFRAMP_AGENT=OFF", "-DOFFRAMP_FUZZ=ON", "-DCMAKE_CXX_COMPILER=clang++-14"]
+    except OfframpError as error:
+        pytest.skip(str(error))
+    folder = cache_folder(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            build(folder, options)
+            (folder / "complete").touch()
+    return folder
+
+
+class Vector(NamedTuple):
+    """A request, and what a device must make of it."""
+
+    function: Function
+    status: Status
+    message: bytes
+    answer: bytes = b""
+    table: bytes = b""
+    after: bytes = b""
+    parameters: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+
+def write_vectors(path: Path, vectors: Iterable[Vector]) -> None:
+    """The file that ``offramp-nic-vectors`` reads."""
+    with path.open("wb") as file:
+        for v in vectors:
+            parts = v.table, v.message, v.answer, v.after
+            file.write(struct.pack("<2I4I4I", v.function, v.status, *v.parameters, *map(len, parts)))
+            file.write(b"".join(parts))
+
+
+def write_job(path: Path, job: Job, features: np.ndarray) -> None:
+    """The file that ``offramp-nic-exchange`` reads: plans, values and sums of each worker."""
+    sums = job.expected(features)
+    workers = len(job.ports)
+    with path.open("wb") as file:
+        file.write(struct.pack("<II", workers, features.shape[1]))
+        for worker in range(workers):
+            shares = plans.share(job.plans, worker)
+            rows = shares[0][1]
+            for part in (plans.write(shares), features[rows].tobytes(), sums[rows].astype("<i8").tobytes()):
+                file.write(struct.pack("<I", len(part)) + part)
+
+
+def job_of(seed: int, workers: int = 4, width: int = 40) -> tuple[Job, np.ndarray]:
+    """A small job, and features for it."""
+    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=12, features=(width,))
+    x = np.random.default_rng(seed).integers(-(2**24), 2**24, (60, width)).astype(np.int32)
+    return job, x

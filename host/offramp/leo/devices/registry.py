@@ -1,0 +1,35 @@
+"""Which kinds of devices there are; each is imported when the first is opened."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Device
+
+KINDS: Final[dict[str, str]] = {
+    "cpu": "offramp.leo.devices.cpu",
+    "model": "offramp.leo.devices.model",
+    "faulty": "offramp.leo.devices.faulty",
+    "fpga": "offramp.leo.devices.fpga",
+    "nic": "offramp.leo.devices.nic",
+}
+"""Modules with a function ``open_device(options, name)`` for the text behind the colon."""
+
+
+def open_device(text: str, name: str | None = None) -> Device:
+    """The device that ``KIND`` or ``KIND:OPTIONS`` names, called ``name``, or as its kind.
+
+    Raises:
+        OfframpError: no such kind, bad options, or the device is not there.
+    """
+    kind, _, options = text.partition(":")
+    if kind not in KINDS:
+        raise OfframpError(f"device {text}: expected one of {', '.join(KINDS)}, with options behind a colon")
+    try:
+        module = importlib.import_module(KINDS[kind])
+    except ModuleNotFoundError as error:
+        raise OfframpError(f"device {text}: this installation lacks {error.name}") from None
+    device: Device = module.open_device(options, name or kind)
+    return device

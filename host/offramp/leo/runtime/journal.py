@@ -9,15 +9,16 @@ Written in the part of Python that :mod:`offramp.native` compiles.
 
 from __future__ import annotations
 
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final
 
 from offramp.errors import OfframpError
 from offramp.leo.runtime.dataflow import MOST_TRIPS
 from offramp.leo.runtime.state import MOST_ROWS
 from offramp.native.subset import Bytes, Words, copy, inlined, native, publish
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 ENTRIES: Final = 0
 OFFSET: Final = 1  # of the write in the host's memory

@@ -23,7 +23,11 @@ KEYS = 8
 REQUESTS = 1500
 ECHO_KIND, ADD_KIND = 0, 1
 FLOWS = [
-    [(Trip("echo"),), (Trip("echo", remote="acc"),), (Trip("echo", remote="other"), Trip("echo", previous=True, length=0))],
+    [
+        (Trip("echo"),),
+        (Trip("echo", remote="acc"),),
+        (Trip("echo", remote="other"), Trip("echo", previous=True, length=0)),
+    ],
     [(Trip(ADD, once=True),), None, None],
 ]
 _LIMIT_S = 60.0

@@ -6,6 +6,7 @@ import signal
 import threading
 
 import pytest
+
 from leo_faults import started, trial, used_again
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from offramp.leo.applications.application import Application
 from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_of, memory_bytes, values_of
 from offramp.leo.applications.times import Times, table
 from offramp.leo.applications.workload import Zipf
@@ -21,6 +22,7 @@ from offramp.leo.runtime import native_functions as at
 from offramp.leo.runtime.batch import Batch, Completions, Words
 from offramp.leo.runtime.dataflow import CPU, Program, Trip
 from offramp.leo.runtime.process import Plan
+from offramp.leo.runtime.requester import Settings
 from offramp.leo.selection import Dependency
 
 GET: Final = 0
@@ -29,12 +31,32 @@ WRITES: Final = {"C": 0.0, "B": 0.05}
 """Share of PUT in YCSB's workloads."""
 KEYS: Final = 100_000
 _TRACE: Final = 1 << 18
+_NOMINAL_NS: Final = {CPU: 500.0}
 
 
 def plan(devices: Mapping[str, str], keys: int = KEYS, seed: int = 1, rows: int = 4096) -> Plan:
     """The responder's process."""
     parameters = {"keys": keys, "seed": seed, "longest": 64}
     return Plan("offramp.leo.applications.kvs_store:prepare", parameters, devices, memory_bytes(keys), rows)
+
+
+def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS, seed: int = 1) -> Application:
+    """The store with its index on these devices, by name, and on the CPU."""
+    known = {name: _NOMINAL_NS.get(name, 5e4) for name in (CPU, *devices)}
+
+    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
+        return program(paths, Times(lambda device, _: measured.get(device, known[device])))
+
+    return Application(
+        name=f"kvs (YCSB-{mix})",
+        paths=(CPU, *devices),
+        plan=plan(devices, keys, seed),
+        program=build,
+        workload=lambda _: Ycsb(mix, keys, seed),
+        settings=Settings(stride=128, seed=seed),
+        window=2048,
+        request_bytes=VALUE_BYTES,
+    )
 
 
 def program(paths: Sequence[str], times: Times) -> Program:

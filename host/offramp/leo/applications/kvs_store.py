@@ -11,6 +11,7 @@ import numpy.typing as npt
 from offramp.errors import OfframpError
 from offramp.leo.applications import basic
 from offramp.leo.device import Device
+from offramp.leo.devices.model import ModelDevice
 from offramp.leo.functions import kvs
 from offramp.leo.runtime import native_functions as at
 from offramp.leo.runtime.memory import Host
@@ -81,6 +82,11 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     for device in devices.values():
         if kvs.NAME in device.functions:
             _fill(device, keys, addresses)
+            if isinstance(device, ModelDevice):
+                index_there = np.frombuffer(device.memory(kvs.NAME).view, np.int64)
+                context = at.kvs_context(index_there, len(index_there) * 8 // kvs.LINE, VALUE_BYTES)
+                service.engines[device.name] = device.engine({kvs.NAME: context})
+                service.keep.append(index_there)
     context = at.kvs_context(index, buckets, VALUE_BYTES)
     for name, room in ((kvs.NAME, 8), (at.GET, VALUE_BYTES), (at.PUT, 4)):
         address, keep = at.addresses()[name]

@@ -13,12 +13,19 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
+from offramp.leo.runtime.engine import make_engine
+from offramp.leo.runtime.responder import Engine, Words
+
+_ENGINE_SLOTS: Final = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,16 @@ class ModelDevice:
         """Take no more requests."""
         self._closed = True
         self._queue.clear()
+
+    def engine(self, functions: dict[str, Words]) -> Engine:
+        """The same accelerator for the responder's compiled loop, with contexts of compiled functions."""
+        o = self.options
+        service, latency, jitter = (round(1e3 * us) for us in (o.service_us, o.latency_us, o.jitter_us))
+
+        def make(free: Words) -> Words:
+            return make_engine(free, service, latency, jitter, round(1024 * o.ns_per_byte), _ENGINE_SLOTS, o.seed)
+
+        return Engine(np.zeros(o.parallelism, np.int64), make, functions)
 
     def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
         if not self.options.memo:

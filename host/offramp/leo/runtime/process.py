@@ -107,7 +107,7 @@ class ResponderProcess:
         try:
             answer = json.loads(line)
         except ValueError:
-            answer = {"error": f"responder process: it has ended without a word (exit code {self._process.poll()})"}
+            answer = {"error": f"responder process {self._process.pid}: it has not come up; see its own words above"}
         if "error" in answer:
             self.kill()
             raise OfframpError(str(answer["error"]))

@@ -412,7 +412,7 @@ def _purge(table: Words, queue: Words) -> None:
 
 @native
 def change_paths(table: Words, selector: Words, down: int, rows: Words, count: int) -> int:
-    """Close the paths of these bits; ``rows`` were on their way and are tried again, in the order in which they came."""
+    """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
     now = now_ns(table)
     for i in range(count):
         _column(table, ATTEMPT)[rows[i]] = _column(table, ATTEMPT)[rows[i]] + 1

@@ -210,8 +210,8 @@ class Requester:
                     link.pump()
             except LinkDown:
                 self._link_failed(number)
-        for number, (name, station) in enumerate(self._stations.items()):
-            worked |= self._act(number, name, station)
+        for number, station in enumerate(self._stations.values()):
+            worked |= self._act(number, station)
         failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
         if failed:
             self._fail({int(self._column(at.PATH)[row]) for row in self._tickets[:failed]})
@@ -247,7 +247,7 @@ class Requester:
                 raise OfframpError(f"requester's {name} has no function {trip.local_function}: it has {have}")
         return Station(local[name])
 
-    def _act(self, number: int, name: str, station: Station) -> bool:
+    def _act(self, number: int, station: Station) -> bool:
         count = self._native["waiting"](self.table, number, self._tickets, 256)
         for ticket in self._tickets[:count].tolist():
             row = ticket & 0xFFFFFFFF

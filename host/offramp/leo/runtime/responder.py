@@ -44,6 +44,21 @@ def functions() -> dict[str, Callable[..., int]]:
 
 
 @dataclass
+class Engine:
+    """A modelled accelerator, and the compiled functions that it has.
+
+    Attributes:
+        free: when each of its servers is free.
+        make: a connection's queue in front of them.
+        functions: its context for functions that are also the CPU's.
+    """
+
+    free: Words
+    make: Callable[[Words], Words]
+    functions: dict[str, Words]
+
+
+@dataclass
 class Service:
     """What a responder can do.
 
@@ -52,6 +67,7 @@ class Service:
         stations: devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
         python: functions of the CPU in Python.
         native: address, context and longest answer of compiled functions of the CPU.
+        engines: modelled accelerators within the compiled loop.
         keep: what must live as long.
     """
 
@@ -59,6 +75,7 @@ class Service:
     stations: dict[str, Station] = field(default_factory=dict)
     python: dict[str, Function] = field(default_factory=dict)
     native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
+    engines: dict[str, Engine] = field(default_factory=dict)
     keep: list[Any] = field(default_factory=list)
 
     def check(self, functions: list[tuple[str, str]]) -> None:
@@ -104,6 +121,15 @@ class _Connection:
             if name in service.native:
                 address, context, room = service.native[name]
                 table[number, : at.ROOM + 1] = address, context.ctypes.data, room
+        self.engines = []
+        for number, name in enumerate(self.devices[: at.MOST_ENGINES]):
+            engine = service.engines.get(name)
+            if engine is not None:
+                self.engines.append(engine.make(engine.free))
+                self.state[at.ENGINES + number] = self.engines[-1].ctypes.data
+                for which, context in engine.functions.items():
+                    if which in self.functions:
+                        table[self.functions.index(which), at.ACCELERATED] = context.ctypes.data
         self.escapes = np.zeros((ESCAPES, at.ESCAPE_WORDS), np.int64)
         self.buffer = np.zeros(max(1 << 16, 4 * int(hello["stride"])), np.uint8)
         self.answers: deque[tuple[Words, Status, bytes]] = deque()

@@ -15,6 +15,14 @@ import numpy.typing as npt
 
 from offramp.leo.device import Status
 from offramp.leo.runtime.clock import CLOCK_WORDS, now_ns
+from offramp.leo.runtime.engine import CAME as SLOT_CAME
+from offramp.leo.runtime.engine import HEAD as SLOT_HEAD
+from offramp.leo.runtime.engine import ID as SLOT_ID
+from offramp.leo.runtime.engine import INFO as SLOT_INFO
+from offramp.leo.runtime.engine import KEY as SLOT_KEY
+from offramp.leo.runtime.engine import LENGTH as SLOT_LENGTH
+from offramp.leo.runtime.engine import MESSAGE as SLOT_MESSAGE
+from offramp.leo.runtime.engine import enqueue, next_slot, slot_ready
 from offramp.leo.runtime.journal import (
     ANSWER,
     ANSWERED,
@@ -59,13 +67,17 @@ MEMORY_BYTES: Final = MEMORY + 1
 FUNCTIONS: Final = MEMORY + 2
 ESCAPED: Final = MEMORY + 3  # of the last call
 SERVED: Final = MEMORY + 4  # requests that the CPU has executed
-ARGUMENTS: Final = 16
-TABLE: Final = 32  # of functions
+ARGUMENTS: Final = 32
+TABLE: Final = 48  # of functions
+
+ENGINES: Final = 16  # of each device that has one, its address, by its number: 0 to 7
+MOST_ENGINES: Final = 8
 
 # A function's words.
 ADDRESS: Final = 0  # 0: not compiled
 CONTEXT: Final = 1
 ROOM: Final = 2  # bytes of its longest answer
+ACCELERATED: Final = 3  # its context on a device with an engine, 0 where it has none
 FUNCTION_WORDS: Final = 4
 
 # Arguments of a function.
@@ -178,6 +190,44 @@ def _execute(
     return True
 
 
+@inlined
+def _accelerated(state: Words, function: Words, device: int, named: int, once: int) -> bool:
+    """Whether a device's engine takes the request."""
+    known = device < MOST_ENGINES and named < state[FUNCTIONS] and once == 0
+    return known and state[ENGINES + device] != 0 and function[ACCELERATED] != 0
+
+
+@native
+def _drain(state: Words, journal: Words, engine: Words, sent: Words) -> int:
+    """Answer what a modelled accelerator has finished."""
+    count = 0
+    now = now_ns(state)
+    while slot_ready(engine, now):
+        slot = next_slot(engine)
+        function = state + (TABLE + (slot[SLOT_INFO] & 0xFFFF) * FUNCTION_WORDS)
+        room = function[ROOM]
+        answer = reserve(sent, room + _HEADER)
+        if answer == NOTHING:
+            break
+        arguments = state + ARGUMENTS
+        arguments[MESSAGE] = int(slot + SLOT_MESSAGE)
+        arguments[MESSAGE_BYTES] = slot[SLOT_LENGTH]
+        arguments[REPLY] = int(message(sent, answer) + _HEADER)
+        arguments[REPLY_BYTES] = room
+        arguments[LOG] = int(journal)
+        arguments[HOST] = state[MEMORY]
+        arguments[HOST_BYTES] = state[MEMORY_BYTES]
+        arguments[OWN] = function[ACCELERATED]
+        status = call_word(function[ADDRESS], int(arguments))
+        length = arguments[REPLY_BYTES] if status == _OK else 0
+        info = _with_status(slot[SLOT_INFO], status)
+        delay = now - slot[SLOT_CAME]
+        _finish(sent, answer, room, length, slot[SLOT_ID], slot[SLOT_KEY], info, delay, now)
+        engine[SLOT_HEAD] = engine[SLOT_HEAD] + 1
+        count += 1
+    return count
+
+
 @native
 def serve(
     state: Words,
@@ -190,7 +240,7 @@ def serve(
     buffer: Bytes,
     room: int,
 ) -> int:
-    """Requests of one connection, at most ``budget``; returns how many were taken.
+    """Requests of one connection, at most ``budget``; returns how many were taken or answered.
 
     The rings and the journal are the connection's; there is room for ``most`` requests that run elsewhere, with
     ``room`` bytes of messages.
@@ -198,6 +248,10 @@ def serve(
     used = 0
     taken = 0
     state[ESCAPED] = 0
+    ended = 0
+    for device in range(MOST_ENGINES):
+        if state[ENGINES + device] != 0:
+            ended += _drain(state, journal, Words(state[ENGINES + device]), sent)
     while taken < budget:
         place = front(received)
         if place == NOTHING:
@@ -223,6 +277,11 @@ def serve(
         ):
             if not _execute(state, journal, function, received, sent, place, came):
                 break
+        elif _accelerated(state, function, device, named, once):
+            engine = Words(state[ENGINES + device])
+            body = message(received, place)
+            if not enqueue(engine, words[ID], words[KEY], info, came, body, words[LENGTH], now_ns(state)):
+                break
         else:
             length = words[LENGTH]
             if state[ESCAPED] == most or used + length > room:
@@ -241,7 +300,7 @@ def serve(
         taken += 1
     publish_ring(sent)
     give_back(received)
-    return taken
+    return taken + ended
 
 
 @native

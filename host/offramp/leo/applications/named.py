@@ -1,0 +1,55 @@
+"""Applications by name, or from YAML files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from offramp.errors import OfframpError
+from offramp.leo.applications.application import Application
+from offramp.leo.transports import TRANSPORTS
+
+Devices = Mapping[str, str]
+
+
+def _kvs(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import kvs
+
+    if workload not in ("", *kvs.WRITES):
+        raise OfframpError(f"--workload {workload}: expected {' or '.join(kvs.WRITES)}")
+    return kvs.application(devices or {"model": _KVS_MODEL}, mix=workload or "C", seed=seed)
+
+
+_KVS_MODEL: Final = "model:service_us=40,table_bytes=8388608"
+NAMED: Final[dict[str, Callable[[Devices, str, int], Application]]] = {"kvs": _kvs}
+
+
+def open_application(
+    names: Sequence[str],
+    *,
+    devices: Devices,
+    paths: tuple[str, ...] = (),
+    transport: str = "shm",
+    workload: str = "",
+    seed: int = 1,
+    **options: Any,
+) -> Application:
+    """One of the four by its name, or what YAML files describe, on devices by name.
+
+    Raises:
+        OfframpError: no such application, path or transport, or the files are wrong.
+    """
+    if transport not in TRANSPORTS:
+        raise OfframpError(f"--transport {transport}: expected {', '.join(TRANSPORTS)}")
+    if len(names) == 1 and names[0] in NAMED:
+        made = NAMED[names[0]](devices, workload, seed)
+    else:
+        from offramp.leo.applications.generic import application
+
+        made = application(names, devices, seed=seed, **options)
+    for path in paths:
+        if path not in made.paths:
+            raise OfframpError(f"--paths {path}: {made.name} has {', '.join(made.paths)}")
+    settings = replace(made.settings, transport=transport)
+    return replace(made, paths=paths or made.paths, settings=settings)

@@ -1,4 +1,4 @@
-"""One run with faults at random times: a responder's process that is killed, an accelerator that dies, hangs or is reset."""
+"""One run with faults at random times: a responder that is killed, an accelerator that dies, hangs or is reset."""
 
 from __future__ import annotations
 

@@ -60,14 +60,25 @@ def files(tmp_path):
     return applications, hosts
 
 
-def test_every_application_runs_on_every_host(tmp_path):
-    """M + N files: 5 applications on 4 hosts, requester and responder as processes, every request answered."""
+def test_new_application_and_new_host_run_with_all_others(tmp_path):
+    """M + N files: neither of the new ones touches Python."""
     applications, hosts = files(tmp_path)
-    for application, host in product(applications, hosts):
+    runs(product(applications[-1:], hosts))
+    runs(product(applications[:-1], hosts[-1:]))
+
+
+@pytest.mark.slow
+def test_every_application_runs_on_every_host(tmp_path):
+    runs(product(*files(tmp_path)))
+
+
+def runs(pairs):
+    """Requester and responder as processes, every request answered."""
+    for application, host in pairs:
         made = open_application([application, host], devices={})
         assert len(made.paths) >= 2
         with running(made) as run:
-            outcome, paths = run(made.paths, {}, Policy.UNIFORM, 1, None, 0.1)
+            outcome, paths = run(made.paths, {}, Policy.UNIFORM, 1, None, 0.05)
         assert outcome.sent > 0
         assert outcome.wrong == 0
         assert int(outcome.by_path.sum()) == outcome.sent, (application, host)

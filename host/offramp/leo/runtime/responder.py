@@ -1,4 +1,4 @@
-"""The responder: takes requests of many requesters, has them executed by role, and answers (specification section 6)."""
+"""The responder: takes requests of many requesters, has them executed by role, and answers (section 6)."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _report(console: object, found: Comparison, request_bytes: int) -> None:
         total = max(int(np.sum(counts)), 1)
         shares = ", ".join(f"{p} {c / total:.0%}" for p, c in zip(found.paths, counts, strict=True) if c)
         table.add_row(
-            row.paths[0] if len(row.paths) == 1 else "all",
+            row.paths[0] if len(row.paths) == 1 else f"all, {row.policy.value}",
             f"{row.rate:,.0f}",
             f"{row.rate * request_bytes / 1e6:,.1f}" if request_bytes else "",
             f"{row.median_us:,.1f} µs",

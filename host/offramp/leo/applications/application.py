@@ -10,6 +10,7 @@ from offramp.leo.device import Device
 from offramp.leo.runtime.dataflow import Program
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
+from offramp.leo.selection import Policy
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Application:
         summed: paths that share no device; all by default.
         request_bytes: that a request moves, for throughput in bytes.
         local: opens the requester's devices.
+        rivals: rules that all paths are also run under.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Application:
     summed: tuple[str, ...] = ()
     request_bytes: int = 0
     local: Callable[[], Mapping[str, Device]] = field(default=dict)
+    rivals: tuple[Policy, ...] = ()

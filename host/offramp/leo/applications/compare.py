@@ -28,11 +28,13 @@ class Row:
 
     Attributes:
         paths: which.
+        policy: the rule that selects among them.
         most: outcomes of the closed loop.
         part: outcomes of the open loop at part of the rate.
     """
 
     paths: tuple[str, ...]
+    policy: Policy
     most: list[Outcome] = field(default_factory=list)
     part: list[Outcome] = field(default_factory=list)
 
@@ -58,7 +60,7 @@ class Comparison:
 
     Attributes:
         name, paths: of the application.
-        rows: each path alone, then all.
+        rows: each path alone, all under rivals' rules, then all.
         load: the part of its own rate at which each row's latency was measured.
         summed: paths that share no device: what all together are held against.
     """
@@ -72,18 +74,24 @@ class Comparison:
     @property
     def share_of_sum(self) -> float:
         """The rate of all paths over the sum of those that share nothing."""
-        return self.rows[-1].rate / sum(row.rate for row in self.rows[:-1] if row.paths[0] in self.summed)
+        return self.rows[-1].rate / sum(row.rate for row in self.alone if row.paths[0] in self.summed)
+
+    @property
+    def alone(self) -> list[Row]:
+        """Rows of single paths."""
+        return [row for row in self.rows if len(row.paths) == 1]
 
     @property
     def against_better(self) -> float:
         """Median latency of all paths over the better path's."""
-        return self.rows[-1].median_us / min(row.median_us for row in self.rows[:-1])
+        return self.rows[-1].median_us / min(row.median_us for row in self.alone)
 
     def numbers(self) -> dict[str, Any]:
         """For ``--json``."""
         rows = [
             {
                 "paths": list(row.paths),
+                "policy": row.policy.value,
                 "rate": row.rate,
                 "median_us": row.median_us,
                 "wrong": row.wrong,
@@ -118,14 +126,14 @@ def compare(
         OfframpError: a device or function is missing, or requests do not end.
     """
     with running(application) as run:
-        rows = [Row((path,)) for path in application.paths]
+        rows = [Row((path,), policy) for path in application.paths]
         if len(rows) > 1:
-            rows.append(Row(application.paths))
+            rows += [Row(application.paths, rule) for rule in (*application.rivals, policy)]
         total, done = 2 * rounds * len(rows), 0
         measured: dict[str, float] = {}
         for number in range(rounds):
             for row in rows:
-                outcome = run(row.paths, measured, policy, seed + number, None, seconds)
+                outcome = run(row.paths, measured, row.policy, seed + number, None, seconds)
                 row.most.append(_in_order(outcome, application))
                 if len(row.paths) == 1:
                     measured[row.paths[0]] = 1e9 / max(row.rate, 1e-3)
@@ -133,7 +141,9 @@ def compare(
                 _tell(show, f"{'+'.join(row.paths)}: closed loop", done, total)
             for row in rows:
                 rate = max(load * row.rate, 1.0)
-                row.part.append(_in_order(run(row.paths, measured, policy, seed + number, rate, seconds), application))
+                row.part.append(
+                    _in_order(run(row.paths, measured, row.policy, seed + number, rate, seconds), application)
+                )
                 done += 1
                 _tell(show, f"{'+'.join(row.paths)}: {load:.0%} load", done, total)
         summed = tuple(p for p in application.summed or application.paths if p in application.paths)

@@ -22,7 +22,41 @@ def _kvs(devices: Devices, workload: str, seed: int) -> Application:
 
 
 _KVS_MODEL: Final = "model:service_us=40,table_bytes=8388608"
-NAMED: Final[dict[str, Callable[[Devices, str, int], Application]]] = {"kvs": _kvs}
+
+
+def _dfs(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import dfs
+
+    _expect_none("dfs", workload)
+    return dfs.application(devices, seed=seed)
+
+
+def _ebs(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import ebs
+
+    if workload not in ("", *ebs.SIZES):
+        raise OfframpError(f"--workload {workload}: expected {' or '.join(ebs.SIZES)}")
+    return ebs.application(devices, size=workload or "4K", seed=seed)
+
+
+def _allreduce(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import allreduce
+
+    _expect_none("allreduce", workload)
+    return allreduce.application(devices, seed=seed)
+
+
+def _expect_none(name: str, workload: str) -> None:
+    if workload:
+        raise OfframpError(f"--workload {workload}: {name} has only one")
+
+
+NAMED: Final[dict[str, Callable[[Devices, str, int], Application]]] = {
+    "kvs": _kvs,
+    "dfs": _dfs,
+    "ebs": _ebs,
+    "allreduce": _allreduce,
+}
 
 
 def open_application(

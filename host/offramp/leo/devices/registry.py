@@ -13,7 +13,7 @@ KINDS: Final[dict[str, str]] = {
     "model": "offramp.leo.devices.model",
     "faulty": "offramp.leo.devices.faulty",
     "fpga": "offramp.leo.devices.fpga",
-    "nic": "offramp.leo.devices.nic",
+    "nic": "offramp.leo.devices.smartnic",
 }
 """Modules with a function ``open_device(options, name)`` for the text behind the colon."""
 
@@ -28,8 +28,7 @@ def open_device(text: str, name: str | None = None) -> Device:
     if kind not in KINDS:
         raise OfframpError(f"device {text}: expected one of {', '.join(KINDS)}, with options behind a colon")
     try:
-        module = importlib.import_module(KINDS[kind])
+        device: Device = importlib.import_module(KINDS[kind]).open_device(options, name or kind)
     except ModuleNotFoundError as error:
         raise OfframpError(f"device {text}: this installation lacks {error.name}") from None
-    device: Device = module.open_device(options, name or kind)
     return device

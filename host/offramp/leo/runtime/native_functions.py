@@ -25,6 +25,7 @@ from offramp.native.subset import Bytes, Words, copy, inlined, native
 _OK = int(Status.OK)
 _LENGTH = int(Status.BAD_LENGTH)
 _BOUNDS = int(Status.OUT_OF_BOUNDS)
+_FAILED = int(Status.FAILED)
 
 READ: Final = "memory.read"
 """One-sided. Request: offset (8 bytes), length (4). Answer: the bytes."""
@@ -36,6 +37,8 @@ GET: Final = "kvs.read"
 """Request: a value's address (8 bytes). Answer: the value; empty for address 0."""
 PUT: Final = "kvs.write"
 """Request: a value's address (8 bytes), the value. Answer: 1 where it was written, 0 for address 0 (4 bytes)."""
+BLOCKS: Final = "ebs.read"
+"""Request: the answer of ``ebs.lookup``. Answer: the blocks at its address; it fails where nothing was found."""
 ECHO: Final = "echo"
 """Answer: the request."""
 
@@ -185,6 +188,22 @@ def add(arguments: Words) -> int:
 
 
 @native
+def blocks(arguments: Words) -> int:
+    """``ebs.read``."""
+    if arguments[MESSAGE_BYTES] != 16:
+        return _LENGTH
+    found = Words(arguments[MESSAGE])
+    size = Words(arguments[OWN])[VALUE]
+    if found[0] & 0xFFFFFFFF != 0:
+        return _FAILED
+    if not _inside(arguments, found[1], size):
+        return _BOUNDS
+    copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + found[1], size)
+    arguments[REPLY_BYTES] = size
+    return _OK
+
+
+@native
 def echo(arguments: Words) -> int:
     """``echo``."""
     if arguments[MESSAGE_BYTES] > arguments[REPLY_BYTES]:
@@ -201,6 +220,7 @@ NATIVE: Final[dict[str, Any]] = {
     READ: read,
     WRITE: write,
     ADD: add,
+    BLOCKS: blocks,
     ECHO: echo,
 }
 

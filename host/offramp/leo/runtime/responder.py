@@ -28,6 +28,8 @@ from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.link import Link, LinkDown
 
 Words = npt.NDArray[np.int64]
+Finish = Callable[[int, bytes], bytes]
+"""From a request's key and a device's answer to the request's answer."""
 Function = Callable[[bytes], bytes]
 """Of the CPU, in Python: raises OfframpError where it cannot answer."""
 
@@ -67,6 +69,7 @@ class Service:
         stations: devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
         python: functions of the CPU in Python.
         native: address, context and longest answer of compiled functions of the CPU.
+        chains: functions whose first part a device computes, under the name given here, and the CPU ends.
         engines: modelled accelerators within the compiled loop.
         keep: what must live as long.
     """
@@ -75,6 +78,7 @@ class Service:
     stations: dict[str, Station] = field(default_factory=dict)
     python: dict[str, Function] = field(default_factory=dict)
     native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
+    chains: dict[str, tuple[str, Finish]] = field(default_factory=dict)
     engines: dict[str, Engine] = field(default_factory=dict)
     keep: list[Any] = field(default_factory=list)
 
@@ -90,6 +94,7 @@ class Service:
                 have = ", ".join([CPU, *self.stations])
                 raise OfframpError(f"responder has no device {device}: it has {have}")
             known = set(station.device.functions if station is not None else ())
+            known |= {name for name, (first, _) in self.chains.items() if first in known}
             if device == CPU:
                 known |= set(self.python) | set(self.native)
             if function not in known:
@@ -252,8 +257,11 @@ class Responder:
             connection.running[mark] = escape
             self._native["note"](connection.journal, escape, -1, 0, 0)
         key = int(escape[at.ESCAPE_KEY]) if info >> 48 & ORDERED else None
+        first, finish = self.service.chains.get(function, (function, None))
 
         def done(completion: Completion) -> None:
+            if finish is not None and completion.status is Status.OK:
+                completion = completion._replace(message=finish(int(escape[at.ESCAPE_KEY]), completion.message))
             if once:
                 del connection.running[mark]
             self._answer(connection, escape, completion.status, completion.message, once=once)
@@ -262,7 +270,7 @@ class Responder:
         if name == CPU and function in self.service.python:
             done(call(self.service.python[function], message))
         elif station is not None:
-            station.submit(function, message, key, done)
+            station.submit(first, message, key, done)
         else:
             done(Completion(0, Status.UNKNOWN_FUNCTION, b"", 0))
 

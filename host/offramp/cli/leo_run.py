@@ -81,6 +81,8 @@ def _report(console: object, found: Comparison, request_bytes: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from offramp.report.units import duration
+
     assert isinstance(console, Console)
     table = Table(box=None, pad_edge=False, title=found.name, title_justify="left")
     for heading in ("paths", "requests/s", "MB/s", "median", "99 %", "wrong", "taken"):
@@ -93,8 +95,8 @@ def _report(console: object, found: Comparison, request_bytes: int) -> None:
             row.paths[0] if len(row.paths) == 1 else f"all, {row.policy.value}",
             f"{row.rate:,.0f}",
             f"{row.rate * request_bytes / 1e6:,.1f}" if request_bytes else "",
-            f"{row.median_us:,.1f} µs",
-            f"{row.part[-1].latency_us(99):,.1f} µs",
+            duration(row.median_us / 1e6),
+            duration(row.part[-1].latency_us(99) / 1e6),
             str(row.wrong),
             shares,
         )

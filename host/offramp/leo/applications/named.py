@@ -40,10 +40,10 @@ def _ebs(devices: Devices, workload: str, seed: int) -> Application:
 
 
 def _allreduce(devices: Devices, workload: str, seed: int) -> Application:
-    from offramp.leo.applications import allreduce
+    from offramp.leo.applications.allreduce import application
 
     _expect_none("allreduce", workload)
-    return allreduce.application(devices, seed=seed)
+    return application(devices, seed=seed)
 
 
 def _expect_none(name: str, workload: str) -> None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 
+import numpy as np
 import pytest
 
-from leo_faults import started, trial, used_again
+from leo_faults import KEYS, plan, started, trial, used_again
+from leo_lab import batch, program
+from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.runtime.process import ResponderProcess
+from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.selection import Policy
 
 
 @pytest.mark.parametrize(("seed", "transport"), [(1, "shm"), (2, "tcp"), (3, "shm")])
@@ -41,3 +47,34 @@ def test_500_runs():
             for seed in range(10):
                 trial(process, requester, 100 * group + seed, kills=1)
             assert used_again(requester, 1)
+
+
+def test_paths_over_two_responders():
+    """One dies for good while the other goes on; it is used again when it is back."""
+    flows = [[(Trip("echo", link=0),), (Trip("echo", link=1),)]]
+    responders = [ResponderProcess(plan(5)), ResponderProcess(plan(6))]
+    try:
+        settings = Settings(rows=64, stride=64, policy=Policy.UNIFORM, timeout_s=2.0)
+        asked = program(flows, "ADDR", links=2)
+        requester = Requester(asked, [r.address for r in responders], settings=settings)
+        ended, sent = [], 0
+        while len(ended) < 900:
+            messages = [bytes([i % 251]) for i in range(sent, min(sent + 16, 900))]
+            keys = [i % KEYS for i in range(sent, sent + len(messages))]
+            sent += requester.admit(batch(messages, keys), np.arange(sent, sent + len(messages)))
+            requester.step()
+            done = requester.collect()
+            assert not done.statuses.any()
+            ended += done.users.tolist()
+            if len(ended) > 300 and responders[0].alive():
+                responders[0].kill()
+        assert sorted(ended) == list(range(900))
+        for key in range(KEYS):
+            order = [user for user in ended if user % KEYS == key]
+            assert order == sorted(order)
+        responders[0].start()
+        assert used_again(requester, 0)
+        requester.close()
+    finally:
+        for responder in responders:
+            responder.close()

@@ -13,28 +13,20 @@ from typing import Final
 import numpy as np
 
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.kvs_store import (
-    LAST,
-    VALUE_BYTES,
-    addresses_of,
-    keys_of,
-    last_word,
-    memory_bytes,
-    values_of,
-)
+from offramp.leo.applications.kvs_check import PUT, check_values
+from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_of, memory_bytes, values_of
 from offramp.leo.applications.times import Times, table
 from offramp.leo.applications.workload import Zipf
-from offramp.leo.device import Status
 from offramp.leo.functions import kvs
 from offramp.leo.runtime import native_functions as at
-from offramp.leo.runtime.batch import Batch, Completions, Words
+from offramp.leo.runtime.batch import Batch, Completions
 from offramp.leo.runtime.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.machine import address
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.selection import Dependency
 
 GET: Final = 0
-PUT: Final = 1
 WRITES: Final = {"C": 0.0, "B": 0.05}
 """Share of PUT in YCSB's workloads."""
 KEYS: Final = 100_000
@@ -112,13 +104,6 @@ class Ycsb:
 
     def wrong(self, done: Completions) -> int:
         """Values that are torn, foreign or missing; writes that found no place."""
-        keys, types = self._of(done.users)
-        gets = types == GET
-        bad = (done.statuses != Status.OK) | (done.lengths != np.where(gets, VALUE_BYTES, 4))
-        values = done.answers.view(np.int64)
-        whole = (values[:, 0] == keys) & (values[:, LAST] == last_word(keys, values[:, 1]))
-        return int((bad | (gets & ~whole) | (~gets & (done.answers[:, 0] != 1))).sum())
-
-    def _of(self, numbers: Words) -> tuple[Words, Words]:
-        places = numbers & (_TRACE - 1)
-        return self._keys[places], self._types[places]
+        places = [address(a) for a in (done.users, done.statuses, done.lengths, done.answers)]
+        stride = done.answers.shape[1]
+        return check_values()(done.count, *places, stride, address(self._keys), address(self._types), _TRACE - 1)

@@ -21,7 +21,7 @@ VALUE_BYTES: Final = 64
 FIRST_VALUE: Final = 64
 """Address of the first value: 0 says that a key is unknown."""
 _SLOTS_FOR_A_KEY: Final = 2
-_MIX: Final = np.int64(0x1E3779B97F4A7C15)
+MIX: Final = 0x1E3779B97F4A7C15
 LAST: Final = VALUE_BYTES // 8 - 1
 
 Words = npt.NDArray[np.int64]
@@ -47,14 +47,9 @@ def addresses_of(count: int) -> Words:
     return FIRST_VALUE + VALUE_BYTES * np.arange(count, dtype=np.int64)
 
 
-def last_word(keys: Words, versions: Words) -> Words:
-    """The word at ``LAST`` of values: what a torn or foreign value gets wrong."""
-    return (keys * _MIX) ^ (versions + LAST - 2)
-
-
 def values_of(keys: Words, versions: Words) -> Words:
     """``(n, 8)``: key, version, and words that both determine, so that a torn or foreign value shows."""
-    mixed = (keys[:, None] * _MIX) ^ (versions[:, None] + np.arange(LAST - 1))
+    mixed = (keys[:, None] * np.int64(MIX)) ^ (versions[:, None] + np.arange(LAST - 1))
     return np.concatenate([keys[:, None], versions[:, None], mixed], axis=1)
 
 

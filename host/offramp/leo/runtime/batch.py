@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Requests that have ended, one an element; times in ns of the requester's clock."""
+    """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten."""
 
     users: Words
     statuses: Words

@@ -138,6 +138,8 @@ class Requester:
         self._tickets = np.zeros(rows, np.int64)
         self._tickets_at = address(self._tickets)
         self._room = np.zeros((7, RECEIVED), np.int64)
+        self._answers_room = np.zeros((RECEIVED, self.stride), np.uint8)
+        self._answers_at = address(self._answers_room)
         self._room_at = [address(row) for row in self._room]
         self.retries = 0
         """Attempts that were made because others had failed."""
@@ -222,12 +224,11 @@ class Requester:
         return worked
 
     def collect(self, most: int = RECEIVED, *, answers: bool = True) -> Completions:
-        """Requests that have ended since the last call, in the order in which they ended."""
+        """Requests that have ended since the last call, in order; their answers stay until the next call."""
         most = min(most, RECEIVED)
-        room = np.empty((most, self.stride), np.uint8) if answers else np.empty((0, self.stride), np.uint8)
-        count = self._native["collect"](self._at, most, *self._room_at, room, self.stride if answers else 0)
+        count = self._native["collect"](self._at, most, *self._room_at, self._answers_at, self.stride if answers else 0)
         users, statuses, paths, jcts, begun, ended, lengths = self._room[:, :count].copy()
-        return Completions(users, statuses, paths, jcts, begun, ended, lengths, room[:count])
+        return Completions(users, statuses, paths, jcts, begun, ended, lengths, self._answers_room[:count])
 
     def close(self) -> None:
         """End the connections; twice does no harm."""

@@ -116,7 +116,7 @@ def test_gradients_of_ranks_are_added_over_paths(tmp_path):
     ]
     processes = [subprocess.Popen(command) for command in commands]
     try:
-        assert [p.wait(timeout=120) for p in processes] == [0] * ranks
+        assert [p.wait(timeout=280) for p in processes] == [0] * ranks
     finally:
         for process in processes:
             process.kill()

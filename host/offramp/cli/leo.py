@@ -6,6 +6,7 @@ import typer
 
 from offramp.cli.leo_plan import plan, validate
 from offramp.cli.leo_profile import profile
+from offramp.cli.leo_run import run
 
 leo = typer.Typer(
     help="Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
@@ -15,3 +16,4 @@ leo = typer.Typer(
 leo.command()(validate)
 leo.command()(plan)
 leo.command()(profile)
+leo.command()(run)

@@ -263,6 +263,13 @@ class Expressions:
         product = self.b.mul(self.b.zext(left, wide), self.b.zext(right, wide))
         return self.b.trunc(self.b.lshr(product, const(wide, 64)), I64), "int"
 
+    def _call_observe(self, place: Value) -> Typed:
+        return self.b.load_atomic(place, "acquire", 8, typ=I64), "int"
+
+    def _call_publish(self, place: Value, word: Value) -> Typed:
+        self.b.fence("release")  # llvmlite writes no atomic stores through opaque pointers
+        return self.b.store(word, place, align=8), "None"
+
     def _call_call_word(self, function: Value, argument: Value) -> Typed:
         kind = ll.FunctionType(I32, [PTR])
         return self.b.zext(self._call_pointer(kind, function, [self.b.inttoptr(argument, PTR)]), I64), "int"

@@ -127,6 +127,16 @@ def high_product(left: int, right: int) -> int:
     raise NotImplementedError
 
 
+def observe(place: Words) -> int:
+    """The first word, read before all that follows (acquire), which may rely on what :func:`publish` followed."""
+    raise NotImplementedError
+
+
+def publish(place: Words, word: int) -> None:
+    """Write the first word after all that came before (release)."""
+    raise NotImplementedError
+
+
 def call_word(function: int, argument: int) -> int:
     """Call a C function ``uint32_t (*)(void *)``."""
     raise NotImplementedError

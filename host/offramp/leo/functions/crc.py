@@ -17,7 +17,7 @@ CRC32C: Final = 0x82F63B78
 """Reflected polynomial of Castagnoli (iSCSI)."""
 
 
-def _tables(polynomial: int) -> npt.NDArray[np.uint32]:
+def tables(polynomial: int) -> npt.NDArray[np.uint32]:
     """``(8, 256)``: what a byte adds to the register when ``7 - i`` more bytes follow."""
     column = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -29,15 +29,15 @@ def _tables(polynomial: int) -> npt.NDArray[np.uint32]:
     return np.stack(rows[::-1])
 
 
-_TABLES: Final = {polynomial: _tables(polynomial) for polynomial in (CRC32, CRC32C)}
+_TABLES: Final = {polynomial: tables(polynomial) for polynomial in (CRC32, CRC32C)}
 
 
 def crc(polynomial: int, keys: Keys) -> Hashes:
     """``(n,)``: the CRC of each key's 8 bytes, the lowest first; register and result inverted, as is usual."""
-    tables = _TABLES[polynomial]
+    rows = _TABLES[polynomial]
     words = np.ascontiguousarray(keys, "<u8") ^ np.uint64(0xFFFFFFFF)
     parts = words.view(np.uint8).reshape(-1, 8)
     found = np.full(len(parts), 0xFFFFFFFF, np.uint32)
     for place in range(8):
-        found ^= tables[place][parts[:, place]]
+        found ^= rows[place][parts[:, place]]
     return found

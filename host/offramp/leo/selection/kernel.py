@@ -295,6 +295,10 @@ def reroute(memory: Words, row: int, now: int) -> int:
         counts[entry] = counts[entry] - 1
         if counts[entry] > 0 and (memory[DOWN] >> paths[entry]) & 1 == 0:
             open_paths = open_paths & (1 << paths[entry])
+        first = (memory + memory[ENTRY_HEAD])[entry]
+        order = memory + memory[ROW_ORDER]
+        if first != NONE and order[first] < order[row]:
+            open_paths = 0
     if open_paths == 0:
         return hold(memory, entry, row)
     path = best_path(memory, kind, open_paths)

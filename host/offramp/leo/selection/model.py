@@ -169,6 +169,8 @@ class ModelSelector:
             entry = self.keys[request.key]
             if entry.count and entry.path not in self.down:
                 among = [p for p in among if p == entry.path]
+            if entry.held and self.requests[entry.held[0]].order < request.order:
+                among = []
         if not among:
             return self.hold(row)
         path = self.best(request.kind, among)

@@ -1,0 +1,1 @@
+"""The four applications of the thesis, each with its baseline and its load (specification section 9)."""

@@ -1,0 +1,109 @@
+"""All-reduce for training (section 9): sums of chunks over several paths at once, accelerators and idle cores.
+
+``offramp leo run allreduce`` puts load on the sums alone: chunks of two vectors of 256 KiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from offramp.leo.applications.application import Application
+from offramp.leo.applications.generic import restricted
+from offramp.leo.applications.measure import time_ns
+from offramp.leo.applications.times import Times, table
+from offramp.leo.device import Device, Status
+from offramp.leo.devices import open_device
+from offramp.leo.functions import reduce
+from offramp.leo.runtime.batch import Batch, Completions
+from offramp.leo.runtime.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.memory import Host
+from offramp.leo.runtime.process import Plan
+from offramp.leo.runtime.requester import Settings
+from offramp.leo.runtime.responder import Service
+from offramp.leo.selection import Dependency
+
+ACCELERATOR: Final = "acc"
+MODEL: Final = "model:service_us=2000,memo=1"
+CHUNK: Final = 1 << 18
+"""Bytes of a vector's piece."""
+_SHAPES: Final = 16
+"""Different requests."""
+
+
+def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+    """Nothing but devices."""
+    del devices, parameters, first
+    return Service(host)
+
+
+def plan(specs: Mapping[str, str], rows: int) -> Plan:
+    """The responder's process: the devices that add."""
+    return Plan(f"{__name__}:prepare", {}, specs, rows=rows)
+
+
+def program(paths: Sequence[str], specs: Mapping[str, str], measured: Mapping[str, float]) -> Program:
+    """A request is one sum, on one device."""
+    trips = [(Trip(reduce.NAME, remote=name),) for name in specs]
+    known = table(("SUM",), list(specs), [trips], Times(lambda device, _: measured[device]), (Dependency.NONE,))
+    return restricted(known, [trips], paths)
+
+
+def measure(specs: Mapping[str, str], message: bytes) -> dict[str, float]:
+    """Ns of each device for a sum."""
+    found = {}
+    for name, spec in specs.items():
+        device = open_device(spec, name)
+        try:
+            found[name] = time_ns(device, reduce.NAME, message)
+        finally:
+            device.close()
+    return found
+
+
+class Sums:
+    """Sums of two vectors of float32."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        vectors = [rng.standard_normal((2, CHUNK // 4)).astype(np.float32) for _ in range(_SHAPES)]
+        messages = [reduce.request(reduce.Type.FLOAT32, v) for v in vectors]
+        self.size = len(messages[0])
+        self._payload = np.frombuffer(b"".join(messages), np.uint8)
+        self._sums = np.stack([reduce.total(reduce.Type.FLOAT32, v) for v in vectors]).view(np.uint8)
+
+    def batch(self, start: int, count: int) -> Batch:
+        """See :class:`offramp.leo.applications.workload.Workload`."""
+        zeros = np.zeros(count, np.int64)
+        offsets = (np.arange(start, start + count) % _SHAPES) * self.size
+        return Batch(zeros, zeros, self._payload, offsets, zeros + self.size)
+
+    def wrong(self, done: Completions) -> int:
+        """Sums that differ by a bit."""
+        good = (done.statuses == Status.OK) & (done.lengths == CHUNK)
+        return int((~good | (done.answers[:, :CHUNK] != self._sums[done.users % _SHAPES]).any(axis=1)).sum())
+
+
+def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:
+    """Over the responder's CPU and accelerator; ``devices`` may say which."""
+    specs = {CPU: "cpu:1", ACCELERATOR: MODEL, **devices}
+    measured: dict[str, float] = {}
+
+    def build(paths: Sequence[str], _: Mapping[str, float]) -> Program:
+        if not measured:
+            message = reduce.request(reduce.Type.FLOAT32, np.ones((2, CHUNK // 4), np.float32))
+            measured.update(measure(specs, message))
+        return program(paths, specs, measured)
+
+    return Application(
+        name="allreduce (sums of two vectors of 256 KiB)",
+        paths=tuple(specs),
+        plan=plan(specs, 64),
+        program=build,
+        workload=Sums,
+        settings=Settings(rows=64, stride=2 * CHUNK + 64, seed=seed, timeout_s=30.0),
+        window=16,
+        request_bytes=CHUNK,
+    )

@@ -1,0 +1,202 @@
+"""Each path alone and all together, in one run: what they sustain, and how long requests take at part of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from offramp.leo.applications.application import Application
+from offramp.leo.applications.load import Outcome, closed_loop, open_loop
+from offramp.leo.runtime.process import ResponderProcess
+from offramp.leo.runtime.requester import Requester
+from offramp.leo.selection import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WARM_UP_S: Final = 0.2
+Show = Callable[[str, int, int], None]
+
+
+@dataclass
+class Row:
+    """Some paths.
+
+    Attributes:
+        paths: which.
+        policy: the rule that selects among them.
+        most: outcomes of the closed loop.
+        part: outcomes of the open loop at part of the rate.
+    """
+
+    paths: tuple[str, ...]
+    policy: Policy
+    most: list[Outcome] = field(default_factory=list)
+    part: list[Outcome] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Requests a second, the median of the rounds."""
+        return float(np.median([o.rate for o in self.most]))
+
+    @property
+    def median_us(self) -> float:
+        """Median latency at part of the rate, the median of the rounds."""
+        return float(np.median([o.latency_us() for o in self.part])) if self.part else float("nan")
+
+    @property
+    def wrong(self) -> int:
+        """Requests that were not answered as they should."""
+        return sum(o.wrong for o in (*self.most, *self.part))
+
+
+@dataclass
+class Comparison:
+    """Of an application's paths.
+
+    Attributes:
+        name, paths: of the application.
+        rows: each path alone, all under rivals' rules, then all.
+        load: the part of its own rate at which each row's latency was measured.
+        summed: paths that share no device: what all together are held against.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    rows: list[Row]
+    load: float
+    summed: tuple[str, ...]
+
+    @property
+    def share_of_sum(self) -> float:
+        """The rate of all paths over the sum of those that share nothing."""
+        return self.rows[-1].rate / sum(row.rate for row in self.alone if row.paths[0] in self.summed)
+
+    @property
+    def alone(self) -> list[Row]:
+        """Rows of single paths."""
+        return [row for row in self.rows if len(row.paths) == 1]
+
+    @property
+    def against_better(self) -> float:
+        """Median latency of all paths over the better path's."""
+        return self.rows[-1].median_us / min(row.median_us for row in self.alone)
+
+    def numbers(self) -> dict[str, Any]:
+        """For ``--json``."""
+        rows = [
+            {
+                "paths": list(row.paths),
+                "policy": row.policy.value,
+                "rate": row.rate,
+                "median_us": row.median_us,
+                "wrong": row.wrong,
+                "closed_loop": [o.numbers(tuple(self.paths)) for o in row.most],
+                "open_loop": [o.numbers(tuple(self.paths)) for o in row.part],
+            }
+            for row in self.rows
+        ]
+        numbers: dict[str, Any] = {"application": self.name, "load": self.load, "rows": rows}
+        if len(self.rows) > 1:
+            numbers |= {
+                "summed": list(self.summed),
+                "share_of_sum": self.share_of_sum,
+                "against_better": self.against_better,
+            }
+        return numbers
+
+
+def compare(
+    application: Application,
+    *,
+    seconds: float = 2.0,
+    load: float = 0.6,
+    rounds: int = 1,
+    policy: Policy = Policy.LOOKAHEAD,
+    seed: int = 1,
+    show: Show | None = None,
+) -> Comparison:
+    """Measure; rounds take turns, so that what else the machine does falls on all alike.
+
+    Raises:
+        OfframpError: a device or function is missing, or requests do not end.
+    """
+    with running(application) as run:
+        rows = [Row((path,), policy) for path in application.paths]
+        if len(rows) > 1:
+            rows += [Row(application.paths, rule) for rule in (*application.rivals, policy)]
+        total, done = 2 * rounds * len(rows), 0
+        measured: dict[str, float] = {}
+        for number in range(rounds):
+            for row in rows:
+                outcome = run(row.paths, measured, row.policy, seed + number, None, seconds)
+                row.most.append(_in_order(outcome, application))
+                if len(row.paths) == 1:
+                    measured[row.paths[0]] = 1e9 / max(row.rate, 1e-3)
+                done += 1
+                _tell(show, f"{'+'.join(row.paths)}: closed loop", done, total)
+            for row in rows:
+                rate = max(load * row.rate, 1.0)
+                row.part.append(
+                    _in_order(run(row.paths, measured, row.policy, seed + number, rate, seconds), application)
+                )
+                done += 1
+                _tell(show, f"{'+'.join(row.paths)}: {load:.0%} load", done, total)
+        summed = tuple(p for p in application.summed or application.paths if p in application.paths)
+        return Comparison(application.name, application.paths, rows, load, summed)
+
+
+def _tell(show: Show | None, what: str, done: int, total: int) -> None:
+    if show is not None:
+        show(what, done, total)
+
+
+def _in_order(outcome: tuple[Outcome, tuple[str, ...]], application: Application) -> Outcome:
+    """Counts by path in the application's order."""
+    found, names = outcome
+    counts = dict(zip(names, found.by_path.tolist(), strict=True))
+    found.by_path = np.array([counts.get(path, 0) for path in application.paths], np.int64)
+    return found
+
+
+Run = Callable[[Sequence[str], Mapping[str, float], Policy, int, float | None, float], tuple[Outcome, tuple[str, ...]]]
+
+
+@contextmanager
+def running(application: Application) -> Iterator[Run]:
+    """The responder's process and the requester's devices; what is given makes one run over some paths."""
+    process = ResponderProcess(application.plan)
+    devices = {}
+    try:
+        devices = dict(application.local())
+
+        def run(
+            paths: Sequence[str],
+            measured: Mapping[str, float],
+            policy: Policy,
+            seed: int,
+            rate: float | None,
+            seconds: float,
+        ) -> tuple[Outcome, tuple[str, ...]]:
+            program = application.program(paths, measured)
+            settings = replace(application.settings, policy=policy, seed=seed)
+            addresses = [process.address] * len(program.links)
+            requester = Requester(program, addresses, devices, settings)
+            try:
+                workload = application.workload(seed)
+                closed_loop(requester, workload, min(WARM_UP_S, seconds), application.window)
+                if rate is None:
+                    return closed_loop(requester, workload, seconds, application.window), program.paths
+                return open_loop(requester, workload, seconds, rate, seed), program.paths
+            finally:
+                requester.close()
+
+        yield run
+    finally:
+        for device in devices.values():
+            device.close()
+        process.close()

@@ -1,0 +1,135 @@
+"""Elastic block storage (section 9): reads whose QoS, block and address look-up is here, on accelerator or CPU.
+
+The blocks then come from the responder's memory. Baselines: the CPU alone, the accelerator alone as in Solar, and
+iPipe's migration between the two (section 6.4.1), which is a rule of the selector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from offramp.leo.applications.application import Application
+from offramp.leo.applications.generic import restricted
+from offramp.leo.applications.measure import time_ns
+from offramp.leo.applications.times import Times, table
+from offramp.leo.device import Device, Status
+from offramp.leo.devices import open_device
+from offramp.leo.devices.software import EBS_LAYOUT
+from offramp.leo.functions import ebs
+from offramp.leo.runtime import native_functions as at
+from offramp.leo.runtime.batch import Batch, Completions, Words
+from offramp.leo.runtime.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.memory import Host
+from offramp.leo.runtime.process import Plan
+from offramp.leo.runtime.requester import Settings
+from offramp.leo.runtime.responder import Service
+from offramp.leo.selection import Dependency, Policy
+
+SIZES: Final = {"4K": 4096, "64K": 65536}
+"""Bytes of a read: input and output operations a second, and throughput."""
+ACCELERATOR: Final = "acc"
+MODEL: Final = "model:service_us=100"
+VOLUMES: Final = 4
+_SEGMENTS: Final = 2
+"""Of each volume."""
+_SEGMENT_BYTES: Final = ebs.SEGMENT * ebs.BLOCK
+_FIRST: Final = 4096
+"""Address of the first segment: 0 says that there is none."""
+_TRACE: Final = 1 << 14
+_NEAR: Final = "near "
+
+
+def address_of(volume: Words, block: Words) -> Words:
+    """Where a volume's block lies in the responder's memory: segments of volumes alternate."""
+    return _FIRST + (block // ebs.SEGMENT * VOLUMES + volume) * _SEGMENT_BYTES + block % ebs.SEGMENT * ebs.BLOCK
+
+
+def fill(device: Device) -> None:
+    """Write the tables of a device."""
+    tables = ebs.Tables(device.memory(ebs.NAME), ebs.Layout(*EBS_LAYOUT))
+    for volume in range(VOLUMES):
+        tables.add_volume(volume, _SEGMENTS * ebs.SEGMENT, (1 << 32) - 1, (1 << 32) - 1)
+        for segment in range(_SEGMENTS):
+            place = int(address_of(np.array(volume), np.array(segment * ebs.SEGMENT)))
+            tables.map(volume, segment, 0, segment * VOLUMES + volume, place)
+
+
+def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+    """``size``: bytes of a read; every block begins with its address."""
+    del devices
+    if first:
+        host.memory[_FIRST // 8 :: ebs.BLOCK // 8] = np.arange(_FIRST, host.memory_bytes, ebs.BLOCK)
+    size = int(parameters["size"])
+    address, keep = at.addresses()[at.BLOCKS]
+    context = at.kvs_context(host.memory, 1, size)
+    return Service(host, native={at.BLOCKS: (address, context, size)}, keep=[keep])
+
+
+class Reads:
+    """Random reads of volumes, each within a segment."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        count = size // ebs.BLOCK
+        volumes = rng.integers(0, VOLUMES, _TRACE)
+        starts = (
+            rng.integers(0, ebs.SEGMENT // count, _TRACE) * count + rng.integers(0, _SEGMENTS, _TRACE) * ebs.SEGMENT
+        )
+        requests = [ebs.REQUEST.pack(v, count, b, i) for i, (v, b) in enumerate(zip(volumes, starts, strict=True))]
+        self._payload = np.frombuffer(b"".join(requests), np.uint8)
+        self._addresses = address_of(volumes, starts)
+        self._size = size
+
+    def batch(self, start: int, count: int) -> Batch:
+        """See :class:`offramp.leo.applications.workload.Workload`."""
+        numbers = np.arange(start, start + count, dtype=np.int64) & (_TRACE - 1)
+        zeros = np.zeros(count, np.int64)
+        return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size)
+
+    def wrong(self, done: Completions) -> int:
+        """Reads of other blocks, or that failed."""
+        good = (done.statuses == Status.OK) & (done.lengths == self._size)
+        words = done.answers[:, : self._size].view(np.int64)
+        first = self._addresses[done.users & (_TRACE - 1)]
+        last = first + self._size - ebs.BLOCK
+        return int((~good | (words[:, 0] != first) | (words[:, (self._size - ebs.BLOCK) // 8] != last)).sum())
+
+
+def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) -> Application:
+    """Over the requester's CPU and accelerator; ``devices`` may say which."""
+    specs = {CPU: "cpu:1", ACCELERATOR: MODEL, **devices}
+    measured: dict[str, float] = {}
+    length = SIZES[size]
+    trips = [(Trip(at.BLOCKS, local=_NEAR + name, local_function=ebs.NAME),) for name in specs]
+
+    def local() -> Mapping[str, Device]:
+        made = {_NEAR + name: open_device(spec, _NEAR + name) for name, spec in specs.items()}
+        for name, device in made.items():
+            fill(device)
+            measured[name] = time_ns(device, ebs.NAME, ebs.REQUEST.pack(0, 1, 0, 0))
+        return made
+
+    def program(paths: Sequence[str], _: Mapping[str, float]) -> Program:
+        times = Times(lambda device, _: measured.get(device, 1000.0))
+        return restricted(table(("READ",), list(specs), [trips], times, (Dependency.NONE,)), [trips], paths)
+
+    return Application(
+        name=f"ebs (reads of {size}iB)",
+        paths=tuple(specs),
+        plan=Plan(
+            f"{__name__}:prepare",
+            {"size": length},
+            memory_bytes=_FIRST + VOLUMES * _SEGMENTS * _SEGMENT_BYTES,
+            rows=256,
+        ),
+        program=program,
+        workload=lambda run: Reads(length, run),
+        settings=Settings(rows=256, stride=length + 64, seed=seed),
+        window=64,
+        request_bytes=length,
+        local=local,
+        rivals=(Policy.IPIPE,),
+    )

@@ -1,0 +1,109 @@
+"""The key-value store (section 9): GET and PUT of 64-byte values, in two round trips each.
+
+The first asks the index, on an accelerator or the CPU, for the value's address; the second reads or writes the value in
+the host's memory. PUT takes the CPU only. Both depend on what has the same key. The baseline, like DrTM-KV, takes the
+CPU for everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from offramp.leo.applications.application import Application
+from offramp.leo.applications.kvs_check import PUT, check_values
+from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_of, memory_bytes, values_of
+from offramp.leo.applications.times import Times, table
+from offramp.leo.applications.workload import Zipf
+from offramp.leo.functions import kvs
+from offramp.leo.runtime import native_functions as at
+from offramp.leo.runtime.batch import Batch, Completions
+from offramp.leo.runtime.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.machine import address
+from offramp.leo.runtime.process import Plan
+from offramp.leo.runtime.requester import Settings
+from offramp.leo.selection import Dependency
+
+GET: Final = 0
+WRITES: Final = {"C": 0.0, "B": 0.05}
+"""Share of PUT in YCSB's workloads."""
+KEYS: Final = 100_000
+_TRACE: Final = 1 << 18
+_NOMINAL_NS: Final = {CPU: 500.0}
+
+
+def plan(devices: Mapping[str, str], keys: int = KEYS, seed: int = 1, rows: int = 4096) -> Plan:
+    """The responder's process."""
+    parameters = {"keys": keys, "seed": seed, "longest": 64}
+    return Plan("offramp.leo.applications.kvs_store:prepare", parameters, devices, memory_bytes(keys), rows)
+
+
+def application(devices: Mapping[str, str], *, mix: str = "C", keys: int = KEYS, seed: int = 1) -> Application:
+    """The store with its index on these devices, by name, and on the CPU."""
+    known = {name: _NOMINAL_NS.get(name, 5e4) for name in (CPU, *devices)}
+
+    def build(paths: Sequence[str], measured: Mapping[str, float]) -> Program:
+        return program(paths, Times(lambda device, _: measured.get(device, known[device])))
+
+    return Application(
+        name=f"kvs (YCSB-{mix})",
+        paths=(CPU, *devices),
+        plan=plan(devices, keys, seed),
+        program=build,
+        workload=lambda _: Ycsb(mix, keys, seed),
+        settings=Settings(stride=128, seed=seed),
+        window=2048,
+        request_bytes=VALUE_BYTES,
+    )
+
+
+def program(paths: Sequence[str], times: Times) -> Program:
+    """GET over ``paths`` (devices of the index, ``cpu`` among them or not), PUT over the CPU."""
+    devices = list(dict.fromkeys([*paths, CPU]))
+    get = [_get(d) if d in paths else None for d in devices]
+    put = [_put() if d == CPU else None for d in devices]
+    return Program(
+        table(("GET", "PUT"), devices, [get, put], times, (Dependency.ADDR, Dependency.ADDR)),
+        (tuple(get), tuple(put)),
+    )
+
+
+def _get(device: str) -> tuple[Trip, ...]:
+    return Trip(kvs.NAME, remote=device, length=8), Trip(at.GET, previous=True, length=0)
+
+
+def _put() -> tuple[Trip, ...]:
+    return Trip(kvs.NAME, length=8), Trip(at.PUT, previous=True, start=8, once=True)
+
+
+class Ycsb:
+    """YCSB-B or -C on keys by Zipf's law; versions of what is written count up."""
+
+    def __init__(self, mix: str = "C", keys: int = KEYS, seed: int = 1, exponent: float = 0.99) -> None:
+        rng = np.random.default_rng(seed + 1)
+        self.all_keys = keys_of(keys, seed)
+        self.addresses = addresses_of(keys)
+        self._keys = self.all_keys[rng.permutation(keys)[Zipf(keys, exponent).draw(rng, _TRACE)]]
+        self._types = (rng.random(_TRACE) < WRITES[mix]).astype(np.int64)
+        self._writes, self._key_bytes = bool(self._types.any()), self._keys.view(np.uint8)
+
+    def batch(self, start: int, count: int) -> Batch:
+        """See :class:`offramp.leo.applications.workload.Workload`."""
+        numbers = np.arange(start, start + count)
+        places = numbers & (_TRACE - 1)
+        keys, types = self._keys[places], self._types[places]
+        if not self._writes:
+            return Batch(types, keys, self._key_bytes, places * 8, np.full(count, 8, np.int64))
+        payload = np.empty((count, 8 + VALUE_BYTES), np.uint8)
+        payload[:, :8] = keys[:, None].view(np.uint8)
+        payload[:, 8:] = values_of(keys, numbers + 1).view(np.uint8)
+        offsets = np.arange(count, dtype=np.int64) * payload.shape[1]
+        return Batch(types, keys, payload.reshape(-1), offsets, np.where(types == PUT, payload.shape[1], 8))
+
+    def wrong(self, done: Completions) -> int:
+        """Values that are torn, foreign or missing; writes that found no place."""
+        places = [address(a) for a in (done.users, done.statuses, done.lengths, done.answers)]
+        stride = done.answers.shape[1]
+        return check_values()(done.count, *places, stride, address(self._keys), address(self._types), _TRACE - 1)

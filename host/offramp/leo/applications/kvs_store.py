@@ -1,0 +1,109 @@
+"""The key-value store's memory: values at the host, and the index there and on every device (section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.applications import basic
+from offramp.leo.device import Device
+from offramp.leo.devices.model import ModelDevice
+from offramp.leo.functions import kvs
+from offramp.leo.runtime import native_functions as at
+from offramp.leo.runtime.memory import Host
+from offramp.leo.runtime.responder import Service
+
+VALUE_BYTES: Final = 64
+FIRST_VALUE: Final = 64
+"""Address of the first value: 0 says that a key is unknown."""
+_SLOTS_FOR_A_KEY: Final = 2
+MIX: Final = 0x1E3779B97F4A7C15
+LAST: Final = VALUE_BYTES // 8 - 1
+
+Words = npt.NDArray[np.int64]
+
+
+def keys_of(count: int, seed: int) -> Words:
+    """``(count,)`` different keys, none of them 0."""
+    return np.random.default_rng(seed).permutation(np.int64(4) * count)[:count].astype(np.int64) + 1
+
+
+def buckets_for(count: int) -> int:
+    """A power of two of buckets with half of their slots free, or more."""
+    return 1 << max(4, (_SLOTS_FOR_A_KEY * count - 1).bit_length() - 2)
+
+
+def memory_bytes(count: int) -> int:
+    """Of the host: values, then the index at a multiple of 64."""
+    return FIRST_VALUE + count * VALUE_BYTES + buckets_for(count) * kvs.LINE
+
+
+def addresses_of(count: int) -> Words:
+    """``(count,)``: where the values lie."""
+    return FIRST_VALUE + VALUE_BYTES * np.arange(count, dtype=np.int64)
+
+
+def values_of(keys: Words, versions: Words) -> Words:
+    """``(n, 8)``: key, version, and words that both determine, so that a torn or foreign value shows."""
+    mixed = (keys[:, None] * np.int64(MIX)) ^ (versions[:, None] + np.arange(LAST - 1))
+    return np.concatenate([keys[:, None], versions[:, None], mixed], axis=1)
+
+
+def table_of(keys: Words, addresses: Words, buckets: int) -> npt.NDArray[np.uint64]:
+    """``(buckets, 4, 2)``: the index, each key in the emptier of its buckets.
+
+    Raises:
+        OfframpError: they are too full for that.
+    """
+    table = np.zeros((buckets, kvs.SLOTS, 2), np.uint64)
+    used = [0] * buckets
+    places = kvs.buckets_of(keys.astype(np.uint64), buckets).tolist()
+    for key, address, (first, second) in zip(keys.tolist(), addresses.tolist(), places, strict=True):
+        bucket = first if used[first] <= used[second] else second
+        if used[bucket] == kvs.SLOTS:
+            raise OfframpError(f"kvs: {len(keys)} keys do not fit into {buckets} buckets")
+        table[bucket, used[bucket]] = key, address
+        used[bucket] += 1
+    return table
+
+
+def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
+    """``keys``, ``seed``: what the store holds; ``first``: it is filled, otherwise it is as a crash left it."""
+    count, seed = int(parameters["keys"]), int(parameters["seed"])
+    service = basic.prepare(host, devices, parameters, first=first)
+    keys, addresses = keys_of(count, seed), addresses_of(count)
+    start, buckets = (FIRST_VALUE + count * VALUE_BYTES) // 8, buckets_for(count)
+    index = host.memory[start : start + buckets * kvs.LINE // 8]
+    if first:
+        host.memory[FIRST_VALUE // 8 : start] = values_of(keys, np.zeros(count, np.int64)).ravel()
+        index[:] = table_of(keys, addresses, buckets).view(np.int64).ravel()
+    for device in devices.values():
+        if kvs.NAME in device.functions:
+            _fill(device, keys, addresses)
+            if isinstance(device, ModelDevice):
+                index_there = np.frombuffer(device.memory(kvs.NAME).view, np.int64)
+                context = at.kvs_context(index_there, len(index_there) * 8 // kvs.LINE, VALUE_BYTES)
+                service.engines[device.name] = device.engine({kvs.NAME: context})
+                service.keep.append(index_there)
+    context = at.kvs_context(index, buckets, VALUE_BYTES)
+    for name, room in ((kvs.NAME, 8), (at.GET, VALUE_BYTES), (at.PUT, 4)):
+        address, keep = at.addresses()[name]
+        service.native[name] = address, context, room
+        service.keep += [keep, index]
+    return service
+
+
+def _fill(device: Device, keys: Words, addresses: Words) -> None:
+    memory = device.memory(kvs.NAME)
+    buckets = 1 << (max(memory.size // kvs.LINE, 1).bit_length() - 1)
+    if buckets * kvs.SLOTS < _SLOTS_FOR_A_KEY * len(keys):
+        need = buckets_for(len(keys)) * kvs.LINE
+        raise OfframpError(f"device {device.name}: {memory.size} bytes for an index of {len(keys)} keys: needs {need}")
+    content = table_of(keys, addresses, buckets).tobytes()
+    step = 1 << 20
+    for place in range(0, len(content), step):
+        memory.write(place, content[place : place + step])

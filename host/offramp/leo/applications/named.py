@@ -1,0 +1,89 @@
+"""Applications by name, or from YAML files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from offramp.errors import OfframpError
+from offramp.leo.applications.application import Application
+from offramp.leo.transports import TRANSPORTS
+
+Devices = Mapping[str, str]
+
+
+def _kvs(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import kvs
+
+    if workload not in ("", *kvs.WRITES):
+        raise OfframpError(f"--workload {workload}: expected {' or '.join(kvs.WRITES)}")
+    return kvs.application(devices or {"model": _KVS_MODEL}, mix=workload or "C", seed=seed)
+
+
+_KVS_MODEL: Final = "model:service_us=40,table_bytes=8388608"
+
+
+def _dfs(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import dfs
+
+    _expect_none("dfs", workload)
+    return dfs.application(devices, seed=seed)
+
+
+def _ebs(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications import ebs
+
+    if workload not in ("", *ebs.SIZES):
+        raise OfframpError(f"--workload {workload}: expected {' or '.join(ebs.SIZES)}")
+    return ebs.application(devices, size=workload or "4K", seed=seed)
+
+
+def _allreduce(devices: Devices, workload: str, seed: int) -> Application:
+    from offramp.leo.applications.allreduce import application
+
+    _expect_none("allreduce", workload)
+    return application(devices, seed=seed)
+
+
+def _expect_none(name: str, workload: str) -> None:
+    if workload:
+        raise OfframpError(f"--workload {workload}: {name} has only one")
+
+
+NAMED: Final[dict[str, Callable[[Devices, str, int], Application]]] = {
+    "kvs": _kvs,
+    "dfs": _dfs,
+    "ebs": _ebs,
+    "allreduce": _allreduce,
+}
+
+
+def open_application(
+    names: Sequence[str],
+    *,
+    devices: Devices,
+    paths: tuple[str, ...] = (),
+    transport: str = "shm",
+    workload: str = "",
+    seed: int = 1,
+    **options: Any,
+) -> Application:
+    """One of the four by its name, or what YAML files describe, on devices by name.
+
+    Raises:
+        OfframpError: no such application, path or transport, or the files are wrong.
+    """
+    if transport not in TRANSPORTS:
+        raise OfframpError(f"--transport {transport}: expected {', '.join(TRANSPORTS)}")
+    if len(names) == 1 and names[0] in NAMED:
+        made = NAMED[names[0]](devices, workload, seed)
+    else:
+        from offramp.leo.applications.generic import application
+
+        made = application(names, devices, seed=seed, **options)
+    for path in paths:
+        if path not in made.paths:
+            raise OfframpError(f"--paths {path}: {made.name} has {', '.join(made.paths)}")
+    settings = replace(made.settings, transport=transport)
+    return replace(made, paths=paths or made.paths, settings=settings)

@@ -1,0 +1,132 @@
+"""``faulty:FAULTS:DEVICE``: a device that fails, at given times or when told to.
+
+Faults are ``kill@S``, ``hang@S`` and ``reset@S``, joined by ``+``; S counts seconds from the first request. A device
+that was killed completes everything unfinished with LOST; one that hangs completes nothing. Both work again after a
+reset.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Completion, Device, Memory, Message, Status
+
+
+def open_device(options: str, name: str) -> FaultyDevice:
+    """The device behind the second colon, with the faults before it."""
+    from offramp.leo.devices.registry import open_device as open_inner
+
+    faults, colon, inner = options.partition(":")
+    if not colon:
+        raise OfframpError(f"device faulty:{options}: expected faulty:FAULTS:DEVICE, such as faulty:kill@0.5:model:20")
+    times = []
+    for fault in filter(None, faults.split("+")):
+        what, _, when = fault.partition("@")
+        try:
+            times.append((float(when), what))
+        except ValueError:
+            raise OfframpError(f"device faulty:{options}: {fault}: expected FAULT@SECONDS") from None
+        if what not in ("kill", "hang", "reset"):
+            raise OfframpError(f"device faulty:{options}: no fault {what}: expected kill, hang or reset")
+    return FaultyDevice(open_inner(inner, name), sorted(times))
+
+
+class FaultyDevice:
+    """See the module; a :class:`offramp.leo.device.Device`.
+
+    Attributes:
+        failures: how often it has failed.
+    """
+
+    def __init__(self, inner: Device, faults: Sequence[tuple[float, str]] = ()) -> None:
+        self._inner, self._faults = inner, list(faults)
+        self._first: float | None = None
+        self._unfinished: dict[int, None] = {}
+        self._lost: list[Completion] = []
+        self._dead = self._hung = False
+        self.failures = 0
+
+    @property
+    def name(self) -> str:
+        """Of the device."""
+        return self._inner.name
+
+    @property
+    def kind(self) -> str:
+        """Of the device."""
+        return self._inner.kind
+
+    @property
+    def functions(self) -> Sequence[str]:
+        """Of the device."""
+        return self._inner.functions
+
+    @property
+    def depth(self) -> int:
+        """Of the device."""
+        return self._inner.depth
+
+    def memory(self, function: str) -> Memory:
+        """Of the device."""
+        return self._inner.memory(function)
+
+    def kill(self) -> None:
+        """It is gone: everything unfinished is LOST."""
+        self._take()
+        self._lost += [Completion(request, Status.LOST, b"", 0) for request in self._unfinished]
+        self._unfinished.clear()
+        self._inner.reset()
+        self._inner.poll()
+        self._dead = True
+        self.failures += 1
+
+    def hang(self) -> None:
+        """It completes nothing more."""
+        self._hung = True
+        self.failures += 1
+
+    def submit(self, function: str, request: int, message: Message) -> bool:
+        """Queue a request, if it lives."""
+        self._due()
+        if self._dead:
+            raise OfframpError(f"device {self.name} is gone")
+        if not self._inner.submit(function, request, message):
+            return False
+        self._unfinished[request] = None
+        return True
+
+    def poll(self) -> list[Completion]:
+        """What is finished, or lost."""
+        self._due()
+        if not self._dead and not self._hung:
+            self._take()
+        found, self._lost = self._lost, []
+        return found
+
+    def reset(self) -> None:
+        """Abort everything; it works again."""
+        self._inner.reset()
+        self._dead = self._hung = False
+        self._take()
+
+    def close(self) -> None:
+        """Close the device."""
+        self._inner.close()
+
+    def _take(self) -> None:
+        for completion in self._inner.poll():
+            if completion.request in self._unfinished:
+                del self._unfinished[completion.request]
+                self._lost.append(completion)
+
+    def _due(self) -> None:
+        if self._first is None:
+            self._first = time.monotonic()
+        while self._faults and time.monotonic() - self._first >= self._faults[0][0]:
+            {"kill": self.kill, "hang": self.hang, "reset": self._abort}[self._faults.pop(0)[1]]()
+
+    def _abort(self) -> None:
+        self.failures += 1
+        self.reset()

@@ -1,0 +1,143 @@
+"""``model:``: an accelerator of given speed in real time; what it answers is right, when it answers is modelled.
+
+It has ``parallelism`` servers behind one queue. A request waits for the first that is free, occupies it for
+``service_us`` plus ``ns_per_byte`` of its message plus up to ``jitter_us``, and is seen ``latency_us`` later. Times are
+fixed when a request is submitted, so a host that polls late does not make the accelerator slower, as long as its queue
+of ``depth`` does not run empty.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Completion, Message, Status
+from offramp.leo.devices.options import parse
+from offramp.leo.devices.software import DEFAULT_BYTES, Software
+from offramp.leo.memory import HostMemory
+from offramp.leo.runtime.engine import make_engine
+from offramp.leo.runtime.responder import Engine, Words
+
+_ENGINE_SLOTS: Final = 1 << 13
+
+
+@dataclass(frozen=True)
+class Options:
+    """Of a model.
+
+    Attributes:
+        memo: 1: an answer is computed once for each message, so that a load test does not pay for what a real
+            accelerator would do; only for functions without tables.
+    """
+
+    service_us: float = 20.0
+    latency_us: float = 0.0
+    ns_per_byte: float = 0.0
+    jitter_us: float = 0.0
+    parallelism: int = 1
+    depth: int = 256
+    seed: int = 0
+    memo: int = 0
+    table_bytes: int = DEFAULT_BYTES
+
+
+def open_device(options: str, name: str) -> ModelDevice:
+    """The device of these options; the first may be ``service_us`` alone."""
+    return ModelDevice(parse(Options, options, f"model:{options}", "service_us"), name)
+
+
+class ModelDevice:
+    """See the module; a :class:`offramp.leo.device.Device`."""
+
+    kind = "fpga"
+
+    def __init__(self, options: Options, name: str = "model") -> None:
+        if options.parallelism < 1 or options.depth < 1:
+            raise OfframpError(f"device {name}: expected a parallelism and a depth of at least 1")
+        self.name, self.options = name, options
+        self._software = Software(options.table_bytes)
+        self._random = random.Random(options.seed)
+        self._free = [0] * options.parallelism
+        self._queue: list[tuple[int, int, int, str, bytes, int]] = []
+        self._aborted: list[Completion] = []
+        self._memo: dict[tuple[str, bytes], tuple[Status, bytes]] = {}
+        self._serial = 0
+        self._closed = False
+
+    @property
+    def functions(self) -> Sequence[str]:
+        """Names of what it can do."""
+        return self._software.names
+
+    @property
+    def depth(self) -> int:
+        """Requests that may be unfinished."""
+        return self.options.depth
+
+    def memory(self, function: str) -> HostMemory:
+        """The tables of a function."""
+        return self._software.memory(function)
+
+    def submit(self, function: str, request: int, message: Message) -> bool:
+        """Queue a request; False where the queue is full."""
+        if self._closed:
+            raise OfframpError(f"device {self.name} is closed")
+        if len(self._queue) >= self.options.depth:
+            return False
+        now = time.monotonic_ns()
+        jitter = self._random.random() * self.options.jitter_us if self.options.jitter_us else 0.0
+        took = round(1e3 * (self.options.service_us + jitter) + self.options.ns_per_byte * len(message))
+        done = max(now, heapq.heappop(self._free)) + took
+        heapq.heappush(self._free, done)
+        self._serial += 1
+        seen = done + round(1e3 * self.options.latency_us)
+        heapq.heappush(self._queue, (seen, self._serial, request, function, bytes(message), took))
+        return True
+
+    def poll(self) -> list[Completion]:
+        """What is finished by now."""
+        found, self._aborted = self._aborted, []
+        now = time.monotonic_ns()
+        while self._queue and self._queue[0][0] <= now:
+            _, _, request, function, message, took = heapq.heappop(self._queue)
+            found.append(Completion(request, *self._call(function, message), took))
+        return found
+
+    def reset(self) -> None:
+        """Abort everything unfinished."""
+        if self._closed:
+            raise OfframpError(f"device {self.name} is closed")
+        order = sorted(self._queue, key=lambda entry: entry[1])
+        self._aborted += [Completion(entry[2], Status.ABORTED, b"", 0) for entry in order]
+        self._queue.clear()
+        self._free = [0] * self.options.parallelism
+
+    def close(self) -> None:
+        """Take no more requests."""
+        self._closed = True
+        self._queue.clear()
+
+    def engine(self, functions: dict[str, Words]) -> Engine:
+        """The same accelerator for the responder's compiled loop, with contexts of compiled functions."""
+        o = self.options
+        service, latency, jitter = (round(1e3 * us) for us in (o.service_us, o.latency_us, o.jitter_us))
+
+        def make(free: Words) -> Words:
+            return make_engine(free, service, latency, jitter, round(1024 * o.ns_per_byte), _ENGINE_SLOTS, o.seed)
+
+        return Engine(np.zeros(o.parallelism, np.int64), make, functions)
+
+    def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
+        if not self.options.memo:
+            return self._software.call(function, message)
+        known = self._memo.get((function, message))
+        if known is None:
+            known = self._memo[function, message] = self._software.call(function, message)
+        return known

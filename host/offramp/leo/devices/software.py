@@ -1,0 +1,90 @@
+"""The functions of devices in software: what the models say, in machine code where Python would be too slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Message, Status
+from offramp.leo.functions import compress, ebs, kvs, reduce
+from offramp.leo.memory import HostMemory
+from offramp.leo.runtime import native_functions, serve
+
+Function = Callable[[Message], bytes]
+DEFAULT_BYTES: Final = 1 << 20
+EBS_LAYOUT: Final = (64, 2048, 2048)
+"""Volumes, entries of the block table, segments."""
+PLAIN: Final[dict[str, Function]] = {
+    reduce.NAME: reduce.answer,
+    compress.COMPRESS: compress.compress,
+    compress.DECOMPRESS: compress.decompress,
+    native_functions.ECHO: bytes,
+}
+
+
+class BadLength(OfframpError):
+    """The message is no request of its function."""
+
+
+class Software:
+    """Functions with their tables.
+
+    Attributes:
+        names: of the functions.
+    """
+
+    def __init__(self, table_bytes: int = DEFAULT_BYTES) -> None:
+        """``table_bytes``: of the memory of ``kvs.lookup``, whose buckets are as many as fit, a power of two."""
+        buckets = 1 << (max(table_bytes // kvs.LINE, 1).bit_length() - 1)
+        layout = ebs.Layout(*EBS_LAYOUT)
+        self._index, self._volumes = HostMemory(buckets * kvs.LINE), HostMemory(layout.size)
+        ebs_tables = ebs.Tables(self._volumes, layout)
+        index = np.frombuffer(self._index.view, np.int64)
+        functions: dict[str, Function] = {kvs.NAME: _Lookup(index, buckets), ebs.NAME: ebs_tables.lookup}
+        self._functions = functions | PLAIN
+        self.names = tuple(self._functions)
+
+    def memory(self, function: str) -> HostMemory:
+        """The tables of a function.
+
+        Raises:
+            OfframpError: there is no such function, or it has none.
+        """
+        tables = {kvs.NAME: self._index, ebs.NAME: self._volumes}
+        if function not in tables:
+            raise OfframpError(f"function {function}: it has no tables")
+        return tables[function]
+
+    def call(self, function: str, message: Message) -> tuple[Status, bytes]:
+        """What a function makes of a message."""
+        found = self._functions.get(function)
+        if found is None:
+            return Status.UNKNOWN_FUNCTION, b""
+        try:
+            return Status.OK, found(message)
+        except OfframpError:
+            return (Status.FAILED if function == compress.DECOMPRESS else Status.BAD_LENGTH), b""
+
+
+class _Lookup:
+    """``kvs.lookup`` in machine code, one key at a time."""
+
+    def __init__(self, index: np.ndarray[tuple[int], np.dtype[np.int64]], buckets: int) -> None:
+        self._context = native_functions.kvs_context(index, buckets, 0)
+        self._function = native_functions.addresses()[kvs.NAME][1]
+        self._index = index
+
+    def __call__(self, message: Message) -> bytes:
+        words = np.zeros(3 + serve.SCRATCH, np.int64)
+        if len(message) == 8:
+            words[serve.SCRATCH + 1] = np.frombuffer(message, np.int64)[0]
+        place = words.ctypes.data + 8 * (serve.SCRATCH + 1)
+        words[serve.MESSAGE], words[serve.MESSAGE_BYTES] = place, len(message)
+        words[serve.REPLY], words[serve.REPLY_BYTES] = place + 8, 8
+        words[serve.OWN] = self._context.ctypes.data
+        if self._function(words) != Status.OK:
+            raise BadLength(f"kvs: a request of {len(message)} bytes, expected 8")
+        return words[-1:].tobytes()

@@ -1,0 +1,1 @@
+"""LEO's runtime: requests from a requester to a responder, over the path that the selector chooses for each."""

@@ -1,0 +1,207 @@
+"""The programming interface (specification section 5, table 6.2): one object at the requester, one at the responder."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Device, Status
+from offramp.leo.runtime.batch import Batch
+from offramp.leo.runtime.clock import Clock
+from offramp.leo.runtime.dataflow import Program
+from offramp.leo.runtime.idle import Idle
+from offramp.leo.runtime.journal import journal_words
+from offramp.leo.runtime.memory import Host, Segment
+from offramp.leo.runtime.native_functions import READ, WRITE
+from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.responder import Responder, Service
+from offramp.leo.runtime.station import Station
+from offramp.leo.runtime.wrappers import ROLES, Wrappers
+from offramp.leo.transports.connect import Listener
+
+_READ: Final = struct.Struct("<qI")
+_WRITE: Final = struct.Struct("<q")
+
+
+class Reply(NamedTuple):
+    """What became of a request.
+
+    Attributes:
+        number: that :meth:`Context.send` gave.
+        status: how it ended.
+        message: the answer, empty unless the status is OK.
+        path: that it took.
+        jct_ns: intra-host job completion time, as far as the clocks know it.
+    """
+
+    number: int
+    status: Status
+    message: bytes
+    path: str
+    jct_ns: int
+
+
+class Context(Wrappers):
+    """LEO to an application: functions are registered, then :meth:`init` connects or :meth:`serve` waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._requester: Requester | None = None
+        self._responder: Responder | None = None
+        self._replies: deque[Reply] = deque()
+        self._number = 0
+        self._segment: Segment | None = None
+
+    # --- the requester
+
+    def init(
+        self,
+        program: Program,
+        addresses: Sequence[str],
+        devices: Mapping[str, Device] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """Connect to the responders.
+
+        Raises:
+            OfframpError: they are not there, lack a function that the program names, or we are connected already.
+        """
+        if self._requester is not None or self._responder is not None:
+            raise OfframpError("init: this context has begun already")
+        settings = settings or Settings()
+        now = self.get("time stamp", "now")
+        if now is not None:
+            settings = Settings(**(vars(settings) | {"clock": Clock(now)}))
+        local = dict(devices or {})
+        if self.names("application", ROLES[1]) and ROLES[1] not in local:
+            local[ROLES[1]] = self._accelerator()
+        self._requester = Requester(program, addresses, local, settings, self.get("communication", "connect"))
+
+    def send(self, message: bytes, kind: str | int = 0, key: int = 0) -> int:
+        """Send a request of a type, two-sided; its number. Waits while the table is full.
+
+        Raises:
+            OfframpError: no such type, or a message that is too long.
+        """
+        requester = self._ready()
+        types = requester.program.types
+        if isinstance(kind, str) and kind not in types:
+            raise OfframpError(f"send: no type {kind}: expected {', '.join(types)}")
+        number = types.index(kind) if isinstance(kind, str) else kind
+        self._number += 1
+        kinds, keys, places, sizes = (np.array([w], np.int64) for w in (number, key, 0, len(message)))
+        batch = Batch(kinds, keys, np.frombuffer(message or b"\0", np.uint8), places, sizes)
+        users = np.array([self._number], np.int64)
+        idle = Idle()
+        while not requester.admit(batch, users):
+            idle(worked=self._step())
+        self._step()
+        return self._number
+
+    def recv(self, timeout_s: float | None = None) -> Reply | None:
+        """The next request that has ended; None if none ends in time."""
+        idle = Idle()
+        begun = time.monotonic()
+        while not self._replies:
+            idle(worked=self._step())
+            if timeout_s is not None and time.monotonic() - begun >= timeout_s and not self._replies:
+                return None
+        return self._replies.popleft()
+
+    def write(self, message: bytes, offset: int) -> None:
+        """Put bytes into the responder's memory, one-sided; returns when they are there.
+
+        Raises:
+            OfframpError: they would not lie inside, or the program has no ``memory.write``.
+        """
+        self._one_sided(WRITE, _WRITE.pack(offset) + message)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes of the responder's memory, one-sided.
+
+        Raises:
+            OfframpError: they do not lie inside, or the program has no ``memory.read``.
+        """
+        return self._one_sided(READ, _READ.pack(offset, length))
+
+    def _one_sided(self, kind: str, message: bytes) -> bytes:
+        number = self.send(message, kind)
+        idle = Idle()
+        while True:
+            for reply in self._replies:
+                if reply.number == number:
+                    self._replies.remove(reply)
+                    if reply.status is not Status.OK:
+                        raise OfframpError(f"{kind}: {reply.status.name.lower().replace('_', ' ')}")
+                    return reply.message
+            idle(worked=self._step())
+
+    def _ready(self) -> Requester:
+        if self._requester is None:
+            raise OfframpError("call init first: this context is not connected")
+        return self._requester
+
+    def _step(self) -> bool:
+        requester = self._ready()
+        worked = requester.step()
+        done = requester.collect()
+        for i in range(done.count):
+            status = Status(int(done.statuses[i]))
+            answer = done.answer(i) if status is Status.OK else b""
+            path = requester.program.paths[int(done.paths[i])]
+            self._replies.append(Reply(int(done.users[i]), status, answer, path, int(done.jct_ns[i])))
+        return worked or done.count > 0
+
+    # --- the responder
+
+    def handle(self, message: bytes, role: str, name: str) -> bytes:
+        """Let the application's function of that name and role answer a message.
+
+        Raises:
+            OfframpError: it is not registered, or cannot answer.
+        """
+        found: bytes = self.call("application", name, role)(message)
+        return found
+
+    def serve(self, address: str = "127.0.0.1:0", memory_bytes: int = 1 << 20, rows: int = 4096) -> Responder:
+        """A responder with the registered functions, for the caller to step; those of role ``acc`` are a device.
+
+        Raises:
+            OfframpError: the address is taken, or this context has begun already.
+        """
+        from offramp.leo.applications import basic
+
+        if self._requester is not None or self._responder is not None:
+            raise OfframpError("serve: this context has begun already")
+        words = journal_words(rows)
+        self._segment = Segment(Host.size(memory_bytes, 4, words))
+        service: Service = basic.prepare(Host(self._segment, memory_bytes, 4, words), {}, {}, first=True)
+        service.python |= {n: self.call("application", n, ROLES[0]) for n in self.names("application", ROLES[0])}
+        if self.names("application", ROLES[1]):
+            service.stations[ROLES[1]] = Station(self._accelerator())
+        now = self.get("time stamp", "now")
+        self._responder = Responder(service, Listener(address), Clock(now))
+        return self._responder
+
+    def _accelerator(self) -> Device:
+        from offramp.leo.devices.functions import FunctionDevice
+
+        names = self.names("application", ROLES[1])
+        malloc = self.get("memory", "malloc", ROLES[1])
+        memories = {n: malloc(n) for n in names} if malloc is not None else {}
+        return FunctionDevice({n: self.call("application", n, ROLES[1]) for n in names}, ROLES[1], memories)
+
+    def close(self) -> None:
+        """End connections; twice does no harm."""
+        if self._requester is not None:
+            self._requester.close()
+        if self._responder is not None:
+            self._responder.close()
+        if self._segment is not None:
+            self._segment.close()

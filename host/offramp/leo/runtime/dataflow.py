@@ -1,0 +1,149 @@
+"""What a request does on each path: round trips, each with the device and function at either end (section 1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.runtime.ring import ONCE, ORDERED
+from offramp.leo.selection import Dependency, Table
+
+CPU: Final = "cpu"
+"""The role of the host's own processor: what it calls is compiled, or a Python function."""
+REST: Final = -1
+MOST_TRIPS: Final = 4
+TRIP_WORDS: Final = 10
+
+LINK: Final = 0
+LOCAL: Final = 1
+LOCAL_FUNCTION: Final = 2
+REMOTE: Final = 3
+FUNCTION: Final = 4
+PREVIOUS: Final = 5
+START: Final = 6
+LENGTH: Final = 7
+FLAGS: Final = 8
+
+
+@dataclass(frozen=True)
+class Trip:
+    """One round trip.
+
+    Attributes:
+        function: that the responder calls.
+        remote: device of the responder that it runs on.
+        local: device of the requester that works on the message first, if one does, by ``local_function``.
+        previous: the message begins with the answer of the trip before.
+        start, length: part of the request that follows; ``REST`` is all that is left.
+        once: execute it once at most, whatever fails.
+        link: connection to the responder.
+    """
+
+    function: str
+    remote: str = CPU
+    local: str | None = None
+    local_function: str = ""
+    previous: bool = False
+    start: int = 0
+    length: int = REST
+    once: bool = False
+    link: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """An application as the runtime knows it: the selector's table, and the trips of each type on each path.
+
+    Attributes:
+        table: types, paths, times and tolls.
+        flows: for each type and path its trips; None where the type may not take the path.
+        links: names of connections.
+    """
+
+    table: Table
+    flows: tuple[tuple[tuple[Trip, ...] | None, ...], ...]
+    links: tuple[str, ...] = ("responder",)
+
+    def __post_init__(self) -> None:
+        shape = len(self.table.types), len(self.table.paths)
+        if (len(self.flows), *{len(row) for row in self.flows}) != shape:
+            raise OfframpError(f"dataflows: expected {shape[0]} types with {shape[1]} paths each")
+        for name, row, allowed in zip(self.types, self.flows, self.table.allowed, strict=True):
+            for path, trips, may in zip(self.paths, row, allowed, strict=True):
+                if (trips is not None) != bool(may):
+                    raise OfframpError(f"type {name}, path {path}: times and trips do not agree on whether it exists")
+                self._check(f"type {name}, path {path}", trips)
+
+    def _check(self, where: str, trips: tuple[Trip, ...] | None) -> None:
+        if trips is None:
+            return
+        if not 1 <= len(trips) <= MOST_TRIPS:
+            raise OfframpError(f"{where}: {len(trips)} round trips, expected 1 to {MOST_TRIPS}")
+        for trip in trips:
+            if not 0 <= trip.link < len(self.links):
+                raise OfframpError(f"{where}: no link {trip.link}")
+            if (trip.local is None) != (not trip.local_function):
+                raise OfframpError(f"{where}: a local device and its function go together")
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Names of request types."""
+        return self.table.types
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Names of paths."""
+        return self.table.paths
+
+    @property
+    def trips(self) -> Sequence[Trip]:
+        """Of all types and paths, one after the other."""
+        return [trip for row in self.flows for trips in row for trip in trips or ()]
+
+    @property
+    def local(self) -> tuple[str, ...]:
+        """Devices of the requester."""
+        return tuple(dict.fromkeys(t.local for t in self.trips if t.local is not None))
+
+    @property
+    def local_functions(self) -> tuple[str, ...]:
+        """Functions of the requester's devices."""
+        return tuple(dict.fromkeys(t.local_function for t in self.trips if t.local is not None))
+
+    @property
+    def remote(self) -> tuple[str, ...]:
+        """Devices of the responder; the first is the processor."""
+        return tuple(dict.fromkeys([CPU, *(t.remote for t in self.trips)]))
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Functions of the responder."""
+        return tuple(dict.fromkeys(t.function for t in self.trips))
+
+    def index(self) -> tuple[list[int], list[int]]:
+        """First trip and number of trips of each type and path; -1 and 0 where there is none."""
+        first, count, at = [], [], 0
+        for row in self.flows:
+            for trips in row:
+                first.append(-1 if trips is None else at)
+                count.append(len(trips or ()))
+                at += count[-1]
+        return first, count
+
+    def words(self) -> npt.NDArray[np.int64]:
+        """``(trips, TRIP_WORDS)``: the trips for compiled code."""
+        rows = []
+        for row, dependency in zip(self.flows, self.table.dependency, strict=True):
+            ordered = 0 if dependency is Dependency.NONE else ORDERED
+            for trip in (t for trips in row for t in trips or ()):
+                local = -1 if trip.local is None else self.local.index(trip.local)
+                act = -1 if trip.local is None else self.local_functions.index(trip.local_function)
+                there = self.remote.index(trip.remote), self.functions.index(trip.function)
+                flags = ordered | (ONCE if trip.once else 0)
+                rows.append([trip.link, local, act, *there, int(trip.previous), trip.start, trip.length, flags, 0])
+        return np.array(rows, np.int64)

@@ -1,0 +1,96 @@
+"""What makes a request be executed once: answers that are kept, and a redo log of one write.
+
+It lies in memory that outlives the responder's process. A function's effect is a write of the host's memory that it
+puts into the log. The answer is kept and the entry marked as committed before the write is made, so that a process that
+was killed at any moment left either no trace or what :func:`recover` completes.
+
+Written in the part of Python that :mod:`offramp.native` compiles.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from offramp.errors import OfframpError
+from offramp.leo.runtime.dataflow import MOST_TRIPS
+from offramp.leo.runtime.state import MOST_ROWS
+from offramp.native.subset import Bytes, Words, copy, inlined, native, publish
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+ENTRIES: Final = 0
+OFFSET: Final = 1  # of the write in the host's memory
+LENGTH: Final = 2  # of the write; 0: none
+CONTENT: Final = 8
+MOST_WRITE: Final = 4096
+TABLE: Final = CONTENT + MOST_WRITE // 8
+
+NUMBER: Final = 0  # of an entry: the request's
+STATE: Final = 1
+STATUS: Final = 2
+ANSWERED: Final = 3
+ANSWER: Final = 4
+MOST_ANSWER: Final = 64
+ENTRY: Final = ANSWER + MOST_ANSWER // 8
+
+NEW: Final = 0
+RUNNING: Final = 1
+COMMITTED: Final = 2
+KEPT: Final = 3
+
+
+def journal_words(rows: int) -> int:
+    """Words of a journal for a requester with so many rows.
+
+    Raises:
+        OfframpError: more than can be.
+    """
+    if not 1 <= rows <= MOST_ROWS:
+        raise OfframpError(f"request table of {rows} rows: expected 1 to {MOST_ROWS}")
+    return TABLE + rows * MOST_TRIPS * ENTRY
+
+
+def prepare(words: npt.NDArray[np.int64], rows: int) -> None:
+    """Make it a journal without entries."""
+    words[:] = 0
+    words[ENTRIES] = rows * MOST_TRIPS
+
+
+@inlined
+def kept(journal: Words, number: int, trip: int) -> Words:
+    """The entry of a trip of a request, which may hold an older one's."""
+    return journal + (TABLE + ((number & (MOST_ROWS - 1)) * MOST_TRIPS + trip) * ENTRY)
+
+
+@native
+def redo(journal: Words, memory: Bytes) -> None:
+    """Make the write that the log holds."""
+    copy(memory + journal[OFFSET], Bytes(int(journal + CONTENT)), journal[LENGTH])
+
+
+@native
+def commit(journal: Words, held: Words, memory: Bytes, status: int, answer: Bytes, answered: int) -> None:
+    """Keep the answer, then make the write."""
+    copy(Bytes(int(held + ANSWER)), answer, answered)
+    held[STATUS] = status
+    held[ANSWERED] = answered
+    publish(held + STATE, COMMITTED)
+    redo(journal, memory)
+    publish(held + STATE, KEPT)
+
+
+@native
+def recover(journal: Words, memory: Bytes) -> int:
+    """After a crash: complete what was committed; what was running has left no trace. Returns what was completed."""
+    count = 0
+    for i in range(journal[ENTRIES]):
+        held = journal + (TABLE + i * ENTRY)
+        if held[STATE] == COMMITTED:
+            redo(journal, memory)
+            publish(held + STATE, KEPT)
+            count += 1
+        if held[STATE] == RUNNING:
+            publish(held + STATE, NEW)
+    return count

@@ -1,0 +1,469 @@
+"""The requester in machine code: request handler, path selector and request state table (specification section 6).
+
+Written in the part of Python that :mod:`offramp.native` compiles. ``table`` is :mod:`offramp.leo.runtime.state`'s,
+``selector`` :mod:`offramp.leo.selection.layout`'s memory. Times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+from offramp.leo.device import Status
+from offramp.leo.runtime.clock import now_ns
+from offramp.leo.runtime.dataflow import FLAGS, FUNCTION, LENGTH, LINK, LOCAL, PREVIOUS, REMOTE, START, TRIP_WORDS
+from offramp.leo.runtime.ring import (
+    ARRIVED,
+    ID,
+    INFO,
+    NOTHING,
+    ONCE,
+    STAMP,
+    entry,
+    front,
+    give_back,
+    message,
+    pack_info,
+    pass_over,
+    publish_ring,
+    reserve,
+)
+from offramp.leo.runtime.ring import (
+    KEY as ENTRY_KEY,
+)
+from offramp.leo.runtime.ring import (
+    LENGTH as ENTRY_LENGTH,
+)
+from offramp.leo.runtime.state import (
+    ACTED,
+    ANSWER,
+    ANSWERS,
+    ATTEMPT,
+    BEGUN,
+    COUNT,
+    DELAY,
+    ENDED,
+    FIRST,
+    FREE,
+    FREE_COUNT,
+    IN_FLIGHT,
+    JCT,
+    KEY,
+    LINKS,
+    MASK,
+    MOST_ATTEMPTS,
+    NUMBER,
+    PATH,
+    PATHS,
+    QUEUE_HEAD,
+    QUEUE_SLOTS,
+    QUEUE_TAIL,
+    QUEUES,
+    REQUESTS,
+    ROWS,
+    SERIAL,
+    SIZE,
+    STATE,
+    STATUS,
+    STRIDE,
+    T1,
+    T2,
+    TRIP,
+    TRIPS,
+    TYPE,
+    USER,
+    State,
+)
+from offramp.leo.selection.kernel import choose, finished, reroute, set_down
+from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS
+from offramp.native.subset import Bytes, Words, copy, inlined, native
+
+_OK = int(Status.OK)
+_ABORTED = int(Status.ABORTED)
+_LOST = int(Status.LOST)
+_LONG = int(Status.BAD_LENGTH)
+_FREE = int(State.FREE)
+_NEW = int(State.NEW)
+_SELECTED = int(State.SELECTED)
+_ACC_PENDING = int(State.ACC_PENDING)
+_ACC_DONE = int(State.ACC_DONE)
+_NIC_PENDING = int(State.NIC_PENDING)
+_WAIT_RESP = int(State.WAIT_RESP)
+_DONE = int(State.DONE)
+_HELD = int(State.HELD)
+_ROW_BITS = 16
+_HEADER = 4  # bytes of a response before its message
+TICKET_SHIFT = 32
+DONE_QUEUE = -2
+FAILED_QUEUE = -1
+
+
+@inlined
+def _column(table: Words, which: int) -> Words:
+    return table + table[which]
+
+
+@inlined
+def _queue(table: Words, number: int) -> Words:
+    return table + (table[QUEUES] + number * (table[MASK] + 1 + QUEUE_SLOTS))
+
+
+@inlined
+def _push(table: Words, queue: Words, ticket: int) -> None:
+    (queue + QUEUE_SLOTS)[queue[QUEUE_TAIL] & table[MASK]] = ticket
+    queue[QUEUE_TAIL] = queue[QUEUE_TAIL] + 1
+
+
+@inlined
+def _ticket(table: Words, row: int) -> int:
+    """Row and attempt: what waits in a queue, stale once the request has gone another way."""
+    return row | _column(table, ATTEMPT)[row] << TICKET_SHIFT
+
+
+@inlined
+def _trip(table: Words, row: int) -> Words:
+    pair = _column(table, TYPE)[row] * table[PATHS] + _column(table, PATH)[row]
+    return table + (table[TRIPS] + (_column(table, FIRST)[pair] + _column(table, TRIP)[row]) * TRIP_WORDS)
+
+
+@inlined
+def _request(table: Words, row: int) -> Bytes:
+    return Bytes(table[REQUESTS] + row * table[STRIDE])
+
+
+@inlined
+def _answer(table: Words, row: int) -> Bytes:
+    return Bytes(table[ANSWERS] + row * table[STRIDE])
+
+
+@native
+def _stage(table: Words, row: int) -> None:
+    """The trip begins: at the requester's accelerator, or at once in the NIC's queue."""
+    trip = _trip(table, row)
+    if trip[LOCAL] >= 0 and _column(table, ACTED)[row] == 0:
+        _column(table, STATE)[row] = _ACC_PENDING
+        _push(table, _queue(table, table[LINKS] + trip[LOCAL]), _ticket(table, row))
+    else:
+        _column(table, STATE)[row] = _NIC_PENDING
+        _push(table, _queue(table, trip[LINK]), _ticket(table, row))
+
+
+@native
+def _begin(table: Words, row: int, path: int, now: int) -> None:
+    """A path is chosen: its first trip begins."""
+    _column(table, PATH)[row] = path
+    _column(table, TRIP)[row] = 0
+    _column(table, ANSWER)[row] = 0
+    _column(table, ACTED)[row] = 0
+    _column(table, JCT)[row] = 0
+    _column(table, T1)[row] = now
+    _column(table, STATE)[row] = _SELECTED
+    _stage(table, row)
+
+
+@native
+def _begin_started(table: Words, selector: Words, count: int, now: int) -> None:
+    """Requests that the selector had held begin."""
+    for i in range(count):
+        row = (selector + selector[STARTED_ROWS])[i]
+        _begin(table, row, (selector + selector[ROW_PATH])[row], now)
+
+
+@native
+def admit(
+    table: Words,
+    selector: Words,
+    count: int,
+    types: Words,
+    keys: Words,
+    users: Words,
+    payload: Bytes,
+    offsets: Words,
+    sizes: Words,
+) -> int:
+    """New requests, in order; returns how many found a free row."""
+    for i in range(count):
+        if table[FREE_COUNT] == 0:
+            return i
+        row = _column(table, FREE)[table[FREE_COUNT] - 1]
+        now = now_ns(table)
+        table[SERIAL] = table[SERIAL] + 1
+        _column(table, NUMBER)[row] = table[SERIAL] << _ROW_BITS | row
+        _column(table, STATE)[row] = _NEW
+        _column(table, TYPE)[row] = types[i]
+        _column(table, KEY)[row] = keys[i]
+        _column(table, USER)[row] = users[i]
+        _column(table, SIZE)[row] = sizes[i]
+        _column(table, ATTEMPT)[row] = 0
+        _column(table, BEGUN)[row] = now
+        copy(_request(table, row), payload + offsets[i], sizes[i])
+        path = choose(selector, row, types[i], keys[i], now * PS)
+        if path == MISUSE:
+            _column(table, STATE)[row] = _FREE
+            return i
+        table[FREE_COUNT] = table[FREE_COUNT] - 1
+        table[IN_FLIGHT] = table[IN_FLIGHT] + 1
+        if path == HOLD:
+            _column(table, STATE)[row] = _HELD
+        else:
+            _begin(table, row, path, now)
+    return count
+
+
+@native
+def compose(table: Words, row: int, into: Bytes) -> int:
+    """The message of the trip, into ``into`` unless that is address 0; returns its bytes."""
+    trip = _trip(table, row)
+    held = _column(table, ANSWER)[row]
+    if _column(table, ACTED)[row] == 0 and trip[PREVIOUS] == 0:
+        held = 0
+    size = 0
+    start = trip[START]
+    if _column(table, ACTED)[row] == 0:
+        size = max(_column(table, SIZE)[row] - start, 0)
+        if trip[LENGTH] >= 0:
+            size = min(size, trip[LENGTH])
+    if int(into) != 0:
+        copy(into, _answer(table, row), held)
+        copy(into + held, _request(table, row) + start, size)
+    return held + size
+
+
+@native
+def send(table: Words, link: int, sent: Words) -> int:
+    """Messages of a link's queue into its ring, as many as it takes; returns how many."""
+    queue = _queue(table, link)
+    states = _column(table, STATE)
+    attempts = _column(table, ATTEMPT)
+    count = 0
+    while queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        row = ticket & 0xFFFFFFFF
+        if states[row] == _NIC_PENDING and attempts[row] == ticket >> TICKET_SHIFT:
+            length = compose(table, row, Bytes(0))
+            place = reserve(sent, length)
+            if place == NOTHING:
+                break
+            compose(table, row, message(sent, place))
+            trip = _trip(table, row)
+            words = entry(sent, place)
+            now = now_ns(table)
+            words[ENTRY_LENGTH] = length
+            words[ID] = _column(table, NUMBER)[row]
+            words[ENTRY_KEY] = _column(table, KEY)[row]
+            words[STAMP] = now
+            words[INFO] = pack_info(
+                trip[FUNCTION], trip[REMOTE], _column(table, TRIP)[row], attempts[row], 0, trip[FLAGS]
+            )
+            _column(table, T2)[row] = now
+            states[row] = _WAIT_RESP
+            count += 1
+        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+    publish_ring(sent)
+    return count
+
+
+@native
+def _end(table: Words, selector: Words, row: int, status: int, now: int) -> None:
+    """The request is done; those that waited for it begin."""
+    jct = _column(table, JCT)[row]
+    taken = now - _column(table, BEGUN)[row]
+    _column(table, STATUS)[row] = status
+    _column(table, ENDED)[row] = now
+    _column(table, STATE)[row] = _DONE
+    table[IN_FLIGHT] = table[IN_FLIGHT] - 1
+    if status != _OK:
+        _column(table, ANSWER)[row] = 0
+    _push(table, _queue_from_end(table, DONE_QUEUE), row)
+    if status in (_LOST, _ABORTED):
+        jct = -1
+    _begin_started(table, selector, finished(selector, row, jct * PS, taken * PS, now * PS), now)
+
+
+@inlined
+def _queue_from_end(table: Words, number: int) -> Words:
+    """The done or the failed queue, which lie behind all others."""
+    return _queue(table, (table[FREE] - table[QUEUES]) // (table[MASK] + 1 + QUEUE_SLOTS) + number)
+
+
+@native
+def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> None:
+    """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
+    once = _trip(table, row)[FLAGS] & ONCE
+    if (once != 0 and status == _LOST) or _column(table, ATTEMPT)[row] >= MOST_ATTEMPTS:
+        _end(table, selector, row, status, now)
+    else:
+        _push(table, _queue_from_end(table, FAILED_QUEUE), _ticket(table, row))
+
+
+@native
+def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes, length: int) -> int:
+    """The requester's accelerator has worked on a message (step 5 of section 6); 0 if nobody waits for it any more."""
+    row = ticket & 0xFFFFFFFF
+    if _column(table, STATE)[row] != _ACC_PENDING or _column(table, ATTEMPT)[row] != ticket >> TICKET_SHIFT:
+        return 0
+    if status in (_LOST, _ABORTED):
+        _fail(table, selector, row, status, now_ns(table))
+    elif status != _OK or length > table[STRIDE]:
+        _end(table, selector, row, status if status != _OK else _LONG, now_ns(table))
+    else:
+        _column(table, STATE)[row] = _ACC_DONE
+        copy(_answer(table, row), answer, length)
+        _column(table, ANSWER)[row] = length
+        _column(table, ACTED)[row] = 1
+        _stage(table, row)
+    return 1
+
+
+@native
+def _respond(table: Words, selector: Words, received: Words, place: int, arrived: int) -> None:
+    """The response in front belongs to a request that waits for it, or to nobody."""
+    words = entry(received, place)
+    row = words[ID] & ((1 << _ROW_BITS) - 1)
+    if row >= table[ROWS] or _column(table, NUMBER)[row] != words[ID]:
+        return
+    info = words[INFO]
+    if _column(table, STATE)[row] != _WAIT_RESP or (info >> 32) & 0xFF != _column(table, ATTEMPT)[row]:
+        return
+    if (info >> 24) & 0xFF != _column(table, TRIP)[row]:
+        return
+    now = now_ns(table)
+    came = words[STAMP] if arrived == 0 else arrived
+    status = (info >> 40) & 0xFF
+    length = words[ENTRY_LENGTH] - _HEADER
+    if length < 0 or length > table[STRIDE]:
+        _end(table, selector, row, _LONG, now)
+        return
+    body = message(received, place)
+    delay = body[0] | body[1] << 8 | body[2] << 16 | body[3] << 24
+    waited = _column(table, T2)[row] - _column(table, T1)[row] + delay + max(now - came, 0)
+    _column(table, DELAY)[row] = delay
+    _column(table, JCT)[row] = _column(table, JCT)[row] + waited
+    if status in (_LOST, _ABORTED):
+        _fail(table, selector, row, status, now)
+        return
+    copy(_answer(table, row), body + _HEADER, length)
+    _column(table, ANSWER)[row] = length
+    pair = _column(table, TYPE)[row] * table[PATHS] + _column(table, PATH)[row]
+    if status == _OK and _column(table, TRIP)[row] + 1 < _column(table, COUNT)[pair]:
+        _column(table, TRIP)[row] = _column(table, TRIP)[row] + 1
+        _column(table, ACTED)[row] = 0
+        _column(table, T1)[row] = now
+        _stage(table, row)
+    else:
+        _end(table, selector, row, status, now)
+
+
+@native
+def receive(table: Words, selector: Words, received: Words, most: int) -> int:
+    """Responses from a link's ring, ``most`` at a time; returns how many."""
+    count = 0
+    while count < most:
+        place = front(received)
+        if place == NOTHING:
+            break
+        _respond(table, selector, received, place, received[ARRIVED])
+        pass_over(received, place)
+        count += 1
+    give_back(received)
+    return count
+
+
+@native
+def waiting(table: Words, device: int, tickets: Words, most: int) -> int:
+    """Tickets from a local device's submission queue; returns how many."""
+    queue = _queue(table, table[LINKS] + device)
+    count = 0
+    while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        row = ticket & 0xFFFFFFFF
+        if _column(table, STATE)[row] == _ACC_PENDING and _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT:
+            tickets[count] = ticket
+            count += 1
+    return count
+
+
+@native
+def failures(table: Words, rows: Words, most: int) -> int:
+    """Rows whose paths have failed since the last call."""
+    queue = _queue_from_end(table, FAILED_QUEUE)
+    count = 0
+    while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        row = ticket & 0xFFFFFFFF
+        if _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT and _column(table, STATE)[row] != _DONE:
+            rows[count] = row
+            count += 1
+    return count
+
+
+@native
+def _purge(table: Words, queue: Words) -> None:
+    """Leave out what is stale, so that a queue never holds more than twice the rows."""
+    kept = queue[QUEUE_HEAD]
+    slots = queue + QUEUE_SLOTS
+    for at in range(queue[QUEUE_HEAD], queue[QUEUE_TAIL]):
+        ticket = slots[at & table[MASK]]
+        row = ticket & 0xFFFFFFFF
+        if _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT:
+            slots[kept & table[MASK]] = ticket
+            kept += 1
+    queue[QUEUE_TAIL] = kept
+
+
+@native
+def change_paths(table: Words, selector: Words, down: int, rows: Words, count: int) -> int:
+    """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
+    now = now_ns(table)
+    for i in range(count):
+        _column(table, ATTEMPT)[rows[i]] = _column(table, ATTEMPT)[rows[i]] + 1
+    last = _queue_from_end(table, FAILED_QUEUE)
+    queue = _queue(table, 0)
+    while int(queue) < int(_queue_from_end(table, DONE_QUEUE)):
+        _purge(table, queue)
+        queue = queue + (table[MASK] + 1 + QUEUE_SLOTS)
+    _purge(table, last)
+    started = set_down(selector, down, now * PS)
+    _begin_started(table, selector, started, now)
+    for i in range(count):
+        path = reroute(selector, rows[i], now * PS)
+        if path == HOLD:
+            _column(table, STATE)[rows[i]] = _HELD
+        else:
+            _begin(table, rows[i], path, now)
+    return started
+
+
+@native
+def collect(
+    table: Words,
+    most: int,
+    users: Words,
+    statuses: Words,
+    paths: Words,
+    jcts: Words,
+    begun: Words,
+    ended: Words,
+    lengths: Words,
+    answers: Bytes,
+    stride: int,
+) -> int:
+    """Requests that are done, in the order in which they ended; their rows are free again. Returns how many."""
+    queue = _queue_from_end(table, DONE_QUEUE)
+    count = 0
+    while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
+        row = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        users[count] = _column(table, USER)[row]
+        statuses[count] = _column(table, STATUS)[row]
+        paths[count] = _column(table, PATH)[row]
+        jcts[count] = _column(table, JCT)[row]
+        begun[count] = _column(table, BEGUN)[row]
+        ended[count] = _column(table, ENDED)[row]
+        lengths[count] = _column(table, ANSWER)[row]
+        if stride > 0:
+            copy(answers + count * stride, _answer(table, row), min(lengths[count], stride))
+        _column(table, STATE)[row] = _FREE
+        _column(table, FREE)[table[FREE_COUNT]] = row
+        table[FREE_COUNT] = table[FREE_COUNT] + 1
+        count += 1
+    return count

@@ -1,0 +1,355 @@
+"""The requester: sends what the selector has chosen a path for, and brings it through when paths fail."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Completion, Device
+from offramp.leo.runtime import request
+from offramp.leo.runtime import state as at
+from offramp.leo.runtime.batch import Batch, Completions
+from offramp.leo.runtime.clock import Clock
+from offramp.leo.runtime.dataflow import Program
+from offramp.leo.runtime.machine import address, machine
+from offramp.leo.runtime.memory import ring_size
+from offramp.leo.runtime.station import Station
+from offramp.leo.selection import Policy, Selector
+from offramp.leo.transports.connect import connect
+from offramp.leo.transports.link import Link, LinkDown
+
+Words = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+RECEIVED: Final = 1024
+TIMEOUT_S: Final = 5.0
+_FIRST_PAUSE_S: Final = 0.02
+_LONGEST_PAUSE_S: Final = 1.0
+_LOOK_S: Final = 0.02
+"""Between two looks at what fails slowly: responses that do not come, paths and links that may work again."""
+_UNDER_WAY: Final = (
+    at.State.SELECTED,
+    at.State.ACC_PENDING,
+    at.State.ACC_DONE,
+    at.State.NIC_PENDING,
+    at.State.WAIT_RESP,
+)
+
+
+@cache
+def functions() -> dict[str, Callable[..., int]]:
+    """The compiled part."""
+    return machine(
+        request.admit,
+        request.compose,
+        request.send,
+        request.acted,
+        request.receive,
+        request.waiting,
+        request.failures,
+        request.change_paths,
+        request.collect,
+    )
+
+
+@dataclass
+class _Path:
+    pause: float = _FIRST_PAUSE_S
+    retry_at: float = 0.0
+    down: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a requester.
+
+    Attributes:
+        rows: requests that may be unfinished at a time.
+        stride: bytes of the longest request or answer.
+        transport: ``shm``, ``tcp`` or ``ucx``.
+        timeout_s: a path that does not answer for so long has failed.
+        policy, seed: of the selector.
+    """
+
+    rows: int = 4096
+    stride: int = 256
+    transport: str = "shm"
+    timeout_s: float = TIMEOUT_S
+    policy: Policy = Policy.LOOKAHEAD
+    seed: int = 0
+    clock: Clock = field(default_factory=Clock)
+
+
+Opener = Callable[[str, str, dict[str, Any]], tuple[Link, dict[str, Any]]]
+"""Opens a link at an address by a transport, with a greeting (:func:`offramp.leo.transports.connect.connect`)."""
+
+
+class Requester:
+    """Belongs to one thread.
+
+    Args:
+        program: the application.
+        addresses: of the responder at each link.
+        local: the requester's own devices.
+        settings: see there.
+        opener: in place of LEO's own transports.
+
+    Raises:
+        OfframpError: a responder is not there, or lacks a device or function that the program names.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        addresses: Sequence[str],
+        local: Mapping[str, Device] | None = None,
+        settings: Settings | None = None,
+        opener: Opener | None = None,
+    ) -> None:
+        self.program, self.settings = program, settings or Settings()
+        rows, stride = self.settings.rows, self.settings.stride
+        if not 1 <= rows <= at.MOST_ROWS or stride < 1:
+            raise OfframpError(
+                f"requester of {rows} rows of {stride} bytes: expected 1 to {at.MOST_ROWS}, of 1 or more"
+            )
+        if len(addresses) != len(program.links):
+            raise OfframpError(f"requester: {len(addresses)} addresses for the links {', '.join(program.links)}")
+        self.stride = -(-stride // 8) * 8
+        self._stations = {name: self._station(name, local or {}) for name in program.local}
+        self.selector = Selector(program.table, self.settings.policy, rows=rows, seed=self.settings.seed)
+        self.table = at.make_state(program, rows, self.stride)
+        self.settings.clock.install(self.table)
+        self._requests, self._answers = (np.zeros(rows * self.stride, np.uint8) for _ in range(2))
+        self.table[at.REQUESTS], self.table[at.ANSWERS] = self._requests.ctypes.data, self._answers.ctypes.data
+        self._native = functions()
+        self._at, self._selector_at = address(self.table), address(self.selector.memory)
+        self._addresses, self._open = list(addresses), opener or connect
+        self._owner = secrets.randbits(62) | 1
+        self._paths = [_Path() for _ in program.paths]
+        self._link_retry = [0.0] * len(addresses)
+        self._looked = 0.0
+        self._tickets = np.zeros(rows, np.int64)
+        self._tickets_at = address(self._tickets)
+        self._room = np.zeros((7, RECEIVED), np.int64)
+        self._answers_room = np.zeros((RECEIVED, self.stride), np.uint8)
+        self._answers_at = address(self._answers_room)
+        self._room_at = [address(row) for row in self._room]
+        self.retries = 0
+        """Attempts that were made because others had failed."""
+        self.reconnects = 0
+        self._links: list[Link | None] = [None] * len(addresses)
+        self._rings = [(0, 0)] * len(addresses)
+        try:
+            for number in range(len(addresses)):
+                try:
+                    self._links[number] = self._connect(number)
+                except LinkDown as error:
+                    raise OfframpError(f"responder at {addresses[number]}: {error}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    # --- requests
+
+    @property
+    def free(self) -> int:
+        """Requests that would be admitted now."""
+        return int(self.table[at.FREE_COUNT])
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were admitted and have not ended."""
+        return int(self.table[at.IN_FLIGHT])
+
+    def admit(self, batch: Batch, users: Words) -> int:
+        """Take requests, in order; returns how many found room: the others must be offered again.
+
+        Args:
+            batch: the requests.
+            users: words that come back with the completions.
+
+        Raises:
+            OfframpError: no such type, or a message longer than the table's.
+        """
+        types, keys, payload, offsets, sizes = batch
+        count = len(types)
+        if not count:
+            return 0
+        if types.min() < 0 or types.max() >= len(self.program.types):
+            raise OfframpError(f"request: expected types 0 to {len(self.program.types) - 1}")
+        if sizes.min() < 0 or sizes.max() > self.stride:
+            raise OfframpError(f"request of {int(sizes.max())} bytes: the table has room for {self.stride}")
+        if offsets.min() < 0 or int((offsets + sizes).max()) > payload.size:
+            raise OfframpError("request: its message does not lie in the payload")
+        words = [np.ascontiguousarray(a, np.int64) for a in (types, keys, users, offsets, sizes)]
+        if any(w.shape != (count,) for w in words):
+            raise OfframpError("requests: expected as many keys, user words and places as types")
+        places = [address(w) for w in words]
+        admit = self._native["admit"]
+        return admit(self._at, self._selector_at, count, *places[:3], np.ascontiguousarray(payload), *places[3:])
+
+    def step(self) -> bool:
+        """Do what there is to do; whether there was anything."""
+        worked = False
+        send, receive = self._native["send"], self._native["receive"]
+        for number, link in enumerate(self._links):
+            if link is None:
+                continue
+            sent, received = self._rings[number]
+            try:
+                worked |= send(self._at, number, sent) > 0
+                worked |= link.pump()
+                if receive(self._at, self._selector_at, received, RECEIVED):
+                    worked = True
+                    send(self._at, number, sent)
+                    link.pump()
+            except LinkDown:
+                self._link_failed(number)
+        for number, station in enumerate(self._stations.values()):
+            worked |= self._act(number, station)
+        failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
+        if failed:
+            self._fail({int(self._column(at.PATH)[row]) for row in self._tickets[:failed]})
+        now = time.monotonic()
+        if now - self._looked > _LOOK_S:
+            self._looked = now
+            self._look(now)
+        return worked
+
+    def collect(self, most: int = RECEIVED, *, answers: bool = True) -> Completions:
+        """Requests that have ended since the last call, in order; their answers stay until the next call."""
+        most = min(most, RECEIVED)
+        count = self._native["collect"](self._at, most, *self._room_at, self._answers_at, self.stride if answers else 0)
+        users, statuses, paths, jcts, begun, ended, lengths = self._room[:, :count].copy()
+        return Completions(users, statuses, paths, jcts, begun, ended, lengths, self._answers_room[:count])
+
+    def close(self) -> None:
+        """End the connections; twice does no harm."""
+        for number, link in enumerate(self._links):
+            if link is not None:
+                link.close()
+            self._links[number] = None
+
+    # --- devices of this side
+
+    def _station(self, name: str, local: Mapping[str, Device]) -> Station:
+        if name not in local:
+            raise OfframpError(f"requester has no device {name}: it has {', '.join(local) or 'none'}")
+        for trip in self.program.trips:
+            if trip.local == name and trip.local_function not in local[name].functions:
+                have = ", ".join(local[name].functions)
+                raise OfframpError(f"requester's {name} has no function {trip.local_function}: it has {have}")
+        return Station(local[name])
+
+    def _act(self, number: int, station: Station) -> bool:
+        count = self._native["waiting"](self.table, number, self._tickets, 256)
+        for ticket in self._tickets[:count].tolist():
+            row = ticket & 0xFFFFFFFF
+            message = np.empty(2 * self.stride, np.uint8)
+            length = self._native["compose"](self.table, row, message)
+            key = int(self._column(at.KEY)[row]) if self._keyed(row) else None
+            function = self._trip(row).local_function
+
+            def done(completion: Completion, ticket: int = ticket) -> None:
+                answer = np.frombuffer(completion.message, np.uint8)
+                where = answer if len(answer) else 0
+                self._native["acted"](
+                    self.table, self.selector.memory, ticket, int(completion.status), where, len(answer)
+                )
+
+            station.submit(function, message[:length].tobytes(), key, done)
+        return bool(station.poll()) or count > 0
+
+    def _keyed(self, row: int) -> bool:
+        return bool(self.program.table.dependency[int(self._column(at.TYPE)[row])].code)
+
+    def _trip(self, row: int) -> Any:
+        trips = self.program.flows[int(self._column(at.TYPE)[row])][int(self._column(at.PATH)[row])]
+        assert trips is not None
+        return trips[int(self._column(at.TRIP)[row])]
+
+    # --- failures
+
+    def _column(self, which: int) -> Words:
+        return at.section(self.table, which, self.settings.rows)
+
+    def _fail(self, paths: set[int]) -> None:
+        """Try what is on these paths again, elsewhere or later; the paths are tried again after a pause."""
+        now = time.monotonic()
+        for path in paths:
+            at_path = self._paths[path]
+            if not at_path.down:
+                at_path.down, at_path.retry_at = True, now + at_path.pause
+                at_path.pause = min(2 * at_path.pause, _LONGEST_PAUSE_S)
+        states, where = self._column(at.STATE), self._column(at.PATH)
+        rows = np.flatnonzero(np.isin(states, _UNDER_WAY) & np.isin(where, list(paths)))
+        rows = rows[np.argsort(self._column(at.NUMBER)[rows])]
+        self.retries += len(rows)
+        self._change(rows)
+
+    def _change(self, rows: Words) -> None:
+        down = sum(1 << i for i, path in enumerate(self._paths) if path.down)
+        ordered = np.ascontiguousarray(rows, np.int64)
+        self._native["change_paths"](self.table, self.selector.memory, down, ordered, len(ordered))
+
+    def _look(self, now: float) -> None:
+        for number, link in enumerate(self._links):
+            if link is None and now >= self._link_retry[number]:
+                self._reconnect(number)
+        waits = (self._column(at.STATE) == at.State.WAIT_RESP) & (
+            self._column(at.T2) < self.settings.clock.now() - int(self.settings.timeout_s * 1e9)
+        )
+        if waits.any():
+            self._fail(set(self._column(at.PATH)[waits].tolist()))
+        opened = [p for i, p in enumerate(self._paths) if p.down and now >= p.retry_at and not self._broken(i)]
+        for path in opened:
+            path.down = False
+        if opened:
+            self._change(np.empty(0, np.int64))
+        completed = self.selector.completed
+        for i, path in enumerate(self._paths):
+            if not path.down and completed[i] and now - path.retry_at > 4 * path.pause:
+                path.pause = _FIRST_PAUSE_S
+
+    def _broken(self, path: int) -> bool:
+        """Whether a link of the path is down."""
+        down = {i for i, link in enumerate(self._links) if link is None}
+        return any(t.link in down for row in self.program.flows for t in row[path] or ())
+
+    def _link_failed(self, number: int) -> None:
+        link = self._links[number]
+        assert link is not None
+        link.close()
+        self._links[number] = None
+        self._link_retry[number] = time.monotonic()
+        self._fail({i for i in range(len(self._paths)) if self._broken(i)})
+
+    def _reconnect(self, number: int) -> None:
+        try:
+            self._links[number] = self._connect(number)
+        except (LinkDown, OfframpError):
+            self._link_retry[number] = time.monotonic() + _FIRST_PAUSE_S
+            return
+        self.reconnects += 1
+
+    def _connect(self, number: int) -> Link:
+        trips = [t for t in self.program.trips if t.link == number]
+        hello = {
+            "owner": self._owner,
+            "rows": self.settings.rows,
+            "stride": self.stride,
+            "ring_bytes": ring_size(2 * self.stride, self.settings.rows),
+            "functions": self.program.functions,
+            "devices": self.program.remote,
+            "pairs": sorted({(t.remote, t.function) for t in trips}),
+        }
+        link = self._open(self._addresses[number], self.settings.transport, hello)[0]
+        self._rings[number] = address(link.sent), address(link.received)
+        return link

@@ -1,0 +1,312 @@
+"""The responder: takes requests of many requesters, has them executed by role, and answers (section 6)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Completion, Message, Status
+from offramp.leo.runtime import journal as at_journal
+from offramp.leo.runtime import serve as at
+from offramp.leo.runtime.clock import Clock
+from offramp.leo.runtime.dataflow import CPU
+from offramp.leo.runtime.machine import address as place_of
+from offramp.leo.runtime.machine import machine
+from offramp.leo.runtime.memory import Host
+from offramp.leo.runtime.ring import ONCE, ORDERED
+from offramp.leo.runtime.station import Station
+from offramp.leo.transports.connect import Listener
+from offramp.leo.transports.link import Link, LinkDown
+
+Words = npt.NDArray[np.int64]
+Finish = Callable[[int, bytes], bytes]
+"""From a request's key and a device's answer to the request's answer."""
+Function = Callable[[bytes], bytes]
+"""Of the CPU, in Python: raises OfframpError where it cannot answer."""
+
+ESCAPES: Final = 256
+BUDGET: Final = 256
+_LISTENED: Final = 32
+"""Rounds between two looks for new requesters."""
+
+
+@cache
+def functions() -> dict[str, Callable[..., int]]:
+    """The compiled part."""
+    return machine(at.serve, at.respond, at.note, at_journal.recover)
+
+
+@dataclass
+class Engine:
+    """A modelled accelerator, and the compiled functions that it has.
+
+    Attributes:
+        free: when each of its servers is free.
+        make: a connection's queue in front of them.
+        functions: its context for functions that are also the CPU's.
+    """
+
+    free: Words
+    make: Callable[[Words], Words]
+    functions: dict[str, Words]
+
+
+@dataclass
+class Service:
+    """What a responder can do.
+
+    Attributes:
+        host: memory and journals.
+        stations: devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
+        python: functions of the CPU in Python.
+        native: address, context and longest answer of compiled functions of the CPU.
+        chains: functions whose first part a device computes, under the name given here, and the CPU ends.
+        engines: modelled accelerators within the compiled loop.
+        keep: what must live as long.
+    """
+
+    host: Host
+    stations: dict[str, Station] = field(default_factory=dict)
+    python: dict[str, Function] = field(default_factory=dict)
+    native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
+    chains: dict[str, tuple[str, Finish]] = field(default_factory=dict)
+    engines: dict[str, Engine] = field(default_factory=dict)
+    keep: list[Any] = field(default_factory=list)
+
+    def check(self, functions: list[tuple[str, str]]) -> None:
+        """Refuse pairs of device and function that are not there.
+
+        Raises:
+            OfframpError: names the first.
+        """
+        for device, function in functions:
+            station = self.stations.get(device)
+            if device != CPU and station is None:
+                have = ", ".join([CPU, *self.stations])
+                raise OfframpError(f"responder has no device {device}: it has {have}")
+            known = set(station.device.functions if station is not None else ())
+            known |= {name for name, (first, _) in self.chains.items() if first in known}
+            if device == CPU:
+                known |= set(self.python) | set(self.native)
+            if function not in known:
+                raise OfframpError(
+                    f"responder's {device} has no function {function}: it has {', '.join(sorted(known))}"
+                )
+
+
+class _Connection:
+    """One requester."""
+
+    def __init__(
+        self,
+        link: Link,
+        hello: Mapping[str, Any],
+        service: Service,
+        journal: Words,
+        running: dict[tuple[int, int], Words],
+        clock: Clock,
+    ) -> None:
+        self.link, self.journal, self.owner = link, journal, int(hello["owner"])
+        self.functions = [str(f) for f in hello["functions"]]
+        self.devices = [str(d) for d in hello["devices"]]
+        self.state = at.make_state(len(self.functions))
+        clock.install(self.state)
+        self.state[at.MEMORY], self.state[at.MEMORY_BYTES] = service.host.memory.ctypes.data, service.host.memory_bytes
+        table = self.state[at.TABLE :].reshape(-1, at.FUNCTION_WORDS)
+        for number, name in enumerate(self.functions):
+            if name in service.native:
+                address, context, room = service.native[name]
+                table[number, : at.ROOM + 1] = address, context.ctypes.data, room
+        self.engines = []
+        for number, name in enumerate(self.devices[: at.MOST_ENGINES]):
+            engine = service.engines.get(name)
+            if engine is not None:
+                self.engines.append(engine.make(engine.free))
+                self.state[at.ENGINES + number] = self.engines[-1].ctypes.data
+                for which, context in engine.functions.items():
+                    if which in self.functions:
+                        table[self.functions.index(which), at.ACCELERATED] = context.ctypes.data
+        self.escapes = np.zeros((ESCAPES, at.ESCAPE_WORDS), np.int64)
+        self.buffer = np.zeros(max(1 << 16, 4 * int(hello["stride"])), np.uint8)
+        self.answers: deque[tuple[Words, Status, bytes]] = deque()
+        words = self.state, journal, link.received, link.sent, self.escapes, self.buffer
+        self.places = [place_of(array) for array in words]
+        self.running = running
+        self.open = True
+
+
+class Responder:
+    """Takes requesters at a listener; :meth:`step` does what there is to do, and belongs to one thread."""
+
+    def __init__(self, service: Service, listener: Listener, clock: Clock | None = None) -> None:
+        self.service, self.listener = service, listener
+        self._clock = clock or Clock()
+        self._connections: list[_Connection] = []
+        self._native = functions()
+        self._running: dict[int, dict[tuple[int, int], Words]] = {}
+        self._round = 0
+        self.served = 0
+        """Requests that were taken."""
+
+    def step(self) -> bool:
+        """One round over all connections and devices; whether there was anything to do."""
+        self._round += 1
+        if self._round % _LISTENED == 1 and (met := self.listener.accept(self._admit)):
+            self._connect(*met)
+        worked = False
+        for connection in list(self._connections):
+            try:
+                worked |= connection.link.pump()
+                worked |= self._serve(connection) > 0
+                worked |= connection.link.pump()
+            except LinkDown:
+                self._drop(connection)
+        for station in self.service.stations.values():
+            worked |= station.poll() > 0
+        for connection in self._connections:
+            self._flush(connection)
+        return worked
+
+    @property
+    def connected(self) -> int:
+        """Requesters at present."""
+        return len(self._connections)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a device has work."""
+        return any(s.unfinished for s in self.service.stations.values())
+
+    def close(self) -> None:
+        """End all connections."""
+        for connection in list(self._connections):
+            self._drop(connection)
+        self.listener.close()
+
+    # --- connections
+
+    def _admit(self, hello: dict[str, Any]) -> dict[str, Any]:
+        try:
+            pairs = [(str(d), str(f)) for d, f in hello["pairs"]]
+            int(hello["owner"]), int(hello["rows"]), int(hello["stride"]), list(hello["functions"])
+        except (KeyError, TypeError, ValueError):
+            raise OfframpError("requester: a greeting without what it needs") from None
+        self.service.check(pairs)
+        self._journal(hello)
+        return {}
+
+    def _journal(self, hello: Mapping[str, Any]) -> tuple[Words, bool]:
+        used = {c.owner for c in self._connections}
+        return self.service.host.journal(int(hello["owner"]), int(hello["rows"]), used)
+
+    def _connect(self, link: Link, hello: dict[str, Any]) -> None:
+        for old in [c for c in self._connections if c.owner == int(hello["owner"])]:
+            self._drop(old)
+        journal, known = self._journal(hello)
+        owner = int(hello["owner"])
+        if known and owner not in self._running:  # another process began it
+            self._native["recover"](journal, self.service.host.memory)
+        running = self._running.setdefault(owner, {})
+        self._connections.append(_Connection(link, hello, self.service, journal, running, self._clock))
+
+    def _drop(self, connection: _Connection) -> None:
+        connection.open = False
+        connection.link.close()
+        with contextlib.suppress(ValueError):
+            self._connections.remove(connection)
+
+    # --- requests
+
+    def _serve(self, connection: _Connection) -> int:
+        if connection.answers:
+            self._flush(connection)
+        budget = 32 if self.busy else BUDGET
+        state, buffer = connection.state, connection.buffer
+        taken = self._native["serve"](
+            *connection.places[:4], budget, connection.places[4], ESCAPES, connection.places[5], len(buffer)
+        )
+        self.served += taken
+        for i in range(int(state[at.ESCAPED])):
+            escape = connection.escapes[i].copy()
+            place, length = int(escape[at.ESCAPE_PLACE]), int(escape[at.ESCAPE_LENGTH])
+            self._dispatch(connection, escape, buffer[place : place + length].tobytes())
+        return taken
+
+    def _dispatch(self, connection: _Connection, escape: Words, message: bytes) -> None:
+        info = int(escape[at.ESCAPE_INFO])
+        number, device = info & 0xFFFF, info >> 16 & 0xFF
+        if number >= len(connection.functions) or device >= len(connection.devices):
+            self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
+            return
+        function, name = connection.functions[number], connection.devices[device]
+        once = bool(info >> 48 & ONCE)
+        mark = int(escape[at.ESCAPE_ID]), info >> 24 & 0xFF
+        if once:
+            if mark in connection.running:  # the retry takes the place of the attempt that still runs
+                connection.running[mark][:] = escape
+                return
+            connection.running[mark] = escape
+            self._native["note"](connection.journal, escape, -1, 0, 0)
+        key = int(escape[at.ESCAPE_KEY]) if info >> 48 & ORDERED else None
+        first, finish = self.service.chains.get(function, (function, None))
+
+        def done(completion: Completion) -> None:
+            if finish is not None and completion.status is Status.OK:
+                completion = completion._replace(message=finish(int(escape[at.ESCAPE_KEY]), completion.message))
+            if once:
+                del connection.running[mark]
+            self._answer(connection, escape, completion.status, completion.message, once=once)
+
+        station = self.service.stations.get(name)
+        if name == CPU and function in self.service.python:
+            done(call(self.service.python[function], message))
+        elif station is not None:
+            station.submit(first, message, key, done)
+        else:
+            done(Completion(0, Status.UNKNOWN_FUNCTION, b"", 0))
+
+    def _answer(
+        self, connection: _Connection, escape: Words, status: Status, message: Message, *, once: bool = False
+    ) -> None:
+        if once:
+            ended = status not in (Status.ABORTED, Status.LOST) and len(message) <= at_journal.MOST_ANSWER
+            self._native["note"](
+                connection.journal, escape, int(status) if ended else -2, _address(message), len(message)
+            )
+        if connection.open:
+            connection.answers.append((escape, status, bytes(message)))
+            self._flush(connection)
+
+    def _flush(self, connection: _Connection) -> None:
+        """Answers into the ring, as many as it takes."""
+        while connection.answers:
+            escape, status, message = connection.answers[0]
+            place = _address(message)
+            if not self._native["respond"](
+                connection.state, connection.link.sent, escape, int(status), place, len(message)
+            ):
+                return
+            connection.answers.popleft()
+
+
+def call(function: Function, message: bytes) -> Completion:
+    """What a function in Python makes of a message; an error of ours is a request that fails."""
+    begun = time.monotonic_ns()
+    try:
+        found = function(message)
+    except OfframpError:
+        return Completion(0, Status.FAILED, b"", time.monotonic_ns() - begun)
+    return Completion(0, Status.OK, found, time.monotonic_ns() - begun)
+
+
+def _address(message: Message) -> int:
+    return int(np.frombuffer(message, np.uint8).ctypes.data) if len(message) else 0

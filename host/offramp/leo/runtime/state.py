@@ -1,0 +1,102 @@
+"""The request state table's memory (specification section 6): one array of words, sections at offsets in its header."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.leo.runtime.clock import CLOCK_WORDS
+from offramp.leo.runtime.dataflow import TRIP_WORDS, Program
+
+Words = npt.NDArray[np.int64]
+
+
+class State(IntEnum):
+    """Of a request."""
+
+    FREE = 0
+    NEW = 1
+    SELECTED = 2
+    ACC_PENDING = 3  # in the accelerator's submission queue, or in the accelerator
+    ACC_DONE = 4
+    NIC_PENDING = 5
+    WAIT_RESP = 6
+    DONE = 7
+    HELD = 8  # the selector starts it later
+
+
+# The header.
+ROWS: Final = CLOCK_WORDS
+STRIDE: Final = ROWS + 1  # bytes of a row's request, and of its answer
+FREE_COUNT: Final = ROWS + 2
+SERIAL: Final = ROWS + 3
+PATHS: Final = ROWS + 4
+MASK: Final = ROWS + 5  # of queues' slots
+REQUESTS: Final = ROWS + 6  # addresses of the messages' memory
+ANSWERS: Final = ROWS + 7
+LINKS: Final = ROWS + 8
+IN_FLIGHT: Final = ROWS + 9  # requests that are neither done nor free
+
+# Where sections begin.
+FIRST: Final = 16  # types x paths: the first trip, -1 where the type may not take the path
+COUNT: Final = 17
+TRIPS: Final = 18
+QUEUES: Final = 19  # NIC SQ of each link, acc SQ of each local device, done, failed
+FREE: Final = 20  # rows that are free
+STATE: Final = 21
+TYPE: Final = 22
+KEY: Final = 23
+NUMBER: Final = 24  # serial number above 16 bits of row: what travels
+PATH: Final = 25
+TRIP: Final = 26
+ATTEMPT: Final = 27
+T1: Final = 28
+T2: Final = 29
+DELAY: Final = 30  # t4 - t3 of the trip
+JCT: Final = 31  # of the trips that have ended
+SIZE: Final = 32  # of the request, bytes
+ANSWER: Final = 33  # of the last answer, bytes
+STATUS: Final = 34
+USER: Final = 35
+BEGUN: Final = 36
+ENDED: Final = 37
+ACTED: Final = 38  # the local device has done this trip's work
+HEADER: Final = 40
+
+QUEUE_HEAD: Final = 0
+QUEUE_TAIL: Final = 1
+QUEUE_SLOTS: Final = 2
+MOST_ROWS: Final = 1 << 16
+MOST_ATTEMPTS: Final = 64
+
+
+def make_state(program: Program, rows: int, stride: int) -> Words:
+    """A table in which all rows are free."""
+    types, paths = len(program.types), len(program.paths)
+    trips = program.words()
+    slots = 1 << (2 * rows - 1).bit_length()
+    queues = len(program.links) + len(program.local) + 2
+    lengths = {FIRST: types * paths, COUNT: types * paths, TRIPS: trips.size}
+    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, ACTED + 1), rows)
+    state = np.zeros(HEADER + sum(lengths.values()), np.int64)
+    at = HEADER
+    for which, length in lengths.items():
+        state[which] = at
+        at += length
+    state[[ROWS, STRIDE, FREE_COUNT, PATHS, MASK, LINKS]] = rows, stride, rows, paths, slots - 1, len(program.links)
+    first, count = program.index()
+    section(state, FIRST, types * paths)[:] = first
+    section(state, COUNT, types * paths)[:] = count
+    section(state, TRIPS, trips.size)[:] = trips.ravel()
+    section(state, FREE, rows)[:] = np.arange(rows)[::-1]
+    assert trips.shape[1:] == (TRIP_WORDS,)
+    return state
+
+
+def section(state: Words, which: int, length: int) -> Words:
+    """A view of one section."""
+    start = int(state[which])
+    return state[start : start + length]

@@ -1,0 +1,155 @@
+"""A device at work: its submission and completion queue, its watchdog, and the order of requests with one key."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Completion, Device, Message, Status
+
+HANG_S: Final = 1.0
+"""Without a completion for so long, a device with work is reset."""
+RETRY_S: Final = 0.02
+"""First pause before a device that is gone is tried again; doubles up to a second."""
+_LONGEST_S: Final = 1.0
+
+Done = Callable[[Completion], None]
+
+
+@dataclass
+class _Task:
+    function: str
+    message: Message
+    key: int | None
+    done: Done
+    result: Completion | None = None
+
+
+@dataclass
+class Station:
+    """Feeds a device; belongs to one thread.
+
+    Attributes:
+        device: which it feeds.
+        hang_s: see ``HANG_S``.
+        resets: how often the device was reset.
+    """
+
+    device: Device
+    hang_s: float = HANG_S
+    resets: int = 0
+    _tasks: dict[int, _Task] = field(default_factory=dict)
+    _backlog: deque[int] = field(default_factory=deque)
+    _keys: dict[int, deque[int]] = field(default_factory=dict)
+    _serial: int = 0
+    _seen: float = 0.0
+    _gone: bool = False
+    _retry_at: float = 0.0
+    _pause: float = RETRY_S
+
+    @property
+    def unfinished(self) -> int:
+        """Requests that wait or run."""
+        return len(self._tasks)
+
+    def submit(self, function: str, message: Message, key: int | None, done: Done) -> None:
+        """Have a request executed; ``done`` is called from :meth:`poll`, for one key in the order of submission.
+
+        A message must stay as it is until then.
+        """
+        if self._gone and not self._revive():
+            done(Completion(0, Status.LOST, b"", 0))
+            return
+        self._serial += 1
+        if not self._tasks:
+            self._seen = time.monotonic()
+        self._tasks[self._serial] = _Task(function, message, key, done)
+        if key is not None:
+            self._keys.setdefault(key, deque()).append(self._serial)
+        self._backlog.append(self._serial)
+        self._feed()
+
+    def poll(self) -> int:
+        """Finish what the device has finished; returns how much."""
+        if not self._tasks:
+            return 0
+        completions = self.device.poll()
+        if completions:
+            self._seen = time.monotonic()
+            self._pause = RETRY_S
+        for completion in completions:
+            if completion.request in self._tasks:
+                self._finish(completion)
+        if any(c.status is Status.LOST for c in completions):
+            self._lose()
+        self._feed()
+        if self._tasks and not completions and time.monotonic() - self._seen > self.hang_s:
+            self.reset()
+        return len(completions)
+
+    def reset(self) -> None:
+        """Abort what runs; a device that cannot be reset is gone."""
+        self._seen = time.monotonic()
+        self.resets += 1
+        try:
+            self.device.reset()
+        except OfframpError:
+            self._lose()
+
+    def _feed(self) -> None:
+        while self._backlog:
+            serial = self._backlog[0]
+            task = self._tasks.get(serial)
+            try:
+                if task is not None and not self.device.submit(task.function, serial, task.message):
+                    return
+            except OfframpError:
+                self._lose()
+                return
+            self._backlog.popleft()
+
+    def _finish(self, completion: Completion) -> None:
+        task = self._tasks[completion.request]
+        task.result = completion
+        if task.key is None:
+            del self._tasks[completion.request]
+            task.done(completion)
+            return
+        line = self._keys[task.key]
+        while line and (result := self._tasks[line[0]].result) is not None:
+            self._tasks.pop(line.popleft()).done(result)
+        if not line:
+            del self._keys[task.key]
+
+    def _lose(self) -> None:
+        """Nothing that is unfinished will be finished."""
+        self._gone = True
+        self._retry_at = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_S)
+        for completion in self.device.poll():
+            if completion.request in self._tasks:
+                self._finish(completion)
+        lost = [(s, t.result or Completion(s, Status.LOST, b"", 0)) for s, t in self._tasks.items()]
+        tasks, self._tasks = self._tasks, {}
+        self._backlog.clear()
+        self._keys.clear()
+        for serial, completion in lost:
+            tasks[serial].done(completion)
+
+    def _revive(self) -> bool:
+        if time.monotonic() < self._retry_at:
+            return False
+        try:
+            self.device.reset()
+        except OfframpError:
+            self._retry_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_S)
+            return False
+        self.resets += 1
+        self._gone = False
+        self.device.poll()
+        return True

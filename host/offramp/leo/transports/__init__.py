@@ -1,0 +1,6 @@
+"""How messages reach the responder: shared memory, TCP, or UCX, which also speaks RDMA; one interface."""
+
+from offramp.leo.transports.connect import Listener, connect
+from offramp.leo.transports.link import TRANSPORTS, Link
+
+__all__ = ["TRANSPORTS", "Link", "Listener", "connect"]

@@ -1,0 +1,201 @@
+"""Rings in registered memory, written by UCX puts: RDMA on a NIC that has it, TCP or shared memory elsewhere.
+
+The sides exchange address, key and size of their rings (specification section 7). A sender puts what it has published
+into the peer's ring, and after a fence the ring's head; a receiver puts what it has given back. UCX chooses the
+transport; ``UCX_TLS`` and ``UCX_NET_DEVICES`` restrict it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import struct
+import time
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.leo.runtime import ring
+from offramp.leo.runtime.memory import make_ring, ring_words
+from offramp.leo.transports.link import Control, LinkDown
+
+_API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
+_IN_PROGRESS: Final = 1
+_LAST_ERROR: Final = -100
+_RMA: Final = 1 << 1
+_SERIALIZED: Final = 1
+_PEER_ERRORS: Final = 1
+_FORCE: Final = 1
+_CHECKED: Final = 256
+_HEAD_BYTE: Final = 8 * ring.HEAD
+_TAIL_BYTE: Final = 8 * ring.TAIL
+
+
+@cache
+def library() -> Any:
+    """UCP.
+
+    Raises:
+        OfframpError: it is not installed.
+    """
+    name = ctypes.util.find_library("ucp") or "libucp.so.0"
+    try:
+        found = ctypes.CDLL(name)
+    except OSError:
+        raise OfframpError("transport ucx needs the library UCX: apt install libucx0") from None
+    pointers = ("ucp_put_nbx", "ucp_ep_close_nbx")
+    for function in pointers:
+        getattr(found, function).restype = ctypes.c_void_p
+    found.ucp_put_nbx.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_size_t, ctypes.c_uint64] + [ctypes.c_void_p] * 2
+    for function in ("ucp_request_check_status", "ucp_request_free", "ucp_worker_progress", "ucp_worker_fence"):
+        getattr(found, function).argtypes = [ctypes.c_void_p]
+    return found
+
+
+def _check(what: str, status: int) -> None:
+    if status:
+        text = library().ucs_status_string if hasattr(library(), "ucs_status_string") else None
+        if text is not None:
+            text.restype = ctypes.c_char_p
+        raise OfframpError(f"ucx: {what}: {text(status).decode() if text else status}")
+
+
+def _params(**words: Any) -> Any:
+    """A parameter structure: its field mask and the words of the fields that the mask names, which come first."""
+    return ctypes.create_string_buffer(struct.pack(f"<{len(words)}Q", *words.values()), 512)
+
+
+class UcxLink:
+    """See the module; a :class:`offramp.leo.transports.link.Link`."""
+
+    def __init__(self, control: Control, ring_bytes: int) -> None:
+        self._ucp, self._control, self._size = library(), control, ring_bytes
+        words = ring_words(ring_bytes)
+        self._memory = np.zeros(2 * words, np.int64)
+        self.sent = make_ring(ring_bytes, self._memory[:words])
+        self.received = make_ring(ring_bytes, self._memory[words:])
+        self._half = 8 * words
+        self._base = self._memory.ctypes.data
+        self._put_sent = self._put_tail = 0
+        self._outbox = np.zeros(2, np.int64)
+        self._pending: list[int] = []
+        self._calls = 0
+        self._closing: list[tuple[str, list[Any]]] = []
+        self._no_options = ctypes.create_string_buffer(256)
+        self._peer, self._key, self._there = ctypes.c_void_p(), ctypes.c_void_p(), 0
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        self._context, self._worker, self._registered = (ctypes.c_void_p() for _ in range(3))
+        config = ctypes.c_void_p()
+        _check("configuration", self._ucp.ucp_config_read(None, None, ctypes.byref(config)))
+        features = _params(mask=1, features=_RMA)
+        status = self._ucp.ucp_init_version(*_API, features, config, ctypes.byref(self._context))
+        self._ucp.ucp_config_release(config)
+        _check("start", status)
+        self._closing.append(("ucp_cleanup", [self._context]))
+        mode = _params(mask=1, mode=_SERIALIZED)
+        _check("worker", self._ucp.ucp_worker_create(self._context, mode, ctypes.byref(self._worker)))
+        self._closing.append(("ucp_worker_destroy", [self._worker]))
+        where = _params(mask=3, address=self._base, length=self._memory.nbytes)
+        _check("memory", self._ucp.ucp_mem_map(self._context, where, ctypes.byref(self._registered)))
+        self._closing.append(("ucp_mem_unmap", [self._context, self._registered]))
+
+    def offer(self) -> dict[str, Any]:
+        """What the peer must know of our memory."""
+        address, length = ctypes.c_void_p(), ctypes.c_size_t()
+        _check("address", self._ucp.ucp_worker_get_address(self._worker, ctypes.byref(address), ctypes.byref(length)))
+        worker = ctypes.string_at(address, length.value).hex()
+        self._ucp.ucp_worker_release_address(self._worker, address)
+        key, size = ctypes.c_void_p(), ctypes.c_size_t()
+        packed = self._ucp.ucp_rkey_pack(self._context, self._registered, ctypes.byref(key), ctypes.byref(size))
+        _check("key", packed)
+        rkey = ctypes.string_at(key, size.value).hex()
+        self._ucp.ucp_rkey_buffer_release(key)
+        return {"ucx": {"worker": worker, "rkey": rkey, "base": self._base}}
+
+    def attach(self, answer: dict[str, Any]) -> None:
+        """Reach the peer's memory.
+
+        Raises:
+            OfframpError: its greeting lacks what is needed, or UCX cannot reach it.
+        """
+        try:
+            offered = answer["ucx"]
+            worker, rkey = bytes.fromhex(offered["worker"]), bytes.fromhex(offered["rkey"])
+            self._there = int(offered["base"])
+        except (KeyError, TypeError, ValueError):
+            raise OfframpError("ucx: the peer's greeting lacks its memory") from None
+        kept = ctypes.create_string_buffer(worker, len(worker))
+        where = _params(mask=3, address=ctypes.addressof(kept), errors=_PEER_ERRORS)
+        _check("peer", self._ucp.ucp_ep_create(self._worker, where, ctypes.byref(self._peer)))
+        self._closing.append(("ucp_ep_close_nbx", [self._peer, _params(mask=1 << 4 | _FORCE << 32)]))
+        key = ctypes.create_string_buffer(rkey, len(rkey))
+        _check("key", self._ucp.ucp_ep_rkey_unpack(self._peer, key, ctypes.byref(self._key)))
+        self._closing.append(("ucp_rkey_destroy", [self._key]))
+
+    def pump(self) -> bool:
+        """Put what is new to the peer, and let UCX work."""
+        self._calls += 1
+        if self._calls % _CHECKED == 0 and not self._control.alive():
+            raise LinkDown("the peer has ended")
+        moved = bool(self._ucp.ucp_worker_progress(self._worker))
+        self._pending = [request for request in self._pending if not self._finished(request)]
+        if not self._pending:
+            moved |= self._push()
+        if moved:
+            self.received[ring.ARRIVED] = time.monotonic_ns()
+        return moved
+
+    def _push(self) -> bool:
+        """New bytes, then, behind a fence, how far they and what was taken go."""
+        head, tail = int(self.sent[ring.HEAD]), int(self.received[ring.TAIL])
+        if head == self._put_sent and tail == self._put_tail:
+            return False
+        at = self._put_sent
+        while at < head:
+            place = at & self._size - 1
+            count = min(head - at, self._size - place)
+            offset = 8 * ring.HEADER_WORDS + place
+            self._put(self._base + offset, count, self._there + self._half + offset)
+            at += count
+        self._outbox[:] = head, tail
+        words = self._outbox.ctypes.data
+        if head != self._put_sent:
+            _check("fence", self._ucp.ucp_worker_fence(self._worker))
+            self._put(words, 8, self._there + self._half + _HEAD_BYTE)
+        if tail != self._put_tail:
+            self._put(words + 8, 8, self._there + _TAIL_BYTE)
+        self._put_sent, self._put_tail = head, tail
+        return True
+
+    def _put(self, source: int, count: int, target: int) -> None:
+        request = self._ucp.ucp_put_nbx(self._peer, source, count, target, self._key, self._no_options)
+        if request is None:
+            return
+        signed = ctypes.c_int64(request).value
+        if _LAST_ERROR <= signed < 0:
+            raise LinkDown(f"ucx: put failed ({signed})")
+        self._pending.append(request)
+
+    def _finished(self, request: int) -> bool:
+        status = self._ucp.ucp_request_check_status(request)
+        if status == _IN_PROGRESS:
+            return False
+        self._ucp.ucp_request_free(request)
+        if status:
+            raise LinkDown(f"ucx: put failed ({status})")
+        return True
+
+    def close(self) -> None:
+        """Give back memory, worker and socket."""
+        while self._closing:
+            name, args = self._closing.pop()
+            getattr(self._ucp, name)(*args)
+        self._control.close()

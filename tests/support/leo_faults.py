@@ -1,0 +1,140 @@
+"""One run with faults at random times: a responder that is killed, an accelerator that dies, hangs or is reset."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from leo_lab import batch, program
+from offramp.leo.device import Status
+from offramp.leo.runtime.batch import Completions
+from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.runtime.native_functions import ADD
+from offramp.leo.runtime.process import Plan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.selection import Policy
+
+KEYS = 8
+REQUESTS = 1500
+ECHO_KIND, ADD_KIND = 0, 1
+FLOWS = [
+    [
+        (Trip("echo"),),
+        (Trip("echo", remote="acc"),),
+        (Trip("echo", remote="other"), Trip("echo", previous=True, length=0)),
+    ],
+    [(Trip(ADD, once=True),), None, None],
+]
+_LIMIT_S = 60.0
+
+
+def plan(seed: int) -> Plan:
+    """A responder whose accelerator fails twice, at times that the seed decides."""
+    rng = np.random.default_rng(seed)
+    faults = "+".join(f"{rng.choice(['kill', 'hang', 'reset'])}@{rng.uniform(0.0, 0.4):.3f}" for _ in range(2))
+    devices = {
+        "acc": f"faulty:{faults}:model:service_us=20,jitter_us=40,parallelism=4,seed={seed}",
+        "other": "model:service_us=50",
+    }
+    return Plan("offramp.leo.applications.basic:prepare", {"longest": 64}, devices, memory_bytes=4096, rows=256)
+
+
+@dataclass
+class Run:
+    """What a run found.
+
+    Attributes:
+        ended: user word and status of each request, in the order in which they ended.
+        before: what each addition found.
+        by_path: requests that ended well on each path.
+    """
+
+    ended: list[tuple[int, int]] = field(default_factory=list)
+    before: dict[int, int] = field(default_factory=dict)
+    by_path: list[int] = field(default_factory=lambda: [0, 0, 0])
+    wrong: int = 0
+
+    def take(self, done: Completions, kinds: np.ndarray) -> None:
+        """Note what has ended."""
+        for i in range(done.count):
+            user = int(done.users[i])
+            self.ended.append((user, int(done.statuses[i])))
+            self.by_path[int(done.paths[i])] += 1
+            if kinds[user] == ADD_KIND:
+                self.before[user] = struct.unpack("<q", done.answer(i))[0] if done.lengths[i] == 8 else -1
+            else:
+                self.wrong += done.answer(i) != _message(user)
+
+
+def _message(user: int) -> bytes:
+    return struct.pack("<qq", 8 * (user % KEYS), user + 1)
+
+
+@contextmanager
+def started(seed: int, transport: str = "shm") -> Iterator[tuple[ResponderProcess, Requester]]:
+    """Both sides."""
+    process = ResponderProcess(plan(seed))
+    try:
+        settings = Settings(rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0)
+        requester = Requester(program(FLOWS, "ADDR"), [process.address], settings=settings)
+        try:
+            yield process, requester
+        finally:
+            requester.close()
+    finally:
+        process.close()
+
+
+def trial(process: ResponderProcess, requester: Requester, seed: int, kills: int) -> None:
+    """Send requests while the process is killed at random places; check that all is as if nothing had happened."""
+    rng = np.random.default_rng(seed)
+    kinds = (rng.random(REQUESTS) < 0.4).astype(np.int64)
+    places = sorted(rng.integers(0, REQUESTS, kills).tolist())
+    process.host.memory[:KEYS] = 0
+    messages = [_message(user) for user in range(REQUESTS)]
+    requests = batch(messages, [user % KEYS for user in range(REQUESTS)], kinds.tolist())
+    users = np.arange(REQUESTS)
+    run, sent, limit = Run(), 0, time.monotonic() + _LIMIT_S
+    while len(run.ended) < REQUESTS:
+        end = min(sent + int(rng.integers(1, 32)), REQUESTS)
+        sent += requester.admit(requests.part(sent, end), users[sent:end])
+        requester.step()
+        run.take(requester.collect(), kinds)
+        if places and len(run.ended) >= places[0]:
+            places.pop(0)
+            process.kill()
+            process.start()
+        assert time.monotonic() < limit, f"{REQUESTS - len(run.ended)} requests have not ended"
+    _check(process, run, kinds)
+
+
+def _check(process: ResponderProcess, run: Run, kinds: np.ndarray) -> None:
+    assert sorted(user for user, _ in run.ended) == list(range(REQUESTS))
+    assert {status for _, status in run.ended} == {Status.OK}
+    assert run.wrong == 0
+    for key in range(KEYS):
+        order = [user for user, _ in run.ended if user % KEYS == key]
+        assert order == sorted(order)
+        total = 0
+        for user in (u for u in order if kinds[u] == ADD_KIND):
+            assert run.before[user] == total
+            total += user + 1
+        assert process.host.memory[key] == total
+
+
+def used_again(requester: Requester, path: int) -> bool:
+    """Whether requests end on a path, soon."""
+    limit = time.monotonic() + 20
+    user = 0
+    while time.monotonic() < limit:
+        user += requester.admit(batch([bytes(16)], [user % KEYS], [ECHO_KIND]), np.array([user]))
+        requester.step()
+        done = requester.collect()
+        if ((done.paths == path) & (done.statuses == Status.OK)).any():
+            return True
+    return False

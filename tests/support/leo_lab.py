@@ -1,0 +1,136 @@
+"""A requester and responders in one thread, stepped by hand, so that tests decide what happens when."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from offramp.leo.applications import basic
+from offramp.leo.device import Device
+from offramp.leo.runtime.batch import Batch, Completions
+from offramp.leo.runtime.dataflow import Program, Trip
+from offramp.leo.runtime.journal import journal_words
+from offramp.leo.runtime.memory import Host, Segment
+from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.runtime.responder import Responder, Service
+from offramp.leo.runtime.station import Station
+from offramp.leo.selection import Dependency, Policy, Table
+from offramp.leo.transports.connect import Listener
+
+ROWS = 64
+
+
+def program(flows: Sequence[Sequence[tuple[Trip, ...] | None]], dependency: str = "NONE", links: int = 1) -> Program:
+    """Types with these trips on each path; every trip takes 10 us."""
+    base = [[np.nan if flow is None else 1e4 * len(flow) for flow in row] for row in flows]
+    kinds = (Dependency(dependency),) * len(flows)
+    table = Table.disjoint(base, np.nan_to_num(np.array(base)) / 2, dependency=kinds)
+    return Program(table, tuple(tuple(row) for row in flows), tuple(f"link{i}" for i in range(links)))
+
+
+def batch(messages: Sequence[bytes], keys: Sequence[int] | None = None, kinds: Sequence[int] | None = None) -> Batch:
+    """Requests of these messages."""
+    sizes = np.array([len(m) for m in messages], np.int64)
+    payload = np.frombuffer(b"".join(messages) or b"\0", np.uint8)
+    zeros = np.zeros(len(messages), np.int64)
+    types = zeros if kinds is None else np.array(kinds, np.int64)
+    return Batch(types, zeros if keys is None else np.array(keys, np.int64), payload, np.cumsum(sizes) - sizes, sizes)
+
+
+def serve_while(responder: Responder, call: Callable[[], Any]) -> Any:
+    """What ``call`` returns, while the responder answers in another thread."""
+    stop = threading.Event()
+
+    def steps() -> None:
+        while not stop.is_set():
+            responder.step()
+
+    thread = threading.Thread(target=steps)
+    thread.start()
+    try:
+        return call()
+    finally:
+        stop.set()
+        thread.join()
+
+
+class Lab:
+    """A requester and a responder; ``host`` outlives responders."""
+
+    def __init__(
+        self,
+        program: Program,
+        devices: Mapping[str, Device],
+        local: Mapping[str, Device],
+        python: Mapping[str, Callable[[bytes], bytes]],
+        settings: Settings,
+    ) -> None:
+        words = journal_words(ROWS)
+        self.segment = Segment(Host.size(1 << 16, 2, words))
+        self.host = Host(self.segment, 1 << 16, 2, words)
+        self.devices = devices
+        self.python = dict(python)
+        self.responder = self.make()
+        address = self.responder.listener.address
+        self.requester: Requester = serve_while(self.responder, lambda: Requester(program, [address], local, settings))
+        self.ended: list[tuple[int, int, bytes]] = []
+
+    def make(self, address: str = "127.0.0.1:0") -> Responder:
+        """A responder on the same host."""
+        service: Service = basic.prepare(self.host, {}, {"longest": 256}, first=True)
+        service.python = self.python
+        service.stations = {name: Station(device, hang_s=0.05) for name, device in self.devices.items()}
+        return Responder(service, Listener(address))
+
+    def crash(self) -> None:
+        """End the responder and put another in its place."""
+        address = self.responder.listener.address
+        self.responder.close()
+        self.responder = self.make(address)
+        before = self.requester.reconnects
+
+        def reconnect() -> None:
+            while self.requester.reconnects == before:
+                self.requester.step()
+
+        serve_while(self.responder, reconnect)
+
+    def step(self) -> Completions:
+        """Both sides once."""
+        self.requester.step()
+        self.responder.step()
+        self.requester.step()
+        done = self.requester.collect()
+        for i in range(done.count):
+            self.ended.append((int(done.users[i]), int(done.statuses[i]), done.answer(i)))
+        return done
+
+    def close(self) -> None:
+        """End everything."""
+        self.requester.close()
+        self.responder.close()
+        for device in self.devices.values():
+            device.close()
+        self.segment.close()
+
+
+@contextmanager
+def lab(
+    program: Program,
+    devices: Mapping[str, Device] | None = None,
+    local: Mapping[str, Device] | None = None,
+    python: Mapping[str, Callable[[bytes], bytes]] | None = None,
+    **settings: Any,
+):
+    """A lab that is closed."""
+    chosen = {"rows": ROWS, "stride": 256, **settings}
+    chosen["policy"] = Policy.named(chosen.get("policy", Policy.LOOKAHEAD))
+    made = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen))
+    try:
+        yield made
+    finally:
+        made.close()

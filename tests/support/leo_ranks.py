@@ -1,0 +1,45 @@
+"""A rank that trains through LEO's sums; run as a process for each rank."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from offramp.leo.applications.gradients import LeoSums, average_gradients
+
+
+def main(rank: int, ranks: int, file: str, out: str) -> None:
+    """Sums of odd lengths, then two steps of training with and without the hook."""
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=ranks)
+    try:
+        with LeoSums({"acc": "model:service_us=300"}) as sums:
+            vectors = [torch.randn(n, generator=torch.Generator().manual_seed(rank)) for n in (1, 7, 50_001)]
+            sums_found = [sums.all_reduce(v.clone()) for v in vectors]
+            gathered = []
+            for vector in vectors:
+                parts = [torch.empty_like(vector) for _ in range(ranks)]
+                dist.all_gather(parts, vector)
+                gathered.append(torch.stack(parts).sum(0))
+            models = []
+            for hooked in (True, False):
+                torch.manual_seed(5)
+                model = DistributedDataParallel(torch.nn.Linear(40, 30))
+                if hooked:
+                    model.register_comm_hook(sums, average_gradients)
+                optimizer = torch.optim.SGD(model.parameters(), 0.1)
+                for step in range(2):
+                    x = torch.randn(16, 40, generator=torch.Generator().manual_seed(100 * step + rank))
+                    optimizer.zero_grad()
+                    model(x).square().mean().backward()
+                    optimizer.step()
+                models.append(torch.cat([p.detach().reshape(-1) for p in model.parameters()]))
+            torch.save({"found": sums_found, "expected": gathered, "models": models, "by_path": sums.by_path}, out)
+    finally:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])

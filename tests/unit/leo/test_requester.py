@@ -1,0 +1,175 @@
+"""The request state table over a real responder: states, dataflows, order, back-pressure, failures."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leo_lab import ROWS, batch, lab, program
+from offramp.errors import OfframpError
+from offramp.leo.device import Status
+from offramp.leo.devices import open_device
+from offramp.leo.devices.functions import FunctionDevice
+from offramp.leo.runtime import state as at
+from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.runtime.native_functions import ADD
+from offramp.leo.runtime.requester import Requester
+from offramp.leo.runtime.state import State
+
+ECHO = (Trip("echo"),)
+
+
+def run(made, sent, limit_s=20.0):
+    """Step until so many have ended."""
+    begun = time.monotonic()
+    while len(made.ended) < sent:
+        made.step()
+        assert time.monotonic() - begun < limit_s, f"{sent - len(made.ended)} have not ended"
+    return made.ended
+
+
+def states(made):
+    return {State(s) for s in at.section(made.requester.table, at.STATE, ROWS).tolist()} - {State.FREE}
+
+
+def test_states_of_a_request_on_the_way_over_two_accelerators():
+    near = FunctionDevice({"compress": lambda m: m[:2]}, "near")
+    far = FunctionDevice({"decompress": lambda m: m + b"!"}, "far")
+    flow = (Trip("decompress", remote="far", local="near", local_function="compress"),)
+    with lab(program([[flow]]), {"far": far}, {"near": near}) as made:
+        requester = made.requester
+        assert requester.admit(batch([b"abcdef"]), np.array([7])) == 1
+        assert states(made) == {State.ACC_PENDING}
+        requester.step()
+        assert states(made) == {State.NIC_PENDING}
+        requester.step()
+        assert states(made) == {State.WAIT_RESP}
+        for _ in range(3):
+            made.responder.step()
+        requester.step()
+        assert states(made) == {State.DONE}
+        done = requester.collect()
+        assert (done.users.tolist(), done.answer(0)) == ([7], b"ab!")
+        assert not states(made)
+
+
+def test_round_trips_pass_answers_on():
+    trips = (
+        Trip("first", length=2),
+        Trip("second", previous=True, start=2, length=3),
+        Trip("third", previous=True, length=0),
+    )
+    seen = []
+
+    def note(name):
+        return lambda m: (seen.append(m), m.upper() + name.encode())[1]
+
+    with lab(program([[trips]]), python={name: note(name) for name in ("first", "second", "third")}) as made:
+        made.requester.admit(batch([b"abcdef"]), np.array([1]))
+        assert run(made, 1) == [(1, Status.OK, b"ABFIRSTCDESECONDthird")]
+        assert seen == [b"ab", b"ABfirstcde", b"ABFIRSTCDEsecond"]
+
+
+def test_a_full_table_pushes_back():
+    with lab(program([[ECHO]])) as made:
+        messages = [bytes([i]) for i in range(ROWS + 9)]
+        assert made.requester.admit(batch(messages), np.arange(len(messages))) == ROWS
+        assert made.requester.free == 0
+        assert made.requester.admit(batch(messages), np.arange(len(messages))) == 0
+        assert [e[0] for e in run(made, ROWS)] == list(range(ROWS))
+        assert made.requester.free == ROWS
+
+
+def test_bad_requests_change_nothing():
+    with lab(program([[ECHO]])) as made:
+        before = made.requester.table.copy()
+        with pytest.raises(OfframpError, match="expected types 0 to 0"):
+            made.requester.admit(batch([b""], kinds=[1]), np.zeros(1, np.int64))
+        with pytest.raises(OfframpError, match="request of 300 bytes: the table has room for 256"):
+            made.requester.admit(batch([bytes(300)]), np.zeros(1, np.int64))
+        assert (made.requester.table == before).all()
+
+
+def test_what_the_responder_lacks_is_said_before_anything_starts():
+    for flow, line in (
+        ((Trip("nothing"),), "responder's cpu has no function nothing: it has echo"),
+        ((Trip("echo", remote="gpu"),), "responder has no device gpu: it has cpu"),
+        ((Trip("echo", local="npu", local_function="f"),), "requester has no device npu: it has none"),
+    ):
+        with pytest.raises(OfframpError, match=line), lab(program([[flow]])):
+            pass
+
+
+def test_nobody_there():
+    with pytest.raises(OfframpError, match=r"responder at 127.0.0.1:1: 127.0.0.1:1: Connection refused"):
+        Requester(program([[ECHO]]), ["127.0.0.1:1"])
+
+
+@given(st.integers(0, 2**32), st.sampled_from(["NONE", "ADDR"]), st.integers(1, 3))
+@settings(derandomize=True, deadline=None, max_examples=12)
+def test_random_paths_lose_and_reorder_nothing(seed, dependency, parallelism):
+    """Section 13: over paths of different speed, with a device that fails now and then."""
+    rng = np.random.default_rng(seed)
+    options = f"service_us=30,jitter_us=200,parallelism={parallelism},seed={seed % 1000}"
+    device = open_device(f"faulty::model:{options}", "acc")
+    slow = open_device("model:service_us=100", "slow")
+    flows = [
+        [ECHO, (Trip("echo", remote="acc"),), (Trip("echo", remote="slow"), Trip("echo", previous=True, length=0))]
+    ]
+    flows.append([flows[0][0], None, flows[0][2]])
+    with lab(program(flows, dependency), {"acc": device, "slow": slow}, policy="uniform", seed=seed % 97) as made:
+        count = 300
+        keys = rng.integers(0, 9, count).tolist()
+        messages = [struct.pack("<qq", i, k) for i, k in enumerate(keys)]
+        requests = batch(messages, keys, rng.integers(0, 2, count).tolist())
+        users = np.arange(count)
+        sent = 0
+        faults = iter(sorted(rng.integers(0, count, 4).tolist()))
+        fault = next(faults)
+        while sent < count:
+            taken = min(int(rng.integers(1, 20)), count - sent)
+            sent += made.requester.admit(requests.part(sent, sent + taken), users[sent : sent + taken])
+            made.step()
+            if sent >= fault:
+                [device.kill, device.hang, device.reset][int(rng.integers(3))]()
+                fault = next(faults, count + 1)
+        run(made, count)
+        assert Counter(e[0] for e in made.ended) == Counter(range(count))
+        for user, status, answer in made.ended:
+            assert status == Status.OK
+            assert answer == messages[user]
+        if dependency == "ADDR":
+            for key in range(9):
+                order = [e[0] for e in made.ended if keys[e[0]] == key]
+                assert order == sorted(order)
+
+
+def test_a_crash_of_the_responder_loses_nothing_and_adds_nothing_twice():
+    flow = (Trip(ADD, once=True),)
+    with lab(program([[flow]], "ADDR")) as made:
+        rng = np.random.default_rng(3)
+        sent, count = 0, 2000
+        while len(made.ended) < count:
+            if sent < count:
+                messages = [struct.pack("<qq", 8 * (i % 5), i + 1) for i in range(sent, min(sent + 16, count))]
+                keys = [(sent + i) % 5 for i in range(len(messages))]
+                sent += made.requester.admit(batch(messages, keys), np.arange(sent, sent + len(messages)))
+            made.step()
+            if rng.random() < 0.08:
+                made.crash()
+        assert made.requester.reconnects > 2
+        assert all(status == Status.OK for _, status, _ in made.ended)
+        totals = [0] * 5
+        for user in range(count):
+            totals[user % 5] += user + 1
+        assert made.host.memory[:5].tolist() == totals
+        running = [0] * 5
+        for user, _, answer in sorted(made.ended):
+            assert struct.unpack("<q", answer)[0] == running[user % 5]
+            running[user % 5] += user + 1

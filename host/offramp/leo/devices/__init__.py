@@ -3,4 +3,3 @@
 from offramp.leo.devices.registry import KINDS, open_device
 
 __all__ = ["KINDS", "open_device"]
-"""Devices that functions run on, behind :class:`offramp.leo.device.Device`."""

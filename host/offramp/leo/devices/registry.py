@@ -13,7 +13,6 @@ KINDS: Final[dict[str, str]] = {
     "model": "offramp.leo.devices.model",
     "faulty": "offramp.leo.devices.faulty",
     "fpga": "offramp.leo.devices.fpga",
-    "nic": "offramp.leo.devices.nic",
     "nic": "offramp.leo.devices.smartnic",
 }
 """Modules with a function ``open_device(options, name)`` for the text behind the colon."""
@@ -33,7 +32,4 @@ def open_device(text: str, name: str | None = None) -> Device:
     except ModuleNotFoundError as error:
         raise OfframpError(f"device {text}: this installation lacks {error.name}") from None
     device: Device = module.open_device(options, name or kind)
-        device: Device = importlib.import_module(KINDS[kind]).open_device(options, name or kind)
-    except ModuleNotFoundError as error:
-        raise OfframpError(f"device {text}: this installation lacks {error.name}") from None
     return device

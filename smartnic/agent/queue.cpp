@@ -51,6 +51,12 @@ bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
         tables_.ebs = tables;
         return true;
     }
+    if (static_cast<Function>(asked.function) == Function::features_select) {
+        const FeatureTable table{Bytes{base, asked.length}, asked.parameters[0], asked.parameters[1]};
+        if (table.size() != asked.length) return false;
+        tables_.features = table;
+        return true;
+    }
     why = "tables: function " + std::to_string(asked.function) + " has none";
     return false;
 }
@@ -155,6 +161,8 @@ Answer Queue::memory(Function function, Bytes message, Room answer) {
         table = {const_cast<std::byte*>(tables_.kvs.memory.data()), tables_.kvs.memory.size()};
     else if (of == Function::ebs_lookup)
         table = tables_.ebs.memory;
+    else if (of == Function::features_select)
+        table = {const_cast<std::byte*>(tables_.features.memory.data()), tables_.features.memory.size()};
     if (!inside(offset, length, table.size())) return {Status::out_of_bounds};
     if (function == Function::memory_write) {
         if (message.size() - header != length) return {Status::bad_length};

@@ -17,6 +17,8 @@ Answer offload(Function function, const Tables& tables, Bytes message, Room answ
             return quantise(message, answer);
         case Function::dequantise:
             return dequantise(message, answer);
+        case Function::features_select:
+            return features_select(tables.features, message, answer);
         default:
             return {Status::unknown_function};
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ebs.hpp"
+#include "features.hpp"
 #include "kvs.hpp"
 
 namespace offramp {
@@ -10,6 +11,7 @@ namespace offramp {
 struct Tables {
     KvsTable kvs;
     EbsTables ebs;
+    FeatureTable features;
 };
 
 // `message` and `answer` do not overlap; both may be written by the host at any time, which spoils the answer only.

@@ -26,6 +26,7 @@ enum class Function : std::uint32_t {
     decompress = 4,
     quantise = 5,
     dequantise = 6,
+    features_select = 7,
     memory_write = 16,
     memory_read = 17,
     switchgnn_start = 32,

@@ -2,7 +2,7 @@
 // binary and, under qemu, through that for aarch64.
 //
 // A vector: function, status, four parameters, lengths of tables, message, answer and tables after (4 bytes each), then
-// these bytes. Parameters: buckets of the kvs index; volumes, entries, segments of ebs.
+// these bytes. Parameters: buckets of the kvs index; volumes, entries, segments of ebs, or rows and columns of features.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -47,7 +47,8 @@ bool run(Reader& reader) {
                after = reader.bytes(lengths[3]);
     Tables tables;
     if (parameters[0] != 0) tables.kvs = {table, parameters[0]};
-    if (parameters[1] != 0) tables.ebs = {table, parameters[1], parameters[2], parameters[3]};
+    if (function == Function::features_select) tables.features = {table, parameters[1], parameters[2]};
+    else if (parameters[1] != 0) tables.ebs = {table, parameters[1], parameters[2], parameters[3]};
     // Room to the byte, on the heap, so that a sanitizer sees what is written behind it.
     std::vector<std::byte> answer(status == Status::ok ? expected.size() : 65536);
     const Answer got = offload(function, tables, message, answer);

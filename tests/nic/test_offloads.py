@@ -57,7 +57,7 @@ def test_a_wrong_vector_is_seen(programs: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def device(agent: AgentProcess) -> NicDevice:
-    made = NicDevice(agent.path, kvs_buckets=16, ebs_layout=ebs.Layout(5, 40, 30))
+    made = NicDevice(agent.path, kvs_buckets=16, ebs_layout=ebs.Layout(5, 40, 30), feature_shape=(30, 20))
     yield made
     made.close()
 

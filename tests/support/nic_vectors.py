@@ -10,7 +10,7 @@ import numpy as np
 from nic_agent import Vector
 from offramp.errors import OfframpError
 from offramp.leo.device import Status
-from offramp.leo.functions import ebs, kvs, reduce, sylvie
+from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
 from offramp.leo.memory import HostMemory
 from offramp.nic.wire import Function
 
@@ -27,6 +27,7 @@ def all_vectors(seed: int) -> Iterator[Vector]:
     yield from ebs_vectors(rng)
     yield from reduce_vectors(rng)
     yield from sylvie_vectors(rng)
+    yield from feature_vectors(rng)
     yield Vector(Function.COMPRESS, Status.UNKNOWN_FUNCTION, b"")  # which needs a device of DPDK's
 
 
@@ -65,6 +66,26 @@ def ebs_vectors(rng: np.random.Generator) -> Iterator[Vector]:
         yield Vector(Function.EBS_LOOKUP, Status.OK, message, answer, before, memory.read(0, memory.size), sizes)
     table = memory.read(0, memory.size)
     yield Vector(Function.EBS_LOOKUP, Status.BAD_LENGTH, bytes(23), b"", table, table, sizes)
+
+
+def feature_vectors(rng: np.random.Generator, shape: tuple[int, int] = (30, 20)) -> Iterator[Vector]:
+    x = rng.standard_normal(shape).astype(np.float32)
+    table, sizes = x.tobytes(), (0, *shape, 0)
+    for _ in range(40):
+        rows = rng.integers(0, shape[0], int(rng.integers(0, 50)))
+        columns = None if rng.random() < 0.2 else np.sort(rng.choice(shape[1], int(rng.integers(1, 20)), replace=False))
+        message = features.request(rows, columns)
+        yield Vector(Function.FEATURES_SELECT, Status.OK, message, features.answer(x, message), table, table, sizes)
+    good = features.request(np.arange(3), np.arange(2))
+    for message in (b"", good[:7], good[:-1], good + bytes(4), struct.pack("<II", 2**32 - 1, 2**32 - 1)):
+        yield Vector(Function.FEATURES_SELECT, Status.BAD_LENGTH, message, b"", table, table, sizes)
+    for rows, columns in (
+        (np.array([1, 30]), np.arange(2)),
+        (np.arange(2), np.array([20])),
+        (np.array([2**32 - 1]), None),
+    ):
+        message = features.request(rows, columns)
+        yield Vector(Function.FEATURES_SELECT, Status.OUT_OF_BOUNDS, message, b"", table, table, sizes)
 
 
 def reduce_vectors(rng: np.random.Generator) -> Iterator[Vector]:

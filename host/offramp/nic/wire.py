@@ -59,6 +59,7 @@ class Function(IntEnum):
     DECOMPRESS = 4
     QUANTISE = 5
     DEQUANTISE = 6
+    FEATURES_SELECT = 7
     MEMORY_WRITE = 16
     MEMORY_READ = 17
     SWITCHGNN_START = 32

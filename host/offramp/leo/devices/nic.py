@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Final
 
 from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Message, Status
-from offramp.leo.functions import compress, ebs, kvs, reduce, sylvie
+from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
 from offramp.nic.memory import SharedMemory
@@ -22,6 +23,7 @@ FUNCTIONS: Final = {
     compress.DECOMPRESS: wire.Function.DECOMPRESS,
     sylvie.QUANTISE: wire.Function.QUANTISE,
     sylvie.DEQUANTISE: wire.Function.DEQUANTISE,
+    features.NAME: wire.Function.FEATURES_SELECT,
 }
 MEMORY_S: Final = 10.0
 _STATUSES: Final = frozenset(map(int, Status))
@@ -83,6 +85,7 @@ class NicDevice:
         memory: bytes for messages and answers.
         kvs_buckets: of the index, a power of two; 0: none.
         ebs_layout: of the block tables; None: none.
+        feature_shape: rows and columns of the feature matrix; None: none.
 
     Raises:
         OfframpError: no agent, no permission, or it refuses.
@@ -99,6 +102,7 @@ class NicDevice:
         memory: int = 64 << 20,
         kvs_buckets: int = 0,
         ebs_layout: ebs.Layout | None = None,
+        feature_shape: tuple[int, int] | None = None,
     ) -> None:
         if kvs_buckets < 0 or kvs_buckets & kvs_buckets - 1:
             raise OfframpError(f"kvs index of {kvs_buckets} buckets: expected a power of two")
@@ -109,6 +113,7 @@ class NicDevice:
         self._client: Client | None = None
         self._client = client = Client(path, 2 * depth, memory)  # half of them for what the device itself asks
         self.functions: Sequence[str] = tuple(f for f in FUNCTIONS if f in client.connection.functions)
+        self._columns = 0
         self._numbers: dict[int, int] = {}  # of requests on the queue: the host's
         self._next = 0
         self._done: list[Completion] = []
@@ -121,6 +126,9 @@ class NicDevice:
             if ebs_layout is not None:
                 sizes = ebs_layout.volumes, ebs_layout.entries, ebs_layout.segments
                 self._add_tables(ebs.NAME, ebs_layout.size, *sizes)
+            if feature_shape is not None:
+                self._columns = feature_shape[1]
+                self._add_tables(features.NAME, 4 * math.prod(feature_shape), *feature_shape)
         except OfframpError:
             self.close()
             raise
@@ -147,7 +155,7 @@ class NicDevice:
         if function not in self.functions:
             self._done.append(Completion(request, Status.UNKNOWN_FUNCTION, b"", 0))
             return True
-        room, most = _room(function, message)
+        room, most = _room(function, message, self._columns)
         if not client.submit(FUNCTIONS[function], self._next, message, room, most):
             return False
         self._numbers[self._next] = request
@@ -245,8 +253,8 @@ class NicDevice:
         self._memories[name] = NicMemory(self, FUNCTIONS[name], shared, size)
 
 
-def _room(function: str, message: Message) -> tuple[int, int]:
-    """Bytes for an answer, and what they may grow to."""
+def _room(function: str, message: Message, columns: int) -> tuple[int, int]:
+    """Bytes for an answer, and what they may grow to; ``columns`` of the feature matrix."""
     length = len(message)
     if function == kvs.NAME:
         return 8, 0
@@ -258,4 +266,7 @@ def _room(function: str, message: Message) -> tuple[int, int]:
         return min(4 * length + 4096, compress.MOST), compress.MOST
     if function == sylvie.DEQUANTISE:
         return 32 * length + 64, 0  # from one bit to 32
+    if function == features.NAME and length >= features.HEADER.size:
+        rows, chosen = features.HEADER.unpack_from(message)
+        return 4 * min(rows, length // 4) * (min(chosen, length // 4) or columns), 0
     return length, 0

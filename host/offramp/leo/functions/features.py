@@ -1,0 +1,50 @@
+"""``features.select``: chosen columns of chosen rows of a feature matrix in a device's memory, as DGS pulls them.
+
+The table is ``(n, F)`` float32, row after row. Request: rows, columns (4 bytes each), the number of each row (4 each),
+the number of each column (4 each); no columns stand for all. Answer: ``(rows, columns)`` float32. It is what
+:func:`offramp.train.dgs.selection.select` computes at the owner of the rows.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.errors import OfframpError
+from offramp.leo.device import Message
+
+NAME: Final = "features.select"
+HEADER: Final = struct.Struct("<II")
+Numbers = npt.NDArray[np.integer]
+
+
+def request(rows: Numbers, columns: Numbers | None = None) -> bytes:
+    """The message that asks for ``columns`` of ``rows``; None for all columns."""
+    chosen = np.zeros(0, "<u4") if columns is None else columns.astype("<u4")
+    return HEADER.pack(len(rows), len(chosen)) + rows.astype("<u4").tobytes() + chosen.tobytes()
+
+
+def answer(table: npt.NDArray[np.float32], message: Message) -> bytes:
+    """What a device answers.
+
+    Args:
+        table: ``(n, F)``.
+        message: as of :func:`request`.
+
+    Raises:
+        OfframpError: it is no request, or names a row or a column that is not there.
+    """
+    if len(message) < HEADER.size:
+        raise OfframpError(f"{NAME}: a message of {len(message)} bytes, expected {HEADER.size} or more")
+    rows, columns = HEADER.unpack_from(message)
+    if len(message) != HEADER.size + 4 * (rows + columns):
+        raise OfframpError(f"{NAME}: {len(message)} bytes for {rows} rows and {columns} columns")
+    numbers = np.frombuffer(message, "<u4", offset=HEADER.size)
+    chosen = numbers[rows:] if columns else np.arange(table.shape[1])
+    if (numbers[:rows] >= len(table)).any() or (chosen >= table.shape[1]).any():
+        raise OfframpError(f"{NAME}: a row or column beyond {len(table)} x {table.shape[1]}")
+    found: bytes = table[numbers[:rows]][:, chosen].astype("<f4").tobytes()
+    return found

@@ -111,7 +111,7 @@ ITEMS = {
         Item("g3/fig4.16", "Partitions under G3's pipeline", 30, g3_figures.figure416),
         Item("g3/fig4.17", "Pipelines, measured and simulated", 90, g3_measured.figure417),
         Item("g3/priorities", "Hermod's priorities on G3's exchanges", 40, g3_measured.priorities),
-        Item("sylvie/accuracy", "Accuracy by width, fixed and adaptive (table 3.3)", 90, sylvie_accuracy.accuracy),
+        Item("sylvie/accuracy", "Accuracy by width, fixed and adaptive (table 3.3)", 300, sylvie_accuracy.accuracy),
         Item("sylvie/table3.2", "Bytes of an epoch", 15, sylvie_network.table32),
         Item("sylvie/table3.9", "Epoch time by width", 90, sylvie_network.table39),
         Item("sylvie/table3.10", "Epoch time in step and stale", 90, sylvie_network.table310),

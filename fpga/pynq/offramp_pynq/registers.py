@@ -1,5 +1,21 @@
 """Register maps; generated from fpga/regs by ``offramp fpga regs``, which the tests repeat."""
 
+EBS_LOOKUP_REGS = {
+    "MAGIC": 0x00,
+    "VERSION": 0x04,
+    "CONTROL": 0x08,
+    "STATUS": 0x0C,
+    "BASE_LOW": 0x10,
+    "BASE_HIGH": 0x14,
+    "VOLUMES": 0x18,
+    "ENTRIES": 0x1C,
+    "ADDRESSES": 0x20,
+    "SEGMENTS": 0x24,
+    "LOOKUPS": 0x28,
+    "FAULTS": 0x2C,
+}
+EBS_LOOKUP_REGS_VERSION = 0x45420001
+
 KVS_LOOKUP_REGS = {
     "MAGIC": 0x00,
     "VERSION": 0x04,

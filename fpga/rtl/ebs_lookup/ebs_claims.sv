@@ -1,0 +1,45 @@
+// Volumes whose reads are under way: a second read of one waits until the first has written its bucket back. Claims are
+// given back in their order.
+module ebs_claims #(
+    // Claims, a power of two, 2 or more.
+    parameter FLIGHT = 16
+) (
+    input  wire        clk,
+    input  wire        rst,
+    input  wire [31:0] volume,
+    output wire        conflict,
+    output wire        room,
+    input  wire        claim,
+    input  wire        release_first
+);
+  localparam BITS = $clog2(FLIGHT);
+
+  reg [32*FLIGHT-1:0] volumes;
+  reg [FLIGHT-1:0] claimed;
+  reg [BITS-1:0] next, first;
+
+  reg [FLIGHT-1:0] equal;
+  integer i;
+  always @* for (i = 0; i < FLIGHT; i = i + 1) equal[i] = claimed[i] && volumes[32*i+:32] == volume;
+
+  assign conflict = |equal;
+  assign room     = !claimed[next];
+
+  always @(posedge clk) begin
+    if (claim) volumes[32*next+:32] <= volume;
+    if (rst) begin
+      claimed <= {FLIGHT{1'b0}};
+      next    <= 0;
+      first   <= 0;
+    end else begin
+      if (claim) begin
+        claimed[next] <= 1'b1;
+        next <= next + 1'b1;
+      end
+      if (release_first) begin
+        claimed[first] <= 1'b0;
+        first <= first + 1'b1;
+      end
+    end
+  end
+endmodule

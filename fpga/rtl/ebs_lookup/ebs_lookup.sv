@@ -1,0 +1,522 @@
+// Where the blocks of reads lie: token bucket, block table and address table in memory (specification section 9; model:
+// offramp.leo.functions.ebs).
+//
+// A request packet is a header (function 0, number of words, number of the request) and reads of three words; the answer
+// packet has two words for each, in the same order, and a completion; its count is of words. Up to FLIGHT reads are under
+// way. Two of one volume follow each other, since each leaves the bucket changed: a read of a volume takes the latencies
+// of three reads and a write of memory, reads of others go on meanwhile, as fast as one in three cycles.
+module ebs_lookup #(
+    // Bits of a beat, a multiple of 64, 128 or more.
+    parameter WIDTH  = 512,
+    // Reads under way, a power of two, 2 or more.
+    parameter FLIGHT = 64
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [        7:0] s_axil_awaddr,
+    input  wire [        2:0] s_axil_awprot,
+    input  wire               s_axil_awvalid,
+    output wire               s_axil_awready,
+    input  wire [       31:0] s_axil_wdata,
+    input  wire [        3:0] s_axil_wstrb,
+    input  wire               s_axil_wvalid,
+    output wire               s_axil_wready,
+    output wire [        1:0] s_axil_bresp,
+    output wire               s_axil_bvalid,
+    input  wire               s_axil_bready,
+    input  wire [        7:0] s_axil_araddr,
+    input  wire [        2:0] s_axil_arprot,
+    input  wire               s_axil_arvalid,
+    output wire               s_axil_arready,
+    output wire [       31:0] s_axil_rdata,
+    output wire [        1:0] s_axil_rresp,
+    output wire               s_axil_rvalid,
+    input  wire               s_axil_rready,
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready,
+    output wire [       63:0] m_axi_volumes_araddr,
+    output wire [        7:0] m_axi_volumes_arlen,
+    output wire [        2:0] m_axi_volumes_arsize,
+    output wire [        1:0] m_axi_volumes_arburst,
+    output wire               m_axi_volumes_arvalid,
+    input  wire               m_axi_volumes_arready,
+    input  wire [        511:0] m_axi_volumes_rdata,
+    input  wire [        1:0] m_axi_volumes_rresp,
+    input  wire               m_axi_volumes_rlast,
+    input  wire               m_axi_volumes_rvalid,
+    output wire               m_axi_volumes_rready,
+    output wire [       63:0] m_axi_volumes_awaddr,
+    output wire [        7:0] m_axi_volumes_awlen,
+    output wire [        2:0] m_axi_volumes_awsize,
+    output wire [        1:0] m_axi_volumes_awburst,
+    output wire               m_axi_volumes_awvalid,
+    input  wire               m_axi_volumes_awready,
+    output wire [      511:0] m_axi_volumes_wdata,
+    output wire [       63:0] m_axi_volumes_wstrb,
+    output wire               m_axi_volumes_wlast,
+    output wire               m_axi_volumes_wvalid,
+    input  wire               m_axi_volumes_wready,
+    input  wire [        1:0] m_axi_volumes_bresp,
+    input  wire               m_axi_volumes_bvalid,
+    output wire               m_axi_volumes_bready,
+    output wire [       63:0] m_axi_entries_araddr,
+    output wire [        7:0] m_axi_entries_arlen,
+    output wire [        2:0] m_axi_entries_arsize,
+    output wire [        1:0] m_axi_entries_arburst,
+    output wire               m_axi_entries_arvalid,
+    input  wire               m_axi_entries_arready,
+    input  wire [         63:0] m_axi_entries_rdata,
+    input  wire [        1:0] m_axi_entries_rresp,
+    input  wire               m_axi_entries_rlast,
+    input  wire               m_axi_entries_rvalid,
+    output wire               m_axi_entries_rready,
+    output wire [       63:0] m_axi_addresses_araddr,
+    output wire [        7:0] m_axi_addresses_arlen,
+    output wire [        2:0] m_axi_addresses_arsize,
+    output wire [        1:0] m_axi_addresses_arburst,
+    output wire               m_axi_addresses_arvalid,
+    input  wire               m_axi_addresses_arready,
+    input  wire [         63:0] m_axi_addresses_rdata,
+    input  wire [        1:0] m_axi_addresses_rresp,
+    input  wire               m_axi_addresses_rlast,
+    input  wire               m_axi_addresses_rvalid,
+    output wire               m_axi_addresses_rready
+);
+  localparam [2:0] FOUND = 0, NO_VOLUME = 1, OUT_OF_RANGE = 2, SPLIT = 3, UNMAPPED = 4, WAIT = 5;
+  localparam [7:0] OK = 0, OUT_OF_BOUNDS = 3, FAILED = 5;
+
+  wire cancel;
+  wire [63:0] base;
+  wire [31:0] volumes, entries_at, addresses_at, segments;
+  reg [31:0] lookups, faults;
+  reg poison;  // an abort is waiting for what was in flight
+  wire parse_idle, all_idle, half_read, faulty;
+
+  ebs_lookup_regs regs (
+      .clk(clk),
+      .rst(rst),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awaddr(s_axil_awaddr),
+      .s_axil_awprot(s_axil_awprot),
+      .s_axil_wready(s_axil_wready),
+      .s_axil_wvalid(s_axil_wvalid),
+      .s_axil_wdata(s_axil_wdata),
+      .s_axil_wstrb(s_axil_wstrb),
+      .s_axil_bready(s_axil_bready),
+      .s_axil_bvalid(s_axil_bvalid),
+      .s_axil_bresp(s_axil_bresp),
+      .s_axil_arready(s_axil_arready),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_araddr(s_axil_araddr),
+      .s_axil_arprot(s_axil_arprot),
+      .s_axil_rready(s_axil_rready),
+      .s_axil_rvalid(s_axil_rvalid),
+      .s_axil_rdata(s_axil_rdata),
+      .s_axil_rresp(s_axil_rresp),
+      .hwif_out_control_abort(cancel),
+      .hwif_in_status_busy(!parse_idle || !all_idle || m_axis_tvalid),
+      .hwif_out_base_low_value(base[31:0]),
+      .hwif_out_base_high_value(base[63:32]),
+      .hwif_out_volumes_value(volumes),
+      .hwif_out_entries_value(entries_at),
+      .hwif_out_addresses_value(addresses_at),
+      .hwif_out_segments_value(segments),
+      .hwif_in_lookups_value(lookups),
+      .hwif_in_faults_value(faults)
+  );
+
+  // What an AXI response makes of a packet.
+  function [7:0] status_of(input [1:0] response);
+    status_of = response == 3 ? OUT_OF_BOUNDS : response == 2 ? FAILED : OK;
+  endfunction
+
+  wire token_end, token_valid, token_ready;
+  wire [7:0] token_status;
+  wire [63:0] token_word;
+
+  kvs_parse #(
+      .WIDTH(WIDTH)
+  ) parse (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .idle(parse_idle),
+      .s_axis_tdata(s_axis_tdata),
+      .s_axis_tkeep(s_axis_tkeep),
+      .s_axis_tlast(s_axis_tlast),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .token_end(token_end),
+      .token_status(token_status),
+      .token_word(token_word),
+      .token_valid(token_valid),
+      .token_ready(token_ready)
+  );
+
+  wire a_end, a_valid, a_ready;
+  wire [7:0] a_status;
+  wire [191:0] a_request;
+
+  ebs_gather gather (
+      .clk(clk),
+      .rst(rst),
+      .token_end(token_end),
+      .token_status(token_status),
+      .token_word(token_word),
+      .token_valid(token_valid),
+      .token_ready(token_ready),
+      .out_end(a_end),
+      .out_status(a_status),
+      .out_request(a_request),
+      .out_valid(a_valid),
+      .out_ready(a_ready)
+  );
+
+  // The volume's line.
+  wire a_asks = !a_end && a_request[31:0] < volumes;
+  wire conflict, room, released, volume_ready;
+  wire a_goes = a_valid && !poison && (!a_asks || (!conflict && room));
+  assign a_ready = a_goes && volume_ready;
+
+  ebs_claims #(
+      .FLIGHT(FLIGHT)
+  ) claims (
+      .clk(clk),
+      .rst(rst),
+      .volume(a_request[31:0]),
+      .conflict(conflict),
+      .room(room),
+      .claim(a_ready && a_asks),
+      .release_first(released)
+  );
+
+  wire b_end, b_asked, b_valid, b_ready, b_idle;
+  wire [7:0] b_status;
+  wire [191:0] b_request;
+  wire [511:0] b_line;
+  wire [1:0] b_response;
+
+  ebs_stage #(
+      .ITEM(201),
+      .LINE(512),
+      .SIZE(6),
+      .FLIGHT(FLIGHT)
+  ) volume (
+      .clk(clk),
+      .rst(rst),
+      .idle(b_idle),
+      .in_item({a_end, a_status, a_request}),
+      .in_asks(a_asks),
+      .in_address(base + {26'b0, a_request[31:0], 6'b0}),
+      .in_valid(a_goes),
+      .in_ready(volume_ready),
+      .m_axi_araddr(m_axi_volumes_araddr),
+      .m_axi_arlen(m_axi_volumes_arlen),
+      .m_axi_arsize(m_axi_volumes_arsize),
+      .m_axi_arburst(m_axi_volumes_arburst),
+      .m_axi_arvalid(m_axi_volumes_arvalid),
+      .m_axi_arready(m_axi_volumes_arready),
+      .m_axi_rdata(m_axi_volumes_rdata),
+      .m_axi_rresp(m_axi_volumes_rresp),
+      .m_axi_rvalid(m_axi_volumes_rvalid),
+      .m_axi_rready(m_axi_volumes_rready),
+      .out_item({b_end, b_status, b_request}),
+      .out_asked(b_asked),
+      .out_line(b_line),
+      .out_response(b_response),
+      .out_valid(b_valid),
+      .out_ready(b_ready)
+  );
+
+  wire [31:0] b_count = b_request[63:32];
+  wire [63:0] b_start = b_request[127:64], b_blocks = b_line[127:64];
+  wire [63:0] b_free = b_blocks - b_count;  // where the last read of so many blocks may start
+  wire [32:0] b_last = {24'b0, b_start[8:0]} + {1'b0, b_count};
+  wire b_lost = !b_asked || b_response != 0 || b_blocks == 0;
+  wire b_range = b_count == 0 || b_count > b_blocks || b_start > b_free;
+  wire [2:0] b_outcome = b_lost ? NO_VOLUME : b_range ? OUT_OF_RANGE : b_last > 512 ? SPLIT : FOUND;
+  wire [7:0] b_fault = b_end ? b_status : b_asked ? status_of(b_response) : OK;
+
+  // end, claimed, status, outcome; tick or number, volume, blocks, within; rate, burst, tokens, last
+  localparam ITEM = 1 + 1 + 8 + 3 + 64 + 32 + 10 + 9 + 32 + 64 + 64 + 64;
+  wire [ITEM-1:0] b_item = {
+    b_end, b_asked, b_fault, b_outcome,
+    b_end ? b_request[63:0] : b_request[191:128], b_request[31:0], b_count[9:0], b_start[8:0],
+    b_line[159:128], b_line[255:192], b_line[319:256], b_line[383:320]
+  };
+
+  wire [ITEM-1:0] c_item;
+  wire [31:0] c_first;
+  wire [54:0] c_segment;
+  wire c_asks, c_valid, c_ready;
+
+  skid_buffer #(
+      .WIDTH(ITEM + 32 + 55 + 1)
+  ) judged (
+      .clk(clk),
+      .rst(rst),
+      .in_data({b_item, b_line[31:0], b_start[63:9], !b_end && b_outcome == FOUND}),
+      .in_valid(b_valid),
+      .in_ready(b_ready),
+      .out_data({c_item, c_first, c_segment, c_asks}),
+      .out_valid(c_valid),
+      .out_ready(c_ready)
+  );
+
+  // The entry of the block table.
+  wire [ITEM-1:0] d_item;
+  wire d_asked, d_valid, d_ready, d_idle;
+  wire [63:0] d_line;
+  wire [1:0] d_response;
+
+  ebs_stage #(
+      .ITEM(ITEM),
+      .FLIGHT(FLIGHT)
+  ) entry (
+      .clk(clk),
+      .rst(rst),
+      .idle(d_idle),
+      .in_item(c_item),
+      .in_asks(c_asks),
+      .in_address(base + entries_at + {{6'b0, c_segment} + c_first, 3'b0}),
+      .in_valid(c_valid),
+      .in_ready(c_ready),
+      .m_axi_araddr(m_axi_entries_araddr),
+      .m_axi_arlen(m_axi_entries_arlen),
+      .m_axi_arsize(m_axi_entries_arsize),
+      .m_axi_arburst(m_axi_entries_arburst),
+      .m_axi_arvalid(m_axi_entries_arvalid),
+      .m_axi_arready(m_axi_entries_arready),
+      .m_axi_rdata(m_axi_entries_rdata),
+      .m_axi_rresp(m_axi_entries_rresp),
+      .m_axi_rvalid(m_axi_entries_rvalid),
+      .m_axi_rready(m_axi_entries_rready),
+      .out_item(d_item),
+      .out_asked(d_asked),
+      .out_line(d_line),
+      .out_response(d_response),
+      .out_valid(d_valid),
+      .out_ready(d_ready)
+  );
+
+  wire [31:0] d_server = d_line[31:0], d_stored = d_line[63:32];
+  wire d_there = d_response == 0 && d_stored != 0 && d_stored <= segments;
+  wire [7:0] d_fault = d_asked && d_response != 0 ? status_of(d_response) : d_item[ITEM-3-:8];
+  wire [2:0] d_outcome = d_asked && !d_there ? UNMAPPED : d_item[ITEM-11-:3];
+  wire [ITEM-1:0] d_new = {d_item[ITEM-1-:2], d_fault, d_outcome, d_item[ITEM-14:0]};
+
+  // The segment's address.
+  wire [ITEM+31:0] e_item;
+  wire e_asked, e_valid, e_ready, e_idle;
+  wire [63:0] e_line;
+  wire [1:0] e_response;
+
+  ebs_stage #(
+      .ITEM(ITEM + 32),
+      .FLIGHT(FLIGHT)
+  ) address (
+      .clk(clk),
+      .rst(rst),
+      .idle(e_idle),
+      .in_item({d_server, d_new}),
+      .in_asks(d_asked && d_there),
+      .in_address(base + addresses_at + {29'b0, d_stored - 1'b1, 3'b0}),
+      .in_valid(d_valid),
+      .in_ready(d_ready),
+      .m_axi_araddr(m_axi_addresses_araddr),
+      .m_axi_arlen(m_axi_addresses_arlen),
+      .m_axi_arsize(m_axi_addresses_arsize),
+      .m_axi_arburst(m_axi_addresses_arburst),
+      .m_axi_arvalid(m_axi_addresses_arvalid),
+      .m_axi_arready(m_axi_addresses_arready),
+      .m_axi_rdata(m_axi_addresses_rdata),
+      .m_axi_rresp(m_axi_addresses_rresp),
+      .m_axi_rvalid(m_axi_addresses_rvalid),
+      .m_axi_rready(m_axi_addresses_rready),
+      .out_item(e_item),
+      .out_asked(e_asked),
+      .out_line(e_line),
+      .out_response(e_response),
+      .out_valid(e_valid),
+      .out_ready(e_ready)
+  );
+
+  wire e_end, e_claimed;
+  wire [7:0] e_status;
+  wire [2:0] e_outcome;
+  wire [63:0] e_tick, e_burst, e_tokens, e_last;
+  wire [31:0] e_server, e_volume, e_rate;
+  wire [9:0] e_count;
+  wire [8:0] e_within;
+  assign {e_server, e_end, e_claimed, e_status, e_outcome, e_tick, e_volume, e_count, e_within, e_rate, e_burst, e_tokens, e_last}
+      = e_item;
+  wire [7:0] e_fault = e_asked && e_response != 0 ? status_of(e_response) : e_status;
+  wire [2:0] e_found = e_asked && (e_response != 0 || e_line == 0) ? UNMAPPED : e_outcome;
+  wire [63:0] e_address = e_line + {43'b0, e_within, 12'b0};
+
+  // The bucket, which never stalls: what is in it has a place in the queue behind.
+  localparam DONE = 1 + 1 + 8 + 3 + 64 + 32 + 32 + 64;
+  wire f_end, f_claimed, f_enough, f_valid, g_valid, g_ready;
+  wire [7:0] f_status;
+  wire [2:0] f_outcome;
+  wire [63:0] f_number, f_address, f_tokens, f_tick;
+  wire [31:0] f_volume, f_server;
+  reg [$clog2(FLIGHT):0] places;
+  assign e_ready = places != 0;
+  always @(posedge clk) places <= rst ? FLIGHT : places - (e_valid && e_ready) + (g_valid && g_ready);
+
+  ebs_bucket #(
+      .ITEM(DONE)
+  ) bucket (
+      .clk(clk),
+      .rst(rst),
+      .in_item({e_end, e_claimed, e_fault, e_found, e_tick, e_volume, e_server, e_address}),
+      .in_tick(e_tick),
+      .in_last(e_last),
+      .in_rate(e_rate),
+      .in_burst(e_burst),
+      .in_tokens(e_tokens),
+      .in_wanted({42'b0, e_count, 12'b0}),
+      .in_valid(e_valid && e_ready),
+      .out_item({f_end, f_claimed, f_status, f_outcome, f_number, f_volume, f_server, f_address}),
+      .out_enough(f_enough),
+      .out_tokens(f_tokens),
+      .out_tick(f_tick),
+      .out_valid(f_valid)
+  );
+
+  wire f_found = !f_end && f_outcome == FOUND && f_enough && f_status == OK;
+  wire [2:0] f_told = f_outcome == FOUND && !f_enough ? WAIT : f_outcome;
+  wire [63:0] f_low = f_end ? f_number : {f_found ? f_server : 32'b0, 29'b0, f_told};
+  wire g_end, g_claimed, g_writes;
+  wire [7:0] g_status;
+  wire [31:0] g_volume;
+  wire [63:0] g_low, g_high, g_tokens, g_tick;
+
+  fifo #(
+      .WIDTH(1 + 1 + 1 + 8 + 32 + 4 * 64),
+      .DEPTH(FLIGHT)
+  ) judged_reads (
+      .clk(clk),
+      .rst(rst),
+      .in_data({f_end, f_claimed, f_found, f_status, f_volume, f_low, f_found ? f_address : 64'b0, f_tokens, f_tick}),
+      .in_valid(f_valid),
+      .in_ready(),  // places counts
+      .out_data({g_end, g_claimed, g_writes, g_status, g_volume, g_low, g_high, g_tokens, g_tick}),
+      .out_valid(g_valid),
+      .out_ready(g_ready),
+      .level()
+  );
+
+  // The bucket goes back to memory; only then is the read answered and its volume free.
+  wire aw_ready, w_ready, h_room;
+  assign g_ready = h_room && (!g_writes || (aw_ready && w_ready));
+  wire writes = g_valid && g_ready && g_writes;
+
+  skid_buffer #(
+      .WIDTH(64)
+  ) write_address (
+      .clk(clk),
+      .rst(rst),
+      .in_data(base + {26'b0, g_volume, 6'b0}),
+      .in_valid(writes),
+      .in_ready(aw_ready),
+      .out_data(m_axi_volumes_awaddr),
+      .out_valid(m_axi_volumes_awvalid),
+      .out_ready(m_axi_volumes_awready)
+  );
+
+  skid_buffer #(
+      .WIDTH(128)
+  ) write_data (
+      .clk(clk),
+      .rst(rst),
+      .in_data({g_tick, g_tokens}),
+      .in_valid(writes),
+      .in_ready(w_ready),
+      .out_data(m_axi_volumes_wdata[383:256]),
+      .out_valid(m_axi_volumes_wvalid),
+      .out_ready(m_axi_volumes_wready)
+  );
+
+  assign m_axi_volumes_awlen = 8'd0;
+  assign m_axi_volumes_awsize = 3'd6;
+  assign m_axi_volumes_awburst = 2'b01;
+  assign m_axi_volumes_wdata[255:0] = 256'b0;
+  assign m_axi_volumes_wdata[511:384] = 128'b0;
+  assign m_axi_volumes_wstrb = 64'h0000FFFF00000000;  // tokens and tick
+  assign m_axi_volumes_wlast = 1'b1;
+
+  wire h_end, h_claimed, h_wrote, h_valid, h_ready;
+  wire [7:0] h_status;
+  wire [63:0] h_low, h_high;
+
+  fifo #(
+      .WIDTH(1 + 1 + 1 + 8 + 128),
+      .DEPTH(FLIGHT)
+  ) answers (
+      .clk(clk),
+      .rst(rst),
+      .in_data({g_end, g_claimed, g_writes, g_status, g_low, g_high}),
+      .in_valid(g_valid && g_ready),
+      .in_ready(h_room),
+      .out_data({h_end, h_claimed, h_wrote, h_status, h_low, h_high}),
+      .out_valid(h_valid),
+      .out_ready(h_ready),
+      .level()
+  );
+
+  // Two words for each read.
+  reg second;
+  wire pack_ready;
+  wire h_there = h_valid && (!h_wrote || m_axi_volumes_bvalid);
+  wire h_gone = h_there && pack_ready && (h_end || second);
+  assign h_ready = h_gone;
+  assign released = h_gone && h_claimed;
+  assign m_axi_volumes_bready = h_gone && h_wrote;
+  always @(posedge clk) second <= !rst && (h_there && pack_ready && !h_end ? !second : second);
+
+  kvs_pack #(
+      .WIDTH(WIDTH)
+  ) pack (
+      .clk(clk),
+      .rst(rst),
+      .poison(poison),
+      .looked_up(half_read),
+      .faulty(faulty),
+      .token_end(h_end),
+      .token_status(h_wrote ? (m_axi_volumes_bresp == 0 ? h_status : status_of(m_axi_volumes_bresp)) : h_status),
+      .token_word(second ? h_high : h_low),
+      .token_valid(h_there),
+      .token_ready(pack_ready),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready)
+  );
+
+  assign all_idle = b_idle && !c_valid && d_idle && e_idle && places == FLIGHT && !h_valid;
+
+  always @(posedge clk) begin
+    if (rst) begin
+      poison  <= 1'b0;
+      lookups <= 0;
+      faults  <= 0;
+    end else begin
+      if (cancel) poison <= 1'b1;
+      else if (all_idle) poison <= 1'b0;
+      lookups <= lookups + (half_read && second);
+      faults  <= faults + faulty;
+    end
+  end
+endmodule

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from offramp.cli.check_table import show_checks
 from offramp.cli.json_file import write_json
 from offramp.cli.nic_bench import bench
 from offramp.errors import OfframpError
@@ -109,18 +110,6 @@ def stats(
 @nic.command()
 def doctor() -> None:
     """Check packages, drivers and rights; exit code 1 if something needed is missing."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.nic.doctor import checks
 
-    found = list(checks())
-    table = Table("", "what", "found", "what to do", box=None)
-    for check in found:
-        state = (
-            "[green]ok[/green]" if check.ok else "[red]missing[/red]" if check.needed else "[yellow]missing[/yellow]"
-        )
-        table.add_row(state, check.name, check.found, "" if check.ok else check.advice)
-    Console(highlight=False).print(table)
-    if any(check.needed and not check.ok for check in found):
-        raise typer.Exit(1)
+    show_checks(checks())

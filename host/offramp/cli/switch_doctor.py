@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import typer
+from offramp.cli.check_table import show_checks
 
 
 def doctor() -> None:
     """Check rights, interfaces, packages and reference tools; exit code 1 if something needed is missing."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp_sim.p4.doctor import checks
 
-    found = list(checks())
-    table = Table("", "what", "found", "what to do", box=None)
-    for check in found:
-        state = (
-            "[green]ok[/green]" if check.ok else "[red]missing[/red]" if check.needed else "[yellow]missing[/yellow]"
-        )
-        table.add_row(state, check.name, check.found, "" if check.ok else check.advice)
-    Console(highlight=False).print(table)
-    if any(check.needed and not check.ok for check in found):
-        raise typer.Exit(1)
+    show_checks(checks())

@@ -7,8 +7,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from offramp.checks import Check
 from offramp.nic.build import PACKAGES, TOOLS, cache_folder, missing
 from offramp.transport.rights import has_capability
 
@@ -17,16 +18,6 @@ _PMDS: Final = {
     "librte-compress-isal23": "librte_compress_isal.so",
     "librte-net-af-packet23": "librte_net_af_packet.so",
 }
-
-
-class Check(NamedTuple):
-    """One line: whether it is there, what was found, and what to do if not. ``needed`` is False for extras."""
-
-    name: str
-    ok: bool
-    found: str
-    advice: str = ""
-    needed: bool = False
 
 
 def checks() -> Iterator[Check]:

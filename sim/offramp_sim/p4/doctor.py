@@ -9,24 +9,13 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from offramp.checks import Check
 from offramp.transport.links import TRANSPORTS
 from offramp.transport.rights import has_capability, obstacle
 
 _DEFAULT_PORT: Final = 9559  # of P4Runtime servers
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line: whether it is there, what was found, and what to do if not. ``needed`` is False for extras."""
-
-    name: str
-    ok: bool
-    found: str
-    advice: str = ""
-    needed: bool = False
 
 
 def checks() -> Iterator[Check]:

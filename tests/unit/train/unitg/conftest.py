@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
@@ -17,14 +16,6 @@ from offramp.train.unitg.settings import UnitgSettings
 from offramp_sim.switchgnn.crew import run_group
 
 Train = Callable[..., Outcome]
-
-
-@pytest.fixture(autouse=True)
-def _one_compute_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,15 @@
+"""What a doctor finds: one line about something that a machine has or lacks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Check(NamedTuple):
+    """One line: whether it is there, what was found, and what to do if not. ``needed`` is False for extras."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+    needed: bool = False

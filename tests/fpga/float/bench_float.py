@@ -1,4 +1,4 @@
-"""The adder against NumPy's float32, bit for bit, a sum a cycle."""
+"""Adder, multiplier and divider against NumPy's float32, bit for bit, a result a cycle."""
 
 import random
 
@@ -10,7 +10,11 @@ from cocotb.triggers import FallingEdge
 from offramp.leo.functions.reduce import NAN
 from offramp_sim.rtl.bench import settings
 
-LATENCY = 5
+UNITS = {
+    "fp32_add": (np.add, "sum", 5),
+    "fp32_mul": (np.multiply, "product", 6),
+    "fp32_div": (np.divide, "quotient", 31),
+}
 EDGES = np.array(
     [
         *(0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x807FFFFF, 0x00800000, 0x80800000, 0x00800001),
@@ -40,16 +44,18 @@ def operands(count, seed):
 
 @cocotb.test()
 async def equals_numpy(dut):
+    function, port, latency = UNITS[settings()["unit"]]
     pairs = operands(settings()["count"], random.randrange(1 << 30))
     with np.errstate(all="ignore"):
-        sums = pairs[:, 0].copy().view(np.float32) + pairs[:, 1].copy().view(np.float32)
-    expected = np.where(np.isnan(sums), np.uint32(NAN), sums.view(np.uint32)).tolist()
+        results = function(*(pairs[:, place].copy().view(np.float32) for place in range(2)))
+    expected = np.where(np.isnan(results), np.uint32(NAN), results.view(np.uint32)).tolist()
+    result = getattr(dut, port)
     cocotb.start_soon(Clock(dut.clk, 4, unit="ns").start())
-    for cycle in range(len(pairs) + LATENCY):
+    for cycle in range(len(pairs) + latency):
         await FallingEdge(dut.clk)
-        done = cycle - LATENCY
+        done = cycle - latency
         if done >= 0:
-            got = int(dut.sum.value)
-            assert got == expected[done], f"{pairs[done, 0]:08x} + {pairs[done, 1]:08x}: {got:08x}"
+            got = int(result.value)
+            assert got == expected[done], f"{function.__name__} {pairs[done, 0]:08x} {pairs[done, 1]:08x}: {got:08x}"
         if cycle < len(pairs):
             dut.a.value, dut.b.value = int(pairs[cycle, 0]), int(pairs[cycle, 1])

@@ -1,0 +1,47 @@
+// The end of an engine whose inside never waits: a place in the queue for each beat that is on its way to it.
+module answers #(
+    // Bits of a beat, a multiple of 8, 128 or more.
+    parameter WIDTH = 512,
+    // Beats, a power of two, 2 or more.
+    parameter PLACES = 32
+) (
+    input  wire               clk,
+    input  wire               rst,
+    output wire               place,   // for one more
+    input  wire               reserve,
+    input  wire               put,
+    input  wire [  WIDTH-1:0] data,
+    input  wire               last,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready
+);
+  credit #(
+      .COUNT(PLACES)
+  ) places (
+      .clk(clk),
+      .rst(rst),
+      .available(place),
+      .take(reserve),
+      .give(m_axis_tvalid && m_axis_tready)
+  );
+
+  wire [$clog2(PLACES):0] level;
+  fifo #(
+      .WIDTH(WIDTH + 1),
+      .DEPTH(PLACES)
+  ) beats (
+      .clk(clk),
+      .rst(rst),
+      .in_data({last, data}),
+      .in_valid(put),
+      .in_ready(),
+      .out_data({m_axis_tlast, m_axis_tdata}),
+      .out_valid(m_axis_tvalid),
+      .out_ready(m_axis_tready),
+      .level(level)
+  );
+  assign m_axis_tkeep = {WIDTH / 8{1'b1}};
+endmodule

@@ -1,0 +1,285 @@
+// The inverse of `quantise`: rows of binary32 from codes (model: offramp.train.sylvie.model.values); a beat of values a
+// cycle.
+//
+// A request is a header (see row_packets), then for each WIDTH/64 rows a beat of their bounds (least, greatest; binary32
+// each) and their codes, each row from a beat of its own. The answer has the rows, each from a beat of its own and zeros
+// up to a whole one, then a completion.
+module dequantise #(
+    // Bits of a beat, 256 or 512.
+    parameter WIDTH = 512,
+    // Beats of a row's values that fit, a power of two.
+    parameter DEPTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,
+    output wire               idle,
+    output wire               ended,        // a request, well
+    output wire               faulty,       // or not
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready
+);
+  localparam LANES = WIDTH / 32;
+  localparam JOBS = 64;
+  localparam STORE = DEPTH < 256 ? 128 : DEPTH / 2;  // twice a row of codes of 8 bits
+  localparam LATENCY = 15;  // from a slot to what it makes
+  localparam [7:0] OK = 0;
+
+  function [31:0] top_of(input [1:0] size);  // the highest code as binary32
+    case (size)
+      0: top_of = 32'h3F800000;
+      1: top_of = 32'h40400000;
+      2: top_of = 32'h41700000;
+      default: top_of = 32'h437F0000;
+    endcase
+  endfunction
+
+  wire put, last, drop, job_valid, job_end, taking_idle, store_room, job_room;
+  wire [WIDTH-1:0] data;
+  wire [1:0] in_size;
+  wire [63:0] limits;
+  wire [103:0] job;
+  row_packets #(
+      .WIDTH (WIDTH),
+      .MOST  (DEPTH * LANES),
+      .PACKED(1)
+  ) packets (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .room(store_room && job_room),
+      .idle(taking_idle),
+      .s_axis_tdata(s_axis_tdata),
+      .s_axis_tkeep(s_axis_tkeep),
+      .s_axis_tlast(s_axis_tlast),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .put(put),
+      .first(),
+      .last(last),
+      .drop(drop),
+      .data(data),
+      .lanes(),
+      .size(in_size),
+      .compact(),
+      .seed(),
+      .word(limits),
+      .job_valid(job_valid),
+      .job_end(job_end),
+      .job(job)
+  );
+
+  wire read;
+  wire [WIDTH-1:0] stored;  // 1
+  row_store #(
+      .WIDTH(WIDTH),
+      .DEPTH(STORE)
+  ) store (
+      .clk(clk),
+      .rst(rst),
+      .put(put),
+      .last(last),
+      .drop(drop),
+      .in_data(data),
+      .room(store_room),
+      .take(read),
+      .out_data(stored)
+  );
+
+  // What a row needs: its bounds and its step.
+  wire [31:0] span, row_step;
+  wire [1:0] late_size;
+  reg [35:0] dividing;
+  fp32_add spans (
+      .clk(clk),
+      .a  (limits[63:32]),
+      .b  ({!limits[31], limits[30:0]}),
+      .sum(span)
+  );
+  delay #(
+      .WIDTH (2),
+      .CYCLES(5)
+  ) row_sizes (
+      .clk(clk),
+      .in (in_size),
+      .out(late_size)
+  );
+  fp32_div steps (
+      .clk(clk),
+      .a(span),
+      .b(top_of(late_size)),
+      .quotient(row_step)
+  );
+  always @(posedge clk) dividing <= rst ? 0 : {dividing, put && last};
+
+  wire row_ends, row_ready;
+  wire [31:0] least, greatest, step;
+  fifo #(
+      .WIDTH(64),
+      .DEPTH(JOBS)
+  ) limits_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data(limits),
+      .in_valid(put && last),
+      .in_ready(),
+      .out_data({greatest, least}),
+      .out_valid(),
+      .out_ready(row_ends),
+      .level()
+  );
+  fifo #(
+      .WIDTH(32),
+      .DEPTH(JOBS)
+  ) step_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data(row_step),
+      .in_valid(dividing[35]),
+      .in_ready(),
+      .out_data(step),
+      .out_valid(row_ready),
+      .out_ready(row_ends),
+      .level()
+  );
+
+  // Slots: a beat of a row, a packet's end.
+  wire place, slot_row, slot_end, none_left;
+  wire [15:0] beat;
+  wire [1:0] size;
+  wire [5:0] lanes;
+  wire [103:0] completion;
+  row_jobs #(
+      .DEPTH (JOBS),
+      .GROUPS(0)
+  ) jobs (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .put(job_valid),
+      .put_end(job_end),
+      .put_job(job),
+      .room(job_room),
+      .empty(none_left),
+      .ready(row_ready),
+      .place(place),
+      .wrong(1'b0),
+      .slot_row(slot_row),
+      .slot_bounds(),
+      .slot_end(slot_end),
+      .row_ends(row_ends),
+      .beat(beat),
+      .size(size),
+      .lanes(lanes),
+      .completion(completion)
+  );
+  wire line_begins = (beat[4:0] & (5'd31 >> size)) == 0;
+  assign read = slot_row && line_begins;
+
+  reg [LATENCY-1:0] rows_on, ends_on;  // slots on their way
+  reg begins_1;
+  reg [1:0] size_1;
+  always @(posedge clk) begin
+    rows_on  <= rst ? 0 : {rows_on, slot_row};
+    ends_on  <= rst ? 0 : {ends_on, slot_end};
+    begins_1 <= line_begins;
+    size_1   <= size;
+  end
+  wire [8*LANES-1:0] codes;  // 2
+  code_unpack #(
+      .LANES(LANES)
+  ) unpack (
+      .clk(clk),
+      .take(rows_on[0]),
+      .size(size_1),
+      .begins(begins_1),
+      .line(stored),
+      .codes(codes)
+  );
+
+  // Values that go along with a slot, each to where it is needed.
+  reg [7:0] top_2;
+  wire [31:0] step_3, least_9, greatest_14;
+  wire [5:0] lanes_15;
+  wire [103:0] completion_15;
+  always @(posedge clk) top_2 <= ~(8'hFE << ((4'd1 << size_1) - 4'd1));
+  delay #(
+      .WIDTH (32),
+      .CYCLES(3)
+  ) late_steps (
+      .clk(clk),
+      .in (step),
+      .out(step_3)
+  );
+  delay #(
+      .WIDTH (32),
+      .CYCLES(9)
+  ) leasts (
+      .clk(clk),
+      .in (least),
+      .out(least_9)
+  );
+  delay #(
+      .WIDTH (32),
+      .CYCLES(14)
+  ) greatests (
+      .clk(clk),
+      .in (greatest),
+      .out(greatest_14)
+  );
+  delay #(
+      .WIDTH (110),
+      .CYCLES(LATENCY)
+  ) tags (
+      .clk(clk),
+      .in ({lanes, completion}),
+      .out({lanes_15, completion_15})
+  );
+
+  wire [WIDTH-1:0] values;  // 15
+  genvar n;
+  generate
+    for (n = 0; n < LANES; n = n + 1) begin : lines
+      wire [31:0] value;
+      dequantise_lane lane (
+          .clk(clk),
+          .code(codes[8*n+:8]),
+          .top(top_2),
+          .step(step_3),
+          .least(least_9),
+          .greatest(greatest_14),
+          .value(value)
+      );
+      assign values[32*n+:32] = n >= lanes_15 ? 32'b0 : value;
+    end
+  endgenerate
+
+  wire ending = ends_on[LATENCY-1];
+  answers #(
+      .WIDTH(WIDTH)
+  ) queue (
+      .clk(clk),
+      .rst(rst),
+      .place(place),
+      .reserve(slot_row || slot_end),
+      .put(rows_on[LATENCY-1] || ending),
+      .data(ending ? {completion_15[103:8], 24'b0, completion_15[7:0]} : values),
+      .last(ending),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready)
+  );
+  assign ended  = ending && completion_15[7:0] == OK;
+  assign faulty = ending && completion_15[7:0] != OK;
+  assign idle   = taking_idle && none_left && rows_on == 0 && ends_on == 0 && !m_axis_tvalid;
+endmodule

@@ -1,0 +1,365 @@
+// Rows of binary32 as packed codes, rounded stochastically (model: offramp.train.sylvie.model); a beat of values a cycle.
+//
+// A request is a header (see row_packets), then for each WIDTH/64 rows a beat of their numbers (64 bits each) and the
+// rows. The answer has for each as many rows their codes, each row from a beat of its own, and a beat of their bounds
+// (least, greatest; binary32), then a completion. A row that cannot be quantised has codes 0 and bounds NaN, and the
+// request completes with FAILED.
+module quantise #(
+    // Bits of a beat, 256 or 512.
+    parameter WIDTH = 512,
+    // Beats of a row that fit, a power of two, 64 or more for a beat a cycle.
+    parameter DEPTH = 512
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,
+    output wire               idle,
+    output wire               ended,        // a request, well
+    output wire               faulty,       // or not
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output wire [  WIDTH-1:0] m_axis_tdata,
+    output wire [WIDTH/8-1:0] m_axis_tkeep,
+    output wire               m_axis_tlast,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready
+);
+  localparam LANES = WIDTH / 32;
+  localparam JOBS = 64;
+  localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
+  localparam LATENCY = 21;  // from a slot to what it makes
+  localparam [7:0] OK = 0;
+  localparam [31:0] NAN = 32'h7FC00000;
+  localparam [31:0] NUDGE = 32'h3F800002;  // 1 + 2^-22
+
+  function [31:0] top_of(input [1:0] size);  // the highest code as binary32
+    case (size)
+      0: top_of = 32'h3F800000;
+      1: top_of = 32'h40400000;
+      2: top_of = 32'h41700000;
+      default: top_of = 32'h437F0000;
+    endcase
+  endfunction
+
+  // What comes in.
+  wire put, first, last, drop, compact, job_valid, job_end, taking_idle, store_room, job_room;
+  wire [WIDTH-1:0] data;
+  wire [5:0] in_lanes;
+  wire [1:0] in_size;
+  wire [63:0] seed, number;
+  wire [103:0] job;
+  row_packets #(
+      .WIDTH (WIDTH),
+      .MOST  (DEPTH * LANES),
+      .PACKED(0)
+  ) packets (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .room(store_room && job_room),
+      .idle(taking_idle),
+      .s_axis_tdata(s_axis_tdata),
+      .s_axis_tkeep(s_axis_tkeep),
+      .s_axis_tlast(s_axis_tlast),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .put(put),
+      .first(first),
+      .last(last),
+      .drop(drop),
+      .data(data),
+      .lanes(in_lanes),
+      .size(in_size),
+      .compact(compact),
+      .seed(seed),
+      .word(number),
+      .job_valid(job_valid),
+      .job_end(job_end),
+      .job(job)
+  );
+
+  wire read;
+  wire [WIDTH-1:0] stored;  // 3
+  row_store #(
+      .WIDTH(WIDTH),
+      .DEPTH(STORE)
+  ) store (
+      .clk(clk),
+      .rst(rst),
+      .put(put),
+      .last(last),
+      .drop(drop),
+      .in_data(data),
+      .room(store_room),
+      .take(read),
+      .out_data(stored)
+  );
+
+  // What a row needs: bounds, keys of its random numbers, inverse of its step.
+  wire bounded, flat, row_wrong;
+  wire [31:0] row_least, row_greatest, row_span;
+  wire [1:0] row_size;
+  row_bounds #(
+      .LANES(LANES)
+  ) measure (
+      .clk(clk),
+      .rst(rst),
+      .put(put),
+      .first(first),
+      .last(last),
+      .data(data),
+      .lanes(in_lanes),
+      .compact(compact),
+      .size(in_size),
+      .valid(bounded),
+      .least(row_least),
+      .greatest(row_greatest),
+      .span(row_span),
+      .flat(flat),
+      .wrong(row_wrong),
+      .out_size(row_size)
+  );
+
+  wire [63:0] row_keys;
+  reg [11:0] keying;
+  row_key keys (
+      .clk (clk),
+      .seed(seed),
+      .row (number),
+      .key (row_keys)
+  );
+
+  wire [31:0] ratio, nudged;
+  wire late_flat;
+  reg [36:0] dividing;
+  fp32_div ratios (
+      .clk(clk),
+      .a(top_of(row_size)),
+      .b(row_span),
+      .quotient(ratio)
+  );
+  fp32_mul nudges (
+      .clk(clk),
+      .a(ratio),
+      .b(NUDGE),
+      .product(nudged)
+  );
+  delay #(
+      .WIDTH (1),
+      .CYCLES(37)
+  ) flats (
+      .clk(clk),
+      .in (flat),
+      .out(late_flat)
+  );
+  always @(posedge clk) begin
+    keying   <= rst ? 0 : {keying, put && last};
+    dividing <= rst ? 0 : {dividing, bounded};
+  end
+
+  wire row_ends, row_ready, wrong;
+  wire [31:0] least, greatest, inverse;
+  wire [63:0] key;
+  fifo #(
+      .WIDTH(65),
+      .DEPTH(JOBS)
+  ) bounds_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data({row_wrong, row_wrong ? {NAN, NAN} : {row_greatest, row_least}}),
+      .in_valid(bounded),
+      .in_ready(),
+      .out_data({wrong, greatest, least}),
+      .out_valid(),
+      .out_ready(row_ends),
+      .level()
+  );
+  fifo #(
+      .WIDTH(64),
+      .DEPTH(JOBS)
+  ) key_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data(row_keys),
+      .in_valid(keying[11]),
+      .in_ready(),
+      .out_data(key),
+      .out_valid(),
+      .out_ready(row_ends),
+      .level()
+  );
+  fifo #(
+      .WIDTH(32),
+      .DEPTH(JOBS)
+  ) inverse_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data(late_flat ? 32'b0 : nudged),
+      .in_valid(dividing[36]),
+      .in_ready(),
+      .out_data(inverse),
+      .out_valid(row_ready),
+      .out_ready(row_ends),
+      .level()
+  );
+
+  // Slots: a beat of a row, bounds of a group, a packet's end.
+  wire place, slot_row, slot_bounds, slot_end, none_left;
+  wire [15:0] beat;
+  wire [1:0] size;
+  wire [5:0] lanes;
+  wire [103:0] completion;
+  row_jobs #(
+      .DEPTH (JOBS),
+      .GROUPS(1)
+  ) jobs (
+      .clk(clk),
+      .rst(rst),
+      .cancel(cancel),
+      .put(job_valid),
+      .put_end(job_end),
+      .put_job(job),
+      .room(job_room),
+      .empty(none_left),
+      .ready(row_ready),
+      .place(place),
+      .wrong(wrong),
+      .slot_row(slot_row),
+      .slot_bounds(slot_bounds),
+      .slot_end(slot_end),
+      .row_ends(row_ends),
+      .beat(beat),
+      .size(size),
+      .lanes(lanes),
+      .completion(completion)
+  );
+  wire [4:0] in_line = beat[4:0] & (5'd31 >> size);
+  wire line_ends = slot_row && (row_ends || in_line == 5'd31 >> size);
+
+  reg [LATENCY-1:0] rows_on, lines_on, bounds_on, ends_on;  // slots on their way
+  always @(posedge clk) begin
+    rows_on   <= rst ? 0 : {rows_on, slot_row};
+    lines_on  <= rst ? 0 : {lines_on, line_ends};
+    bounds_on <= rst ? 0 : {bounds_on, slot_bounds};
+    ends_on   <= rst ? 0 : {ends_on, slot_end};
+  end
+  assign read = rows_on[1];
+
+  // Values that go along with a slot, each to where it is needed.
+  wire [31:0] least_3, inverse_8;
+  wire [32*LANES-1:0] fractions;  // 14
+  wire [1:0] size_19, size_20;
+  wire [5:0] lanes_20;
+  wire [4:0] place_20;
+  wire wrong_20, row_ends_20;
+  wire [103:0] told_20;  // a row's bounds, or a completion
+  delay #(
+      .WIDTH (32),
+      .CYCLES(3)
+  ) leasts (
+      .clk(clk),
+      .in (least),
+      .out(least_3)
+  );
+  delay #(
+      .WIDTH (32),
+      .CYCLES(8)
+  ) inverses (
+      .clk(clk),
+      .in (inverse),
+      .out(inverse_8)
+  );
+  rounding #(
+      .LANES(LANES)
+  ) dice (
+      .clk(clk),
+      .key(key),
+      .beat(beat),
+      .fractions(fractions)
+  );
+  delay #(
+      .WIDTH (2),
+      .CYCLES(19)
+  ) sizes (
+      .clk(clk),
+      .in (size),
+      .out(size_19)
+  );
+  delay #(
+      .WIDTH (119),
+      .CYCLES(20)
+  ) tags (
+      .clk(clk),
+      .in ({size, lanes, in_line, wrong, row_ends, slot_end ? completion : {40'b0, greatest, least}}),
+      .out({size_20, lanes_20, place_20, wrong_20, row_ends_20, told_20})
+  );
+
+  wire [7:0] top_19 = ~(8'hFE << ((4'd1 << size_19) - 4'd1));
+  wire [8*LANES-1:0] codes;  // 20
+  genvar n;
+  generate
+    for (n = 0; n < LANES; n = n + 1) begin : values
+      wire [7:0] code;
+      quantise_lane lane (
+          .clk(clk),
+          .x(stored[32*n+:32]),
+          .least(least_3),
+          .inverse(inverse_8),
+          .fraction(fractions[32*n+:32]),
+          .top(top_19),
+          .code(code)
+      );
+      assign codes[8*n+:8] = wrong_20 || n >= lanes_20 ? 8'b0 : code;
+    end
+  endgenerate
+
+  wire [WIDTH-1:0] line;  // 21
+  code_pack #(
+      .LANES(LANES)
+  ) pack (
+      .clk(clk),
+      .put(rows_on[LATENCY-2]),
+      .size(size_20),
+      .place(place_20),
+      .codes(codes),
+      .line(line)
+  );
+
+  // Bounds of the group's rows, the first in the lowest bits.
+  reg [WIDTH-1:0] bounds;
+  reg [$clog2(WIDTH/64)-1:0] member;
+  reg [103:0] told;
+  always @(posedge clk) begin
+    told <= told_20;
+    if (rows_on[LATENCY-2] && row_ends_20) begin
+      if (member == 0) bounds <= told_20[63:0];
+      else bounds[64*member+:64] <= told_20[63:0];
+    end
+    if (rst || bounds_on[LATENCY-2] || ends_on[LATENCY-2]) member <= 0;
+    else if (rows_on[LATENCY-2] && row_ends_20) member <= member + 1'b1;
+  end
+
+  wire ending = ends_on[LATENCY-1];
+  answers #(
+      .WIDTH(WIDTH)
+  ) queue (
+      .clk(clk),
+      .rst(rst),
+      .place(place),
+      .reserve(line_ends || slot_bounds || slot_end),
+      .put(lines_on[LATENCY-1] || bounds_on[LATENCY-1] || ending),
+      .data(ending ? {told[103:8], 24'b0, told[7:0]} : bounds_on[LATENCY-1] ? bounds : line),
+      .last(ending),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready)
+  );
+  assign ended  = ending && told[7:0] == OK;
+  assign faulty = ending && told[7:0] != OK;
+  assign idle   = taking_idle && none_left && rows_on == 0 && bounds_on == 0 && ends_on == 0 && !m_axis_tvalid;
+endmodule

@@ -1,0 +1,34 @@
+// A value's code: (x - least) * inverse + fraction, cut off, at most `top`; a code a cycle, latency 17.
+module quantise_lane (
+    input  wire        clk,
+    input  wire [31:0] x,
+    input  wire [31:0] least,
+    input  wire [31:0] inverse,   // 5 cycles later
+    input  wire [31:0] fraction,  // 11 cycles later
+    input  wire [ 7:0] top,       // 16 cycles later
+    output reg  [ 7:0] code
+);
+  wire [31:0] above, product, scaled;
+  fp32_add difference (
+      .clk(clk),
+      .a  (x),
+      .b  ({!least[31], least[30:0]}),
+      .sum(above)
+  );
+  fp32_mul scaling (
+      .clk(clk),
+      .a(above),
+      .b(inverse),
+      .product(product)
+  );
+  fp32_add rounded (
+      .clk(clk),
+      .a  (product),
+      .b  (fraction),
+      .sum(scaled)
+  );
+
+  wire [7:0] exponent = scaled[30:23];
+  wire [7:0] whole = exponent < 127 ? 8'd0 : {1'b1, scaled[22:16]} >> (8'd134 - exponent);
+  always @(posedge clk) code <= exponent > 134 || whole > top ? top : whole;
+endmodule

@@ -1,0 +1,142 @@
+// Takes request packets of rows apart: a header, then groups of a beat of words, one for each row, and the rows.
+//
+// The header has bits of a code (byte 0), compact (1), columns (2-3), rows (4-7), number of the request (8-15), seed
+// (16-23). A row begins with a beat of its own. What comes out is registered; nothing goes back but `room`.
+module row_packets #(
+    // Bits of a beat, 256 or 512.
+    parameter WIDTH  = 512,
+    // Columns that a row may have, up to 32768.
+    parameter MOST   = 8192,
+    // 0: rows are values of 32 bits; 1: codes.
+    parameter PACKED = 0
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire               cancel,
+    input  wire               room,          // for a beat, and for three jobs
+    output wire               idle,
+    input  wire [  WIDTH-1:0] s_axis_tdata,
+    input  wire [WIDTH/8-1:0] s_axis_tkeep,
+    input  wire               s_axis_tlast,
+    input  wire               s_axis_tvalid,
+    output wire               s_axis_tready,
+    output reg                put,           // a beat of a row
+    output reg                first,
+    output reg                last,          // it ends a row, which is whole
+    output reg                drop,          // the beats of the row so far are void
+    output reg  [  WIDTH-1:0] data,
+    output reg  [        5:0] lanes,         // values in the row's last beat of values, as all that follows of the request
+    output reg  [        1:0] size,          // a code has 1 << size bits
+    output reg                compact,
+    output reg  [       63:0] seed,
+    output reg  [       63:0] word,          // of the row
+    output reg                job_valid,     // with `last`, or the end of a packet
+    output reg                job_end,
+    output reg  [      103:0] job            // end: number, rows, status; row: see below
+);
+  localparam LANES = WIDTH / 32;
+  localparam GROUP = WIDTH / 64;
+  localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, OUT_OF_BOUNDS = 3, ABORTED = 4;
+  localparam [1:0] HEADER = 0, WORDS = 1, ROWS = 2, DRAIN = 3;
+
+  // The header's beat.
+  wire [7:0] bits = s_axis_tdata[7:0];
+  wire [15:0] columns = s_axis_tdata[31:16];
+  wire [31:0] head_rows = s_axis_tdata[63:32];
+  wire [1:0] head_size = {bits[3] || bits[2], bits[3] || bits[1]};
+  wire [18:0] code_bits = {3'b0, columns} << head_size;
+  wire [15:0] value_beats = (columns + LANES - 17'd1) / LANES;
+  wire [15:0] code_beats = (code_bits + WIDTH - 20'd1) / WIDTH;
+  wire [7:0] rest = PACKED ? ((code_bits + 20'd7) / 8) % (WIDTH / 8) : columns % LANES * 4;  // bytes
+  wire [7:0] head_status = !(&s_axis_tkeep[23:0]) ? BAD_LENGTH
+      : bits != 8'd1 << head_size || s_axis_tdata[15:9] != 0 || (PACKED && s_axis_tdata[8]) ? UNKNOWN_FUNCTION
+      : columns == 0 ? BAD_LENGTH
+      : columns > MOST ? OUT_OF_BOUNDS : OK;
+
+  reg [1:0] state;
+  reg [7:0] status;
+  reg [31:0] count, left;
+  reg [63:0] number;
+  reg [15:0] beat, row_end, values_end;
+  reg [WIDTH/8-1:0] need;  // bytes of the packet's last beat
+  reg [WIDTH-1:0] words;
+  reg [3:0] member;  // of the group
+  reg closing;  // the packet is over, its end has not been told yet
+
+  wire taken = s_axis_tvalid && s_axis_tready;
+  wire ends = beat == row_end;
+  wire final_row = left == 1;
+  wire final_beat = state == ROWS && ends && final_row;
+  wire group_ends = member == GROUP - 1 || final_row;
+  wire [WIDTH/8-1:0] wanted = final_beat ? need : {WIDTH / 8{1'b1}};
+  wire wrong = s_axis_tlast != final_beat || (s_axis_tkeep & wanted) != wanted;
+  wire good = taken && state == ROWS && !wrong && !cancel;
+
+  assign s_axis_tready = room;
+  assign idle = state == HEADER && !closing && !job_valid;
+
+  always @(posedge clk) begin
+    closing <= taken && s_axis_tlast;
+    if (taken) begin
+      case (state)
+        HEADER: begin
+          {size, compact, count, left} <= {head_size, s_axis_tdata[8], head_rows, head_rows};
+          {seed, number} <= {s_axis_tdata[191:128], s_axis_tdata[127:64]};
+          lanes <= columns % LANES == 0 ? LANES : columns % LANES;
+          need <= rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
+          row_end <= (PACKED ? code_beats : value_beats) - 1'b1;
+          values_end <= value_beats - 1'b1;
+          status <= head_status != OK ? head_status : s_axis_tlast != (head_rows == 0) ? BAD_LENGTH : OK;
+          state <= s_axis_tlast ? HEADER : head_status != OK || head_rows == 0 ? DRAIN : WORDS;
+        end
+        WORDS: begin
+          words  <= s_axis_tdata;
+          member <= 0;
+          beat   <= 0;
+          state  <= ROWS;
+        end
+        ROWS: begin
+          beat <= ends ? 16'd0 : beat + 1'b1;
+          if (ends) begin
+            words  <= words >> 64;
+            member <= member + 1'b1;
+            left   <= left - 1'b1;
+            if (group_ends) state <= WORDS;
+          end
+        end
+        default: ;
+      endcase
+      if ((state == WORDS || state == ROWS) && wrong) begin
+        status <= BAD_LENGTH;
+        state  <= DRAIN;
+      end
+      if (s_axis_tlast) state <= HEADER;
+    end
+    if (cancel && state != HEADER) begin
+      status <= ABORTED;
+      if (!(taken && s_axis_tlast)) state <= DRAIN;
+    end
+    if (rst) begin
+      state   <= HEADER;
+      closing <= 1'b0;
+    end
+  end
+
+  always @(posedge clk) begin
+    data      <= s_axis_tdata;
+    word      <= words[63:0];
+    put       <= good && !rst;
+    first     <= beat == 0;
+    last      <= good && ends && !rst;
+    drop      <= state == ROWS && (cancel || (taken && wrong));
+    job_valid <= ((good && ends) || closing) && !rst;
+    job_end   <= closing;
+    job       <= closing ? {number, status == OK ? count : 32'b0, cancel ? ABORTED : status}
+        : {group_ends, size, lanes, values_end};
+  end
+
+`ifndef SYNTHESIS
+  initial if (WIDTH != 256 && WIDTH != 512) $fatal(1, "row_packets: WIDTH %0d", WIDTH);
+  initial if (MOST > 32768) $fatal(1, "row_packets: MOST %0d", MOST);
+`endif
+endmodule

@@ -1,0 +1,52 @@
+// Keeps beats of rows in block RAM until they are read; beats of an unfinished row can be taken back.
+module row_store #(
+    // Bits of a beat, 1 or more.
+    parameter WIDTH = 512,
+    // Beats, a power of two, 8 or more.
+    parameter DEPTH = 1024
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire             put,
+    input  wire             last,     // the row is whole
+    input  wire             drop,     // back to the last whole row
+    input  wire [WIDTH-1:0] in_data,
+    output wire             room,     // for two beats
+    input  wire             take,     // the next beat of a whole row
+    output reg  [WIDTH-1:0] out_data  // a cycle later
+);
+  localparam BITS = $clog2(DEPTH);
+
+  (* ram_style = "block" *)
+  reg [WIDTH-1:0] memory[0:DEPTH-1];
+  reg [BITS:0] written, whole, taken;
+
+  wire [BITS:0] level = written - taken;
+  assign room = level < DEPTH - 2;
+
+  always @(posedge clk) begin
+    if (put) memory[written[BITS-1:0]] <= in_data;
+    if (take) out_data <= memory[taken[BITS-1:0]];
+    if (rst) begin
+      written <= 0;
+      whole   <= 0;
+      taken   <= 0;
+    end else begin
+      if (drop) written <= whole;
+      else if (put) written <= written + 1'b1;
+      if (put && last) whole <= written + 1'b1;
+      if (take) taken <= taken + 1'b1;
+    end
+  end
+
+`ifndef SYNTHESIS
+  initial if (DEPTH < 8 || DEPTH != 1 << BITS) $fatal(1, "row_store: DEPTH %0d", DEPTH);
+  wire [BITS:0] ready = whole - taken;
+  always @(posedge clk)
+    if (!rst) begin
+      assert (level <= DEPTH);
+      assert (!(put && drop));
+      assert (!(take && ready == 0));
+    end
+`endif
+endmodule

@@ -1,0 +1,23 @@
+"""Floating point of the engines: IEEE 754 to the bit."""
+
+from pathlib import Path
+
+import pytest
+
+from offramp_sim.rtl.bench import run_bench
+from offramp_sim.rtl.build import Design
+
+pytestmark = pytest.mark.rtl
+BENCH = Path(__file__).with_name("bench_float.py")
+UNITS = pytest.mark.parametrize("unit", ["fp32_add", "fp32_mul", "fp32_div"])
+
+
+@UNITS
+def test_results_equal_numpys(unit, simulator, tmp_path):
+    run_bench(Design(unit), simulator, BENCH, tmp_path, settings={"unit": unit, "count": 2000})
+
+
+@UNITS
+@pytest.mark.slow
+def test_a_million_results_equal_numpys(unit, fast, tmp_path):
+    run_bench(Design(unit), fast, BENCH, tmp_path, settings={"unit": unit, "count": 1_000_000})

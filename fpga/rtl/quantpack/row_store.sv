@@ -2,7 +2,7 @@
 module row_store #(
     // Bits of a beat, 1 or more.
     parameter WIDTH = 512,
-    // Beats, a power of two, 8 or more.
+    // Beats, a power of two, 4 or more.
     parameter DEPTH = 1024
 ) (
     input  wire             clk,
@@ -11,7 +11,7 @@ module row_store #(
     input  wire             last,     // the row is whole
     input  wire             drop,     // back to the last whole row
     input  wire [WIDTH-1:0] in_data,
-    output wire             room,     // for two beats
+    output wire             room,     // for two beats: one may be on its way
     input  wire             take,     // the next beat of a whole row
     output reg  [WIDTH-1:0] out_data  // a cycle later
 );
@@ -40,7 +40,7 @@ module row_store #(
   end
 
 `ifndef SYNTHESIS
-  initial if (DEPTH < 8 || DEPTH != 1 << BITS) $fatal(1, "row_store: DEPTH %0d", DEPTH);
+  initial if (DEPTH < 4 || DEPTH != 1 << BITS) $fatal(1, "row_store: DEPTH %0d", DEPTH);
   wire [BITS:0] ready = whole - taken;
   always @(posedge clk)
     if (!rst) begin

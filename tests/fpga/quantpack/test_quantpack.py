@@ -16,9 +16,22 @@ def run(case, simulator, work, width=256, depth=16, **settings):
     return run_bench(design, simulator, BENCH, work, case=case, settings={"seed": 9} | settings)
 
 
-@pytest.mark.parametrize(("idle", "pause"), [(0.0, 0.0), (0.3, 0.5)])
-def test_rows_equal_the_models(fast, idle, pause, tmp_path):
-    run("random_requests", fast, tmp_path, packets=100, longest=100, idle=idle, pause=pause)
+def test_rows_equal_the_models(fast, tmp_path):
+    run("random_requests", fast, tmp_path, packets=100, longest=100, idle=0.3, pause=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "depth"), [(256, 16), (512, 64)])
+def test_ten_thousand_requests(fast, width, depth, tmp_path):
+    run("random_requests", fast, tmp_path, width, depth, packets=10_000, longest=60, idle=0.1, pause=0.1)
+    shapes = [[16 * depth, 9], [16, 40], [100, 21], [8 * depth, 30]]
+    found = run("throughput", fast, tmp_path, 512, 64, shapes=shapes)
+    assert all(way["cycles"] == way["beats"] for way in found.values())
+
+
+@pytest.mark.slow
+def test_icarus_says_the_same(simulator, tmp_path):
+    run("random_requests", simulator, tmp_path, packets=200, longest=60, idle=0.1, pause=0.1)
 
 
 def test_a_beat_a_cycle(fast, tmp_path):

@@ -44,4 +44,8 @@ module answers #(
       .level(level)
   );
   assign m_axis_tkeep = {WIDTH / 8{1'b1}};
+
+`ifndef SYNTHESIS
+  always @(posedge clk) if (!rst) assert (!(put && level == PLACES));
+`endif
 endmodule

@@ -33,15 +33,6 @@ module dequantise #(
   localparam LATENCY = 15;  // from a slot to what it makes
   localparam [7:0] OK = 0;
 
-  function [31:0] top_of(input [1:0] size);  // the highest code as binary32
-    case (size)
-      0: top_of = 32'h3F800000;
-      1: top_of = 32'h40400000;
-      2: top_of = 32'h41700000;
-      default: top_of = 32'h437F0000;
-    endcase
-  endfunction
-
   wire put, last, drop, job_valid, job_end, taking_idle, store_room, job_room;
   wire [WIDTH-1:0] data;
   wire [1:0] in_size;
@@ -112,10 +103,16 @@ module dequantise #(
       .in (in_size),
       .out(late_size)
   );
+  wire [31:0] row_top;
+  highest_code row_tops (
+      .size (late_size),
+      .code (),
+      .value(row_top)
+  );
   fp32_div steps (
       .clk(clk),
       .a(span),
-      .b(top_of(late_size)),
+      .b(row_top),
       .quotient(row_step)
   );
   always @(posedge clk) dividing <= rst ? 0 : {dividing, put && last};
@@ -206,11 +203,17 @@ module dequantise #(
   );
 
   // Values that go along with a slot, each to where it is needed.
+  wire [7:0] top_1;
   reg [7:0] top_2;
   wire [31:0] step_3, least_9, greatest_14;
   wire [5:0] lanes_15;
   wire [103:0] completion_15;
-  always @(posedge clk) top_2 <= ~(8'hFE << ((4'd1 << size_1) - 4'd1));
+  highest_code tops (
+      .size (size_1),
+      .code (top_1),
+      .value()
+  );
+  always @(posedge clk) top_2 <= top_1;
   delay #(
       .WIDTH (32),
       .CYCLES(3)

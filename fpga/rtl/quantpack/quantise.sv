@@ -32,17 +32,6 @@ module quantise #(
   localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
   localparam LATENCY = 21;  // from a slot to what it makes
   localparam [7:0] OK = 0;
-  localparam [31:0] NAN = 32'h7FC00000;
-  localparam [31:0] NUDGE = 32'h3F800002;  // 1 + 2^-22
-
-  function [31:0] top_of(input [1:0] size);  // the highest code as binary32
-    case (size)
-      0: top_of = 32'h3F800000;
-      1: top_of = 32'h40400000;
-      2: top_of = 32'h41700000;
-      default: top_of = 32'h437F0000;
-    endcase
-  endfunction
 
   // What comes in.
   wire put, first, last, drop, compact, job_valid, job_end, taking_idle, store_room, job_room;
@@ -98,13 +87,13 @@ module quantise #(
       .out_data(stored)
   );
 
-  // What a row needs: bounds, keys of its random numbers, inverse of its step.
-  wire bounded, flat, row_wrong;
-  wire [31:0] row_least, row_greatest, row_span;
-  wire [1:0] row_size;
-  row_bounds #(
-      .LANES(LANES)
-  ) measure (
+  wire row_ends, row_ready, wrong;
+  wire [31:0] least, greatest, inverse;
+  wire [63:0] key;
+  quantise_rows #(
+      .LANES(LANES),
+      .ROWS (JOBS)
+  ) rows (
       .clk(clk),
       .rst(rst),
       .put(put),
@@ -112,98 +101,17 @@ module quantise #(
       .last(last),
       .data(data),
       .lanes(in_lanes),
-      .compact(compact),
       .size(in_size),
-      .valid(bounded),
-      .least(row_least),
-      .greatest(row_greatest),
-      .span(row_span),
-      .flat(flat),
-      .wrong(row_wrong),
-      .out_size(row_size)
-  );
-
-  wire [63:0] row_keys;
-  reg [11:0] keying;
-  row_key keys (
-      .clk (clk),
+      .compact(compact),
       .seed(seed),
-      .row (number),
-      .key (row_keys)
-  );
-
-  wire [31:0] ratio, nudged;
-  wire late_flat;
-  reg [36:0] dividing;
-  fp32_div ratios (
-      .clk(clk),
-      .a(top_of(row_size)),
-      .b(row_span),
-      .quotient(ratio)
-  );
-  fp32_mul nudges (
-      .clk(clk),
-      .a(ratio),
-      .b(NUDGE),
-      .product(nudged)
-  );
-  delay #(
-      .WIDTH (1),
-      .CYCLES(37)
-  ) flats (
-      .clk(clk),
-      .in (flat),
-      .out(late_flat)
-  );
-  always @(posedge clk) begin
-    keying   <= rst ? 0 : {keying, put && last};
-    dividing <= rst ? 0 : {dividing, bounded};
-  end
-
-  wire row_ends, row_ready, wrong;
-  wire [31:0] least, greatest, inverse;
-  wire [63:0] key;
-  fifo #(
-      .WIDTH(65),
-      .DEPTH(JOBS)
-  ) bounds_queue (
-      .clk(clk),
-      .rst(rst),
-      .in_data({row_wrong, row_wrong ? {NAN, NAN} : {row_greatest, row_least}}),
-      .in_valid(bounded),
-      .in_ready(),
-      .out_data({wrong, greatest, least}),
-      .out_valid(),
-      .out_ready(row_ends),
-      .level()
-  );
-  fifo #(
-      .WIDTH(64),
-      .DEPTH(JOBS)
-  ) key_queue (
-      .clk(clk),
-      .rst(rst),
-      .in_data(row_keys),
-      .in_valid(keying[11]),
-      .in_ready(),
-      .out_data(key),
-      .out_valid(),
-      .out_ready(row_ends),
-      .level()
-  );
-  fifo #(
-      .WIDTH(32),
-      .DEPTH(JOBS)
-  ) inverse_queue (
-      .clk(clk),
-      .rst(rst),
-      .in_data(late_flat ? 32'b0 : nudged),
-      .in_valid(dividing[36]),
-      .in_ready(),
-      .out_data(inverse),
-      .out_valid(row_ready),
-      .out_ready(row_ends),
-      .level()
+      .number(number),
+      .ready(row_ready),
+      .least(least),
+      .greatest(greatest),
+      .wrong(wrong),
+      .inverse(inverse),
+      .key(key),
+      .take(row_ends)
   );
 
   // Slots: a beat of a row, bounds of a group, a packet's end.
@@ -297,7 +205,12 @@ module quantise #(
       .out({size_20, lanes_20, place_20, wrong_20, row_ends_20, told_20})
   );
 
-  wire [7:0] top_19 = ~(8'hFE << ((4'd1 << size_19) - 4'd1));
+  wire [7:0] top_19;
+  highest_code tops (
+      .size (size_19),
+      .code (top_19),
+      .value()
+  );
   wire [8*LANES-1:0] codes;  // 20
   genvar n;
   generate

@@ -81,4 +81,8 @@ module row_jobs #(
       else if (row_ends && wrong) failed <= 1'b1;
       poison <= cancel || (poison && !(empty && !put));
     end
+
+`ifndef SYNTHESIS
+  always @(posedge clk) if (!rst) assert (!(put && level == DEPTH));
+`endif
 endmodule

@@ -1,0 +1,145 @@
+// What each row needs before its codes can be made: bounds, inverse of the step, keys of its random numbers; a beat a
+// cycle. Rows queue here until they are taken; `ready` is said of the first.
+module quantise_rows #(
+    // Values of a beat, a power of two.
+    parameter LANES = 16,
+    // Rows between their last beat and being taken, a power of two.
+    parameter ROWS  = 64
+) (
+    input  wire                clk,
+    input  wire                rst,
+    input  wire                put,
+    input  wire                first,
+    input  wire                last,
+    input  wire [32*LANES-1:0] data,
+    input  wire [         5:0] lanes,     // values in the row's last beat
+    input  wire [         1:0] size,      // a code has 1 << size bits
+    input  wire                compact,
+    input  wire [        63:0] seed,
+    input  wire [        63:0] number,    // of the row
+    output wire                ready,
+    output wire [        31:0] least,
+    output wire [        31:0] greatest,
+    output wire                wrong,
+    output wire [        31:0] inverse,   // of the step
+    output wire [        63:0] key,
+    input  wire                take
+);
+  localparam [31:0] NAN = 32'h7FC00000;
+  localparam [31:0] NUDGE = 32'h3F800002;  // 1 + 2^-22
+
+  wire bounded, flat, row_wrong;
+  wire [31:0] row_least, row_greatest, row_span;
+  wire [1:0] row_size;
+  row_bounds #(
+      .LANES(LANES)
+  ) measure (
+      .clk(clk),
+      .rst(rst),
+      .put(put),
+      .first(first),
+      .last(last),
+      .data(data),
+      .lanes(lanes),
+      .compact(compact),
+      .size(size),
+      .valid(bounded),
+      .least(row_least),
+      .greatest(row_greatest),
+      .span(row_span),
+      .flat(flat),
+      .wrong(row_wrong),
+      .out_size(row_size)
+  );
+
+  wire [63:0] row_keys;
+  reg [11:0] keying;
+  row_key keys (
+      .clk (clk),
+      .seed(seed),
+      .row (number),
+      .key (row_keys)
+  );
+
+  wire [31:0] ratio, nudged;
+  wire late_flat;
+  reg [36:0] dividing;
+  wire [31:0] top;
+  highest_code tops (
+      .size (row_size),
+      .code (),
+      .value(top)
+  );
+  fp32_div ratios (
+      .clk(clk),
+      .a(top),
+      .b(row_span),
+      .quotient(ratio)
+  );
+  fp32_mul nudges (
+      .clk(clk),
+      .a(ratio),
+      .b(NUDGE),
+      .product(nudged)
+  );
+  delay #(
+      .WIDTH (1),
+      .CYCLES(37)
+  ) flats (
+      .clk(clk),
+      .in (flat),
+      .out(late_flat)
+  );
+  always @(posedge clk) begin
+    keying   <= rst ? 0 : {keying, put && last};
+    dividing <= rst ? 0 : {dividing, bounded};
+  end
+
+  wire bounds_ready, key_ready;  // earlier than the inverse
+  fifo #(
+      .WIDTH(65),
+      .DEPTH(ROWS)
+  ) bounds_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data({row_wrong, row_wrong ? {NAN, NAN} : {row_greatest, row_least}}),
+      .in_valid(bounded),
+      .in_ready(),
+      .out_data({wrong, greatest, least}),
+      .out_valid(bounds_ready),
+      .out_ready(take),
+      .level()
+  );
+  fifo #(
+      .WIDTH(64),
+      .DEPTH(ROWS)
+  ) key_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data(row_keys),
+      .in_valid(keying[11]),
+      .in_ready(),
+      .out_data(key),
+      .out_valid(key_ready),
+      .out_ready(take),
+      .level()
+  );
+  fifo #(
+      .WIDTH(32),
+      .DEPTH(ROWS)
+  ) inverse_queue (
+      .clk(clk),
+      .rst(rst),
+      .in_data(late_flat ? 32'b0 : nudged),
+      .in_valid(dividing[36]),
+      .in_ready(),
+      .out_data(inverse),
+      .out_valid(ready),
+      .out_ready(take),
+      .level()
+  );
+
+`ifndef SYNTHESIS
+  always @(posedge clk) if (!rst) assert (!ready || (bounds_ready && key_ready));
+`endif
+endmodule

@@ -17,9 +17,12 @@ from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, L
 from offramp.leo.devices.options import parse
 from offramp.leo.functions import kvs, reduce
 from offramp.leo.memory import HostMemory
+from offramp.leo.runtime.station import HANG_S
 
 _OPERATIONS: Final = {kvs.NAME: LOOKUP, reduce.NAME: REDUCE}
 _PIECE: Final = 1 << 16
+SIMULATED_S: Final = 60.0
+"""RTL in simulation takes a millisecond for a cycle of 4 ns, on a busy machine more."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,21 @@ class Options:
     at: str = ""
     simulator: str = "icarus"
     depth: int = 256
-    table_bytes: int = 1 << 16
+    table_bytes: int = 1 << 22
 
 
 def open_device(options: str, name: str) -> FpgaDevice:
     """The device of these options; the first may be ``at`` alone."""
-    return FpgaDevice(parse(Options, options, f"fpga:{options}", "at"), name)
+    return FpgaDevice(_options(options), name)
+
+
+def patience_s(options: str) -> float:
+    """Seconds that a request may take: a simulated card's, or those of any device."""
+    return HANG_S if _options(options).at else SIMULATED_S
+
+
+def _options(text: str) -> Options:
+    return parse(Options, text, f"fpga:{text}", "at")
 
 
 class CardMemory:
@@ -87,6 +99,7 @@ class FpgaDevice:
                 f"device {name}: expected a depth of at least 1 and a table of at least {kvs.LINE} bytes"
             )
         self.name, self.options, self.depth = name, options, options.depth
+        self.patience_s = HANG_S if options.at else SIMULATED_S
         self._lock = threading.Lock()
         self._open: dict[int, int] = {}  # requests by their serial number on the line
         self._done: list[Completion] = []

@@ -1,4 +1,4 @@
-"""``offramp leo run kvs`` end to end: requests through PYNQ's drivers into the RTL and back (slow: installs PYNQ once)."""
+"""``offramp leo run kvs`` end to end: requests through PYNQ and the RTL and back (slow: installs PYNQ)."""
 
 import json
 

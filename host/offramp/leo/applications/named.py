@@ -74,8 +74,8 @@ def open_application(
 ) -> Application:
     """One of the four by its name, or what YAML files describe, on devices by name.
 
-    ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where devices are
-    slow because they are simulated.
+    ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where a device
+    is RTL in simulation.
 
     Raises:
         OfframpError: no such application, path or transport, or the files are wrong.

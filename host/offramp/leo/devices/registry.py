@@ -13,6 +13,7 @@ KINDS: Final[dict[str, str]] = {
     "model": "offramp.leo.devices.model",
     "faulty": "offramp.leo.devices.faulty",
     "fpga": "offramp.leo.devices.fpga",
+    "fpga-model": "offramp.leo.devices.fpga_model",
     "nic": "offramp.leo.devices.smartnic",
 }
 """Modules with a function ``open_device(options, name)`` for the text behind the colon."""

@@ -8,7 +8,7 @@ module demonstrator #(
     // Of the table, a power of two.
     parameter LINES   = 64,
     // Of a sum: 2, 4 or 8.
-    parameter INPUTS = 4
+    parameter INPUTS = 2
 ) (
     input  wire clk,
     input  wire rst,

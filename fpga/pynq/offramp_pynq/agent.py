@@ -16,38 +16,58 @@ from typing import Any
 
 import numpy as np
 
+from offramp_pynq.cores import USUAL
+
 REQUEST = struct.Struct("<BQI")
 """Operation, number, bytes of the message that follows."""
 
 ANSWER = struct.Struct("<BBQQI")
 """Operation, status, number, nanoseconds that the engine worked, bytes of the message that follows."""
 
-TABLE, LOOKUP, REDUCE, WRITE, ABORT = range(5)
-OK, BAD_LENGTH, OUT_OF_BOUNDS = 0, 2, 3
+TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ = range(8)
+KVS_TABLE, EBS_TABLES, MEMORIES = range(3)
+"""Memories that the host fills and reads."""
+
+OK, UNKNOWN, BAD_LENGTH, OUT_OF_BOUNDS = 0, 1, 2, 3
 CLOCK_NS = 4
-U64 = struct.Struct("<Q")
+SIZES = struct.Struct("<BIII")
+"""Of TABLE: the memory, and its sizes as its driver takes them."""
+
+PLACE = struct.Struct("<BQ")
+"""Of WRITE and, with a length behind it, READ: the memory, and where in it."""
+
+LENGTH = struct.Struct("<I")
 HEADER = struct.Struct("<BBHI")
+COMPLETION = struct.Struct("<B3xIQ")
 
 
 class Agent:
-    """The engines and a table for look-ups."""
+    """The engines, and the memories that they read."""
 
     def __init__(self, engines: Any, cycles: Any) -> None:
         self._engines, self._cycles = engines, cycles
-        self._table: Any = None
+        self._memories: dict[int, list[Any]] = {}
+        kvs, ebs = engines.kvs, engines.ebs
+        # Requests that share a packet: their bytes, those of an answer, the most of them, and what asks the engine.
+        self._shared: dict[int, tuple[int, int, int, Any]] = {}
+        if kvs is not None:
+            self._shared[LOOKUP] = 8, 8, 1024, lambda joined, number: kvs.lookup(np.frombuffer(joined, "<u8"), number)
+        if ebs is not None:
+            self._shared[EBS] = 24, 16, 512, ebs.lookup
 
     def answer(self, requests: list[tuple[int, int, bytes]]) -> list[tuple[int, int, int, int, bytes]]:
         """Answers in order; look-ups that follow each other share a packet."""
         found, place = [], 0
         while place < len(requests):
             operation, number, message = requests[place]
-            if operation == LOOKUP and len(message) == 8:
+            length, _, most, _ = self._shared.get(operation, (-1, 0, 0, None))
+            if len(message) == length:
                 end = place + 1
-                while end < len(requests) and end - place < 1024 and requests[end][0] == LOOKUP:
-                    if len(requests[end][2]) != 8:
+                while end < min(len(requests), place + most) and requests[end][0] == operation:
+                    if len(requests[end][2]) != length:
                         break
                     end += 1
-                found += self._lookup(requests[place:end])
+                found += self._together(requests[place:end])
                 place = end
                 continue
             begun = self._cycles()
@@ -59,34 +79,90 @@ class Agent:
     def _since(self, begun: int) -> int:
         return ((self._cycles() - begun) & 0xFFFFFFFF) * CLOCK_NS
 
-    def _lookup(self, requests: list[tuple[int, int, bytes]]) -> list[tuple[int, int, int, int, bytes]]:
+    def _together(self, requests: list[tuple[int, int, bytes]]) -> list[tuple[int, int, int, int, bytes]]:
+        operation = requests[0][0]
+        _, size, _, ask = self._shared[operation]
         begun = self._cycles()
-        keys = np.frombuffer(b"".join(message for _, _, message in requests), "<u8")
-        found = self._engines.kvs.lookup(keys, requests[0][1])
+        found = ask(b"".join(message for _, _, message in requests), requests[0][1])
         worked = self._since(begun)
         return [
-            (LOOKUP, found.status, number, worked, b"" if found.status else found.payload[8 * at : 8 * at + 8])
+            (
+                operation,
+                found.status,
+                number,
+                worked,
+                b"" if found.status else found.payload[size * at : size * (at + 1)],
+            )
             for at, (_, number, _) in enumerate(requests)
         ]
 
     def _call(self, operation: int, message: bytes) -> tuple[int, bytes]:
-        if operation == TABLE and len(message) == U64.size:
-            self._table = self._engines.kvs.allocate_table(U64.unpack(message)[0])
-            return OK, b""
+        if operation == TABLE and len(message) == SIZES.size:
+            return self._allocate(*SIZES.unpack(message))
         if operation == REDUCE:
-            return self._reduce(message)
-        if operation == WRITE and len(message) >= U64.size:
-            (at,), content = U64.unpack_from(message), np.frombuffer(message[U64.size :], np.uint8)
-            if self._table is None or at + len(content) > len(self._table):
-                return OUT_OF_BOUNDS, b""
-            self._table[at : at + len(content)] = content
-            self._table.flush()
-            return OK, b""
+            return self._reduce(message) if self._engines.sums is not None else (UNKNOWN, b"")
+        if operation == COPY:
+            return self._copy(message) if self._engines.copies is not None else (UNKNOWN, b"")
+        if operation == WRITE and len(message) >= PLACE.size:
+            return self._write(*PLACE.unpack_from(message), message[PLACE.size :])
+        if operation == READ and len(message) == PLACE.size + LENGTH.size:
+            return self._read(*PLACE.unpack_from(message), *LENGTH.unpack_from(message, PLACE.size))
         if operation == ABORT:
-            self._engines.kvs.abort()
-            self._engines.sums.abort()
+            engines = self._engines
+            for engine in (engines.kvs, engines.sums, engines.ebs, engines.copies):
+                if engine is not None:
+                    engine.abort()
             return OK, b""
         return BAD_LENGTH, b""
+
+    def _allocate(self, memory: int, *sizes: int) -> tuple[int, bytes]:
+        engines = self._engines
+        if memory == KVS_TABLE and engines.kvs is not None:
+            self._memories[memory] = [engines.kvs.allocate_table(sizes[0])]
+        elif memory == EBS_TABLES and engines.ebs is not None:
+            self._memories[memory] = [engines.ebs.allocate_tables(*sizes)]
+        elif memory == MEMORIES and engines.copies is not None:
+            self._memories[memory] = engines.copies.allocate_memories(sizes[0])
+        else:
+            return UNKNOWN, b""
+        return OK, b""
+
+    def _pieces(self, memory: int, at: int, length: int) -> list[tuple[Any, int, int]] | None:
+        """Buffers that hold these bytes, and from where to where in each; None where there are no such bytes."""
+        buffers = self._memories.get(memory, [])
+        if at + length > sum(map(len, buffers)):
+            return None
+        found = []
+        for buffer in buffers:
+            if length and at < len(buffer):
+                end = min(at + length, len(buffer))
+                found.append((buffer, at, end))
+                length -= end - at
+                at = end
+            at -= len(buffer)
+        return found
+
+    def _write(self, memory: int, at: int, content: bytes) -> tuple[int, bytes]:
+        pieces = self._pieces(memory, at, len(content))
+        for buffer, start, end in pieces or ():
+            buffer[start:end] = np.frombuffer(content[: end - start], np.uint8)
+            buffer.flush()
+            content = content[end - start :]
+        return (OUT_OF_BOUNDS if pieces is None else OK), b""
+
+    def _read(self, memory: int, at: int, length: int) -> tuple[int, bytes]:
+        pieces = self._pieces(memory, at, length)
+        if pieces is None:
+            return OUT_OF_BOUNDS, b""
+        for buffer, _, _ in pieces:
+            buffer.invalidate()
+        return OK, b"".join(buffer[start:end].tobytes() for buffer, start, end in pieces)
+
+    def _copy(self, descriptor: bytes) -> tuple[int, bytes]:
+        if len(descriptor) != 32:
+            return BAD_LENGTH, b""
+        found = self._engines.copies.copy(descriptor)
+        return found.status, b"" if found.status else COMPLETION.pack(*found[:3])
 
     def _reduce(self, message: bytes) -> tuple[int, bytes]:
         if len(message) < HEADER.size:
@@ -122,7 +198,7 @@ def serve(agent: Agent, line: socket.socket) -> None:
         received += more
 
 
-def _simulated(bus: str, dram: str) -> tuple[Any, Any]:
+def _simulated(bus: str, dram: str, names: list[str]) -> tuple[Any, Any]:
     """The overlay on a simulated board, which connects once it has been told that somebody listens."""
     from offramp_pynq.overlay import Engines
     from offramp_pynq.simulated import SimulatedDevice
@@ -132,7 +208,7 @@ def _simulated(bus: str, dram: str) -> tuple[Any, Any]:
         listener.listen(1)
         print("listening", flush=True)  # noqa: T201
         line, _ = listener.accept()
-    device = SimulatedDevice(line, Path(dram))
+    device = SimulatedDevice(line, Path(dram), names)
     bitfile = Path(dram).with_name("engines.bit")
     bitfile.touch()  # PYNQ wants a file; what it would hold is already in the simulator
     return Engines(str(bitfile), device=device), device.cycles
@@ -165,8 +241,11 @@ def main() -> int:
     parser.add_argument("--bitfile", default="engines.bit", help="overlay, with its .hwh beside it")
     parser.add_argument("--bus", help="Unix socket for a simulated board")
     parser.add_argument("--dram", help="file with a simulated board's memory")
+    parser.add_argument("--engines", default=",".join(USUAL), help="of a simulated board")
     chosen = parser.parse_args()
-    engines, cycles = _simulated(chosen.bus, chosen.dram) if chosen.bus else _real(chosen.bitfile)
+    engines, cycles = (
+        _simulated(chosen.bus, chosen.dram, chosen.engines.split(",")) if chosen.bus else _real(chosen.bitfile)
+    )
     with _line(chosen.connect, chosen.listen) as line:
         serve(Agent(engines, cycles), line)
     return 0

@@ -11,9 +11,6 @@ from pynq.overlay import DefaultIP
 from offramp_pynq.packets import Answer, answer
 
 MAGIC = 0x4F465250
-BEAT = 16
-"""Bytes of a beat in the overlay."""
-
 MOST = 1 << 18
 """Bytes of a packet."""
 
@@ -28,6 +25,8 @@ class Engine(DefaultIP):  # type: ignore[misc]
     bindto: ClassVar[list[str]] = []
     REGISTERS: ClassVar[dict[str, int]] = {"MAGIC": 0, "VERSION": 4, "CONTROL": 8, "STATUS": 12}
     VERSION: ClassVar[int] = 0
+    BEAT: int = 16
+    """Bytes of a beat in the overlay."""
 
     def __init__(self, description: dict[str, Any]) -> None:
         """Bind.
@@ -68,11 +67,23 @@ class Engine(DefaultIP):  # type: ignore[misc]
         Raises:
             ValueError: one of them is longer than a buffer.
         """
+        self.begin(packet, room)
+        return self.finish()
+
+    def begin(self, packet: bytes, room: int) -> None:
+        """Send a request packet, whose answer :meth:`finish` waits for.
+
+        Raises:
+            ValueError: one of them is longer than a buffer.
+        """
         if max(len(packet), room) > MOST:
             raise ValueError(f"a packet of {max(len(packet), room)} bytes, the buffers have {MOST}")
         self._to[: len(packet)] = np.frombuffer(packet, np.uint8)
         self._dma.recvchannel.transfer(self._from, nbytes=room)
         self._dma.sendchannel.transfer(self._to, nbytes=len(packet))
+
+    def finish(self) -> Answer:
+        """The answer to what was begun."""
         self._dma.sendchannel.wait()
         self._dma.recvchannel.wait()
-        return answer(self._from[: self._dma.recvchannel.transferred].tobytes(), BEAT)
+        return answer(self._from[: self._dma.recvchannel.transferred].tobytes(), self.BEAT)

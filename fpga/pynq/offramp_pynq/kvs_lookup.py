@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pynq import allocate
 
-from offramp_pynq.engine import BEAT, Engine
+from offramp_pynq.engine import Engine
 from offramp_pynq.packets import Answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS, KVS_LOOKUP_REGS_VERSION
 
@@ -49,6 +49,6 @@ class KvsLookup(Engine):
         wanted = np.ascontiguousarray(keys, "<u8")
         if len(wanted) > KEYS:
             raise ValueError(f"{len(wanted)} keys, a packet takes {KEYS}")
-        packet = request(struct.pack("<II", 0, len(wanted)), number, [wanted.tobytes()], BEAT)
-        found = self.exchange(packet, -(-wanted.nbytes // BEAT) * BEAT + BEAT)
+        packet = request(struct.pack("<II", 0, len(wanted)), number, [wanted.tobytes()], self.BEAT)
+        found = self.exchange(packet, -(-wanted.nbytes // self.BEAT) * self.BEAT + self.BEAT)
         return found._replace(payload=found.payload[: wanted.nbytes])

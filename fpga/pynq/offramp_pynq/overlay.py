@@ -1,4 +1,4 @@
-"""The overlay with all engines, each bound to its DMA engine."""
+"""The overlay with its engines, each bound to its DMA engine."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from typing import Any
 import pynq
 import pynq.lib.dma
 
+from offramp_pynq.cores import DMAS
+from offramp_pynq.ebs_lookup import EbsLookup
 from offramp_pynq.kvs_lookup import KvsLookup
+from offramp_pynq.p2p_dma import P2pDma
+from offramp_pynq.path_router import PathRouter
 from offramp_pynq.reduce import Reduce
 
-__all__ = ["Engines", "KvsLookup", "Reduce"]
+__all__ = ["EbsLookup", "Engines", "KvsLookup", "P2pDma", "PathRouter", "Reduce"]
 
 
 class Engines(pynq.Overlay):  # type: ignore[misc]
     """``engines.bit`` with ``engines.hwh`` beside it, or its simulation.
 
     Attributes:
-        kvs: driver of ``kvs_lookup``.
-        sums: driver of ``reduce``.
+        kvs: driver of ``kvs_lookup``; None where the overlay lacks it, as the others.
+        sums: of ``reduce``.
+        ebs: of ``ebs_lookup``.
+        copies: of ``p2p_dma``.
+        router: of ``path_router``.
     """
 
     def __init__(self, bitfile: str, device: Any = None, **options: Any) -> None:
@@ -28,7 +35,16 @@ class Engines(pynq.Overlay):  # type: ignore[misc]
             WrongRegisterMap: an engine in it is of another version.
         """
         super().__init__(bitfile, device=device, **options)
-        self.kvs: KvsLookup = self.kvs_lookup
-        self.sums: Reduce = self.reduce
-        self.kvs.attach(self.kvs_dma)
-        self.sums.attach(self.reduce_dma)
+        self.kvs: KvsLookup | None = self._engine("kvs_lookup")
+        self.sums: Reduce | None = self._engine("reduce")
+        self.ebs: EbsLookup | None = self._engine("ebs_lookup")
+        self.copies: P2pDma | None = self._engine("p2p_dma")
+        self.router: PathRouter | None = self._engine("path_router")
+
+    def _engine(self, name: str) -> Any:
+        if name not in self.ip_dict:
+            return None
+        engine = getattr(self, name)
+        if name in DMAS:
+            engine.attach(getattr(self, DMAS[name]))
+        return engine

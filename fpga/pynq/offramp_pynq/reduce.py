@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from offramp_pynq.engine import BEAT, Engine
+from offramp_pynq.engine import Engine
 from offramp_pynq.packets import Answer, request
 from offramp_pynq.registers import REDUCE_REGS, REDUCE_REGS_VERSION
 
@@ -35,7 +35,9 @@ class Reduce(Engine):
             pieces = [vector[start : start + self.capacity] for vector in vectors]
             size = len(pieces[0]) if pieces else 0
             head = struct.pack("<BBHI", kind, len(pieces), 0, size // ELEMENT.get(kind, 4))
-            found = self.exchange(request(head, number, pieces, BEAT), -(-size // BEAT) * BEAT + BEAT)
+            found = self.exchange(
+                request(head, number, pieces, self.BEAT), -(-size // self.BEAT) * self.BEAT + self.BEAT
+            )
             if found.status:
                 return found
             parts.append(found.payload[:size])

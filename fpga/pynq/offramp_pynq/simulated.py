@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import socket
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +13,35 @@ import numpy as np
 import pynq
 from pynq.buffer import PynqBuffer
 
+from offramp_pynq.cores import DMAS, PAGE, TIMER, USUAL, dma_at, registers_at
+
 REQUEST = struct.Struct("<BQI")
 DRAM_BASE = 0x10000000
 ALIGNMENT = 4096
 _DMA = {"c_include_mm2s": "1", "c_include_s2mm": "1", "c_include_mm2s_dre": "1", "c_include_s2mm_dre": "1"}
 _DMA |= {"c_m_axi_mm2s_data_width": "128", "c_m_axi_s2mm_data_width": "128", "c_sg_length_width": "23"}
 _DMA |= {"c_include_sg": "0", "c_micro_dma": "0"}
-CORES = {
-    "kvs_lookup": ("xilinx.com:module_ref:kvs_lookup:1.0", 0x40000000, {}),
-    "kvs_dma": ("xilinx.com:ip:axi_dma:7.1", 0x40010000, _DMA),
-    "reduce": ("xilinx.com:module_ref:reduce:1.0", 0x40020000, {}),
-    "reduce_dma": ("xilinx.com:ip:axi_dma:7.1", 0x40030000, _DMA),
-}
-"""Type, address and parameters of each core of the overlay, as a board's .hwh file says it."""
 
-TIMER = 0x40040000
+
+def cores(engines: Sequence[str]) -> dict[str, tuple[str, int, dict[str, str]]]:
+    """Type, address and parameters of each core of an overlay with these engines, as a board's .hwh file says it."""
+    found: dict[str, tuple[str, int, dict[str, str]]] = {}
+    for name in engines:
+        found[name] = (f"xilinx.com:module_ref:{name}:1.0", registers_at(name), {})
+        if name in DMAS:
+            found[DMAS[name]] = ("xilinx.com:ip:axi_dma:7.1", dma_at(name), _DMA)
+    return found
 
 
 class Metadata:
     """What PYNQ reads from a .hwh file."""
 
-    def __init__(self) -> None:
+    def __init__(self, engines: Sequence[str]) -> None:
         self.ip_dict = {
             name: {
                 "type": kind,
                 "phys_addr": address,
-                "addr_range": 0x10000,
+                "addr_range": PAGE,
                 "fullpath": name,
                 "parameters": parameters,
                 "interrupts": {},
@@ -49,7 +53,7 @@ class Metadata:
                 "driver": pynq.overlay.DefaultIP,
                 "device": None,
             }
-            for name, (kind, address, parameters) in CORES.items()
+            for name, (kind, address, parameters) in cores(engines).items()
         }
         self.gpio_dict: dict[str, Any] = {}
         self.interrupt_controllers: dict[str, Any] = {}
@@ -63,8 +67,9 @@ class Metadata:
 class SimulatedDevice(pynq.Device):  # type: ignore[misc]
     """See the module. PYNQ's own drivers run on it unchanged."""
 
-    def __init__(self, bus: socket.socket, dram: Path) -> None:
+    def __init__(self, bus: socket.socket, dram: Path, engines: Sequence[str] = USUAL) -> None:
         super().__init__("offramp-simulated")
+        self._engines = tuple(engines)
         self.capabilities = {"REGISTER_RW": True}
         self._bus = bus
         with dram.open("r+b") as file:
@@ -112,7 +117,7 @@ class SimulatedDevice(pynq.Device):  # type: ignore[misc]
 
     def get_bitfile_metadata(self, _: str) -> Metadata:
         """What the overlay has."""
-        return Metadata()
+        return Metadata(self._engines)
 
     def download(self, *_: Any, **__: Any) -> None:
         """The engines are there from the start."""

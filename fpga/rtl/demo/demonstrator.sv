@@ -6,7 +6,9 @@ module demonstrator #(
     // Cycles of a bit of the serial line.
     parameter DIVISOR = 25,
     // Of the table, a power of two.
-    parameter LINES   = 64
+    parameter LINES   = 64,
+    // Of a sum: 2, 4 or 8.
+    parameter INPUTS = 2
 ) (
     input  wire clk,
     input  wire rst,
@@ -184,6 +186,7 @@ module demonstrator #(
   reduce #(
       .WIDTH(128),
       .DEPTH(16),
+      .INPUTS(INPUTS),
       .BFLOAT16S(0)
   ) sums (
       .clk(clk),

@@ -1,14 +1,17 @@
 // Sums of up to eight vectors that come in one stream (model: offramp.leo.functions.reduce), with registers.
 //
 // A request packet is a header (type, number of vectors, elements, number of the request) and the vectors, each from a beat
-// of its own; the answer packet has the sum and a completion. A beat a cycle; latency 20 from the last beat of a request to
-// the first of the sum.
+// of its own; the answer packet has the sum and a completion. A beat a cycle; latency 5 for each level
+// of the tree of adders, and 5, from the last beat of a request to the first of the sum.
 module reduce #(
     // Bits of a beat, a power of two, 128 or more.
     parameter WIDTH = 512,
     // Beats of a vector that fit, a power of two, 2 or more.
     parameter DEPTH = 512,
-    // 1: sums bfloat16 too; 0: answers such requests with UNKNOWN_FUNCTION, and has half the adders.
+    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    parameter INPUTS = 8,
+    // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
+    parameter FLOAT32S = 1,
     parameter BFLOAT16S = 1
 ) (
     input  wire               clk,
@@ -86,13 +89,15 @@ module reduce #(
 
   wire [1:0] kind;
   wire [7:0] present;
-  wire [8*WIDTH-1:0] data;
+  wire [INPUTS*WIDTH-1:0] data;
   wire ending, valid, ready;
   wire [103:0] completion;
 
   reduce_buffer #(
       .WIDTH(WIDTH),
       .DEPTH(DEPTH),
+      .INPUTS(INPUTS),
+      .FLOAT32S(FLOAT32S),
       .BFLOAT16S(BFLOAT16S)
   ) buffer (
       .clk(clk),
@@ -115,6 +120,8 @@ module reduce #(
 
   reduce_pipe #(
       .WIDTH(WIDTH),
+      .INPUTS(INPUTS),
+      .FLOAT32S(FLOAT32S),
       .BFLOAT16S(BFLOAT16S)
   ) pipe (
       .clk(clk),

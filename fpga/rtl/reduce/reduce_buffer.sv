@@ -6,7 +6,10 @@ module reduce_buffer #(
     parameter WIDTH = 512,
     // Beats of a vector that fit, a power of two, 2 or more.
     parameter DEPTH = 512,
-    // 1: sums bfloat16 too; 0: answers such requests with UNKNOWN_FUNCTION, and has half the adders.
+    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    parameter INPUTS = 8,
+    // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
+    parameter FLOAT32S = 1,
     parameter BFLOAT16S = 1
 ) (
     input  wire               clk,
@@ -20,7 +23,7 @@ module reduce_buffer #(
     output wire               s_axis_tready,
     output reg  [        1:0] out_kind,
     output reg  [        7:0] out_present,
-    output wire [8*WIDTH-1:0] out_data,
+    output wire [INPUTS*WIDTH-1:0] out_data,
     output reg                out_end,
     output reg  [      103:0] out_completion,
     output reg                out_valid,
@@ -38,6 +41,8 @@ module reduce_buffer #(
   reduce_header #(
       .WIDTH(WIDTH),
       .MOST(DEPTH),
+      .INPUTS(INPUTS),
+      .FLOAT32S(FLOAT32S),
       .BFLOAT16S(BFLOAT16S)
   ) header (
       .data(s_axis_tdata[127:0]),
@@ -122,8 +127,8 @@ module reduce_buffer #(
 
   genvar v;
   generate
-    for (v = 0; v < 8; v = v + 1) begin : vectors
-      if (v == 7) begin : last
+    for (v = 0; v < INPUTS; v = v + 1) begin : vectors
+      if (v == INPUTS - 1) begin : last
         assign out_data[v*WIDTH+:WIDTH] = live;
       end else begin : kept
         reg [WIDTH-1:0] memory[0:DEPTH-1];
@@ -138,6 +143,7 @@ module reduce_buffer #(
   endgenerate
 
 `ifndef SYNTHESIS
+  initial if (INPUTS != 2 && INPUTS != 4 && INPUTS != 8) $fatal(1, "reduce_buffer: INPUTS %0d", INPUTS);
   initial if (DEPTH < 2 || DEPTH != 1 << BITS) $fatal(1, "reduce_buffer: DEPTH %0d is no power of two", DEPTH);
   initial if (WIDTH < 128 || WIDTH != 1 << $clog2(WIDTH)) $fatal(1, "reduce_buffer: WIDTH %0d", WIDTH);
 `endif

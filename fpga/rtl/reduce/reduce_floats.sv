@@ -1,21 +1,24 @@
-// The sum of eight binary32 numbers as a balanced tree; latency 15.
-module reduce_floats (
-    input  wire         clk,
-    input  wire [255:0] words,
-    output wire [ 31:0] sum
+// The sum of binary32 numbers as a balanced tree; latency 5 for each level.
+module reduce_floats #(
+    // Numbers, a power of two, 2 or more.
+    parameter COUNT = 8
+) (
+    input  wire                clk,
+    input  wire [32*COUNT-1:0] words,
+    output wire [        31:0] sum
 );
-  wire [15*32-1:0] node;  // 0 to 7 go in, 8 to 13 lie between, 14 is the sum
-  assign node[255:0] = words;
-  assign sum = node[14*32+:32];
+  wire [(2*COUNT-1)*32-1:0] node;  // the first go in, the last is the sum
+  assign node[32*COUNT-1:0] = words;
+  assign sum = node[(2*COUNT-2)*32+:32];
 
   genvar n;
   generate
-    for (n = 0; n < 7; n = n + 1) begin : adders
+    for (n = 0; n < COUNT - 1; n = n + 1) begin : adders
       fp32_add add (
           .clk(clk),
           .a  (node[2*n*32+:32]),
           .b  (node[(2*n+1)*32+:32]),
-          .sum(node[(8+n)*32+:32])
+          .sum(node[(COUNT+n)*32+:32])
       );
     end
   endgenerate

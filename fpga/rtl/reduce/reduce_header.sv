@@ -4,7 +4,10 @@ module reduce_header #(
     parameter WIDTH = 512,
     // Beats that a vector may have.
     parameter MOST = 512,
-    // 1: sums bfloat16 too; 0: answers such requests with UNKNOWN_FUNCTION, and has half the adders.
+    // Vectors of a request: 2, 4 or 8; requests of more are answered with UNKNOWN_FUNCTION.
+    parameter INPUTS = 8,
+    // 1: sums float32 and bfloat16; 0: answers such requests with UNKNOWN_FUNCTION, and lacks their adders.
+    parameter FLOAT32S = 1,
     parameter BFLOAT16S = 1
 ) (
     input  wire [       127:0] data,
@@ -21,6 +24,7 @@ module reduce_header #(
   localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, OUT_OF_BOUNDS = 3;
 
   wire half = data[1:0] == 2'd3;  // bfloat16
+  wire built = half ? BFLOAT16S != 0 : data[1:0] != 2'd2 || FLOAT32S != 0;
   wire [7:0] vectors = data[15:8];
   wire [34:0] size = half ? {data[63:32], 1'b0} : {data[63:32], 2'b0};
   wire [BYTES-1:0] rest = size[BYTES-1:0];
@@ -32,7 +36,8 @@ module reduce_header #(
   assign present = (9'b1 << vectors[3:0]) - 1'b1;
   assign need    = rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
   assign status  = !whole ? BAD_LENGTH
-      : data[7:2] != 0 || (half && !BFLOAT16S) ? UNKNOWN_FUNCTION
+      : data[7:2] != 0 || !built ? UNKNOWN_FUNCTION
       : data[31:16] != 0 || vectors == 0 || vectors > 8 ? BAD_LENGTH
+      : vectors > INPUTS ? UNKNOWN_FUNCTION
       : count > (half ? MOST * (WIDTH / 16) : MOST * (WIDTH / 32)) ? OUT_OF_BOUNDS : OK;
 endmodule

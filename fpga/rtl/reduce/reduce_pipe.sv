@@ -1,10 +1,14 @@
-// Sums beats of eight vectors and ends each packet with a completion: a beat a cycle, latency 18.
+// Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 5 for each level of the
+// tree.
 //
 // Nothing inside waits: what is let in has a place in the queue at the end.
 module reduce_pipe #(
     // Bits of a beat, a multiple of 32, 128 or more.
     parameter WIDTH = 512,
-    // 1: with the adders of bfloat16.
+    // 2, 4 or 8.
+    parameter INPUTS = 8,
+    // 1: with the adders of the format.
+    parameter FLOAT32S = 1,
     parameter BFLOAT16S = 1
 ) (
     input  wire               clk,
@@ -15,7 +19,7 @@ module reduce_pipe #(
     output wire               faulty,          // or not
     input  wire [        1:0] in_kind,
     input  wire [        7:0] in_present,
-    input  wire [8*WIDTH-1:0] in_data,
+    input  wire [INPUTS*WIDTH-1:0] in_data,
     input  wire               in_end,          // the completion of a packet, which has no data
     input  wire [      103:0] in_completion,   // number, count, status
     input  wire               in_valid,
@@ -26,7 +30,7 @@ module reduce_pipe #(
     output wire               m_axis_tvalid,
     input  wire               m_axis_tready
 );
-  localparam LATENCY = 17;
+  localparam LATENCY = 2 + 5 * $clog2(INPUTS);
   localparam PLACES = 32;
   localparam [7:0] OK = 0, ABORTED = 4;
 
@@ -80,16 +84,18 @@ module reduce_pipe #(
   genvar w, v;
   generate
     for (w = 0; w < WIDTH / 32; w = w + 1) begin : words
-      wire [255:0] column;
-      for (v = 0; v < 8; v = v + 1) begin : vectors
+      wire [32*INPUTS-1:0] column;
+      for (v = 0; v < INPUTS; v = v + 1) begin : vectors
         assign column[v*32+:32] = in_data[v*WIDTH+w*32+:32];
       end
       reduce_word #(
+          .INPUTS(INPUTS),
+          .FLOAT32S(FLOAT32S),
           .BFLOAT16S(BFLOAT16S)
       ) word (
           .clk(clk),
           .kind(in_kind),
-          .present(in_present),
+          .present(in_present[INPUTS-1:0]),
           .words(column),
           .out_kind(late_kind),
           .sum(sums[w*32+:32])

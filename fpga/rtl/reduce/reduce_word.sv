@@ -1,25 +1,30 @@
-// The sum of eight words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 17.
+// The sum of words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 2 and 5 for each level of the
+// tree.
 //
-// The order of the additions is ((0+1)+(2+3))+((4+5)+(6+7)); a word that is not present changes no sum.
+// The order of the additions is ((0+1)+(2+3))+((4+5)+(6+7)); a word that is not present changes no sum, so that a smaller
+// tree gives the same bits.
 module reduce_word #(
-    // 1: with the adders of the upper bfloat16; 0: without, where there are no such requests.
+    // Words: 2, 4 or 8.
+    parameter INPUTS = 8,
+    // 1: with the adders of the format; 0: without, where there are no such requests.
+    parameter FLOAT32S = 1,
     parameter BFLOAT16S = 1
 ) (
     input  wire         clk,
     input  wire [  1:0] kind,      // of what goes in
-    input  wire [  7:0] present,
-    input  wire [255:0] words,
-    input  wire [  1:0] out_kind,  // the same 16 cycles later
+    input  wire [INPUTS-1:0] present,
+    input  wire [32*INPUTS-1:0] words,
+    input  wire [  1:0] out_kind,  // the same, a cycle before the sum
     output reg  [ 31:0] sum
 );
   localparam [1:0] FIXED = 1, FLOAT32 = 2, BFLOAT16 = 3;
 
-  reg [255:0] low;   // binary32, or the lower bfloat16
-  reg [255:0] high;  // the upper bfloat16
-  wire [15*35-1:0] node;  // of the tree of integers: 0 to 7 go in, 14 is the sum
+  reg [32*INPUTS-1:0] low;   // binary32, or the lower bfloat16
+  reg [32*INPUTS-1:0] high;  // the upper bfloat16
+  wire [(2*INPUTS-1)*35-1:0] node;  // of the tree of integers: the first go in, the last is the sum
   genvar n;
   generate
-    for (n = 0; n < 8; n = n + 1) begin : vectors
+    for (n = 0; n < INPUTS; n = n + 1) begin : vectors
       wire [31:0] word = words[n*32+:32];
       reg signed [31:0] whole;
       always @(posedge clk) begin
@@ -29,22 +34,30 @@ module reduce_word #(
       end
       assign node[n*35+:35] = {{3{whole[31]}}, whole};
     end
-    for (n = 0; n < 7; n = n + 1) begin : additions
+    for (n = 0; n < INPUTS - 1; n = n + 1) begin : additions
       reg [34:0] pair;
       always @(posedge clk) pair <= node[2*n*35+:35] + node[(2*n+1)*35+:35];
-      assign node[(8+n)*35+:35] = pair;
+      assign node[(INPUTS+n)*35+:35] = pair;
     end
   endgenerate
 
   wire [31:0] low_sum, high_sum;
-  reduce_floats lower (
-      .clk(clk),
-      .words(low),
-      .sum(low_sum)
-  );
   generate
+    if (FLOAT32S || BFLOAT16S) begin : floats
+      reduce_floats #(
+          .COUNT(INPUTS)
+      ) lower (
+          .clk(clk),
+          .words(low),
+          .sum(low_sum)
+      );
+    end else begin : no_floats
+      assign low_sum = 32'b0;
+    end
     if (BFLOAT16S) begin : halves
-      reduce_floats upper (
+      reduce_floats #(
+          .COUNT(INPUTS)
+      ) upper (
           .clk(clk),
           .words(high),
           .sum(high_sum)
@@ -57,10 +70,10 @@ module reduce_word #(
   wire [34:0] integer_sum;
   delay #(
       .WIDTH (35),
-      .CYCLES(12)
+      .CYCLES(4 * $clog2(INPUTS))
   ) integers (
       .clk(clk),
-      .in (node[14*35+:35]),
+      .in (node[(2*INPUTS-2)*35+:35]),
       .out(integer_sum)
   );
 

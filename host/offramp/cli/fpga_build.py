@@ -16,6 +16,7 @@ BoardName = Annotated[str, typer.Option(help="ulx3s, pynq-z2 or u50.")]
 def build(
     board: BoardName = "ulx3s",
     out: Annotated[Path, typer.Option(help="Folder for the bitstream and its reports.")] = Path("out/fpga"),
+    seed: Annotated[int, typer.Option(help="Of nextpnr's placement, for ulx3s.", min=0)] = 1,
 ) -> None:
     """Make a bitstream: ulx3s here, by yosys and nextpnr; the others where Vivado is, else the project for it."""
     from rich.console import Console
@@ -27,11 +28,14 @@ def build(
     chosen = board_of(board)
     with stages(Console(stderr=True)) as stage:
         stage(f"{board}: {chosen.what}")
-        made = make(chosen, out / board)
+        made = make(chosen, out / board, seed)
     for path in made.files:
-        typer.echo(str(path))
-    if made.fmax_mhz is not None:
-        typer.echo(f"{board}: {made.fmax_mhz:.1f} MHz, needs {chosen.clock_mhz:g}")
+        typer.echo(f"{path}: {path.stat().st_size:,} bytes" if made.timing else str(path))
+    if made.timing is not None:
+        for kind, used in made.timing.used.items():
+            most = made.timing.available[kind]
+            typer.echo(f"{kind:>14}: {used:6,} of {most:6,} ({100 * used / most:.0f} %)")
+        typer.echo(f"{board}: {made.timing.fmax_mhz:.1f} MHz, needs {chosen.clock_mhz:g}")
     if made.project_only:
         typer.echo(f"{board}: vivado is not on PATH; run: vivado -mode batch -source {made.files[0]}")
 

@@ -30,6 +30,9 @@ def run(
     policy: Annotated[str, typer.Option(help="Rule that selects paths, see simulate leo.")] = "lookahead",
     transport: Annotated[str, typer.Option(help="shm, tcp or ucx.")] = "shm",
     workload: Annotated[str, typer.Option(help="Of kvs: B or C, of ebs: 4K or 64K.")] = "",
+    window: Annotated[
+        int, typer.Option(help="Requests that the closed loop keeps unfinished; 0: the application's.", min=0)
+    ] = 0,
     json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of keys, arrivals and devices.")] = 1,
 ) -> None:
@@ -50,6 +53,7 @@ def run(
         transport=transport,
         workload=workload,
         seed=seed,
+        window=window,
     )
     console = Console()
     with stages(console) as stage:
@@ -95,8 +99,7 @@ def _report(console: object, found: Comparison, request_bytes: int) -> None:
             row.paths[0] if len(row.paths) == 1 else f"all, {row.policy.value}",
             f"{row.rate:,.0f}",
             f"{row.rate * request_bytes / 1e6:,.1f}" if request_bytes else "",
-            duration(row.median_us / 1e6),
-            duration(row.part[-1].latency_us(99) / 1e6),
+            *(duration(us / 1e6) if us == us else "none ended" for us in (row.median_us, row.part[-1].latency_us(99))),
             str(row.wrong),
             shares,
         )

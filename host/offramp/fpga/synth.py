@@ -139,10 +139,11 @@ def read_report(report: Path, packed: int) -> Resources:
 
 
 class Timing(NamedTuple):
-    """On an ECP5 85k of speed grade 6: the clock that place and route reached, and what it took."""
+    """On an ECP5 85k of speed grade 6: the clock that place and route reached, what it took, and what the chip has."""
 
     fmax_mhz: float
     used: dict[str, int]
+    available: dict[str, int]
 
 
 def ecp5(top: str, parameters: Mapping[str, int], folder: Path, timeout_s: float = 3600) -> Timing:
@@ -175,5 +176,6 @@ def read_timing(report: Path) -> Timing:
         fmax = min(clock["achieved"] for clock in found["fmax"].values())
     except (OSError, ValueError, KeyError):
         raise OfframpError(f"{report}: no clock in nextpnr's report") from None
-    used = {kind: entry["used"] for kind, entry in found["utilization"].items() if entry["used"]}
-    return Timing(float(fmax), used)
+    kinds = {kind: entry for kind, entry in found["utilization"].items() if entry["used"]}
+    counts = ({kind: entry[name] for kind, entry in kinds.items()} for name in ("used", "available"))
+    return Timing(float(fmax), *counts)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from offramp.leo.device import Memory, Status
 
+NAME: Final = "p2p.copy"
 DESCRIPTOR: Final = struct.Struct("<BBBBIQQQ")
 COMPLETION: Final = struct.Struct("<B3xIQ")
 COPY: Final = 1

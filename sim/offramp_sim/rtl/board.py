@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from offramp.fpga.sources import fpga_root
 from offramp_sim.rtl.build import Design, build
+from offramp_sim.rtl.overlay import USUAL, write_overlay
 
 DRAM_BYTES: Final = 16 << 20
 _RUN: Final = """
@@ -20,7 +22,7 @@ from pathlib import Path
 from offramp_sim.rtl.bench import run_bench
 from offramp_sim.rtl.build import Design
 chosen = json.loads(sys.argv[1])
-design = Design("engines", chosen["parameters"])
+design = Design("engines", extra=(Path(chosen["overlay"]),))
 run_bench(design, chosen["simulator"], Path(chosen["bench"]), Path(chosen["work"]), settings=chosen["settings"])
 """
 
@@ -33,16 +35,20 @@ class Board:
         dram: file with the board's memory.
     """
 
-    def __init__(self, simulator: str = "verilator", parameters: Mapping[str, int] | None = None) -> None:
+    def __init__(self, simulator: str = "verilator", engines: Sequence[str] = USUAL) -> None:
         """Build the simulation if the cache lacks it. :meth:`start` it when somebody listens on ``socket``.
 
         Raises:
             OfframpError: the simulator is missing, or the RTL does not build.
         """
-        self._simulator, self._parameters = simulator, dict(parameters or {})
-        build(Design("engines", self._parameters), simulator)
+        self._simulator, self._engines = simulator, tuple(engines)
         self._folder = tempfile.TemporaryDirectory(prefix="offramp-board-")
         work = Path(self._folder.name)
+        try:
+            build(Design("engines", extra=(write_overlay(self._engines, work),)), simulator)
+        except BaseException:
+            self._folder.cleanup()
+            raise
         self.socket, self.dram = work / "bus", work / "dram"
         with self.dram.open("wb") as file:
             file.truncate(DRAM_BYTES)
@@ -52,18 +58,18 @@ class Board:
         """Power on."""
         work = Path(self._folder.name)
         chosen = {
-            "parameters": self._parameters,
+            "overlay": str(work / "engines.sv"),
             "simulator": self._simulator,
             "bench": str(Path(__file__).with_name("board_bench.py")),
             "work": self._folder.name,
-            "settings": {"socket": str(self.socket), "dram": str(self.dram)},
+            "settings": {"socket": str(self.socket), "dram": str(self.dram), "engines": self._engines},
         }
         with (work / "board.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _RUN, json.dumps(chosen)],
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+                env=os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(fpga_root() / "pynq")])},
             )
 
     def alive(self) -> bool:

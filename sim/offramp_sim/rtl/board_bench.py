@@ -9,12 +9,14 @@ from __future__ import annotations
 import mmap
 import socket
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiStreamFrame
+from offramp_pynq.cores import DMAS, MEMORY_PORTS, PAGE, TIMER, dma_at, registers_at
 
 from offramp_sim.rtl.bench import settings
 from offramp_sim.rtl.models.clocking import start
@@ -25,8 +27,7 @@ REQUEST: Final = struct.Struct("<BQI")
 """``R`` or ``W``, address, value; answered with 4 bytes."""
 
 DRAM_BASE: Final = 0x1000_0000
-PAGE: Final = 0x1_0000
-KVS, KVS_DMA, REDUCE, REDUCE_DMA, TIMER = (0x4000_0000 + PAGE * place for place in range(5))
+ROUTER_PORTS: Final = ("ep0", "ep1", "acc", "nic")
 STEP: Final = 16
 """Cycles between looks at the bus while a transfer runs."""
 
@@ -110,10 +111,10 @@ class Dma:
 class Bus:
     """What a processor reads and writes, by address."""
 
-    def __init__(self, dut: Any, dram: mmap.mmap) -> None:
+    def __init__(self, dut: Any, dram: mmap.mmap, engines: Sequence[str]) -> None:
         self._dut = dut
-        self._engines = {KVS: registers(dut, "kvs_s_axil"), REDUCE: registers(dut, "reduce_s_axil")}
-        self.dmas = {KVS_DMA: Dma(dut, "kvs", dram), REDUCE_DMA: Dma(dut, "reduce", dram)}
+        self._engines = {registers_at(name): registers(dut, f"{name}_s_axil") for name in engines}
+        self.dmas = {dma_at(name): Dma(dut, name, dram) for name in engines if name in DMAS}
         self.cycles = 0
 
     async def count(self) -> None:
@@ -143,9 +144,13 @@ async def board(dut: Any) -> None:
     """Serve the bus until the other end closes it."""
     chosen = settings()
     with Path(chosen["dram"]).open("r+b") as file, mmap.mmap(file.fileno(), 0) as dram:
-        for port in (0, 1):
-            AxiMemory(dut, f"kvs_m_axi_{port}", 0, base=DRAM_BASE, latency=DRAM_LATENCY, content=dram)
-        bus = Bus(dut, dram)
+        for engine in chosen["engines"]:
+            for port in MEMORY_PORTS.get(engine, ()):
+                AxiMemory(dut, f"{engine}_{port}", 0, base=DRAM_BASE, latency=DRAM_LATENCY, content=dram)
+        if "path_router" in chosen["engines"]:  # nothing is plugged into its ports
+            for port in ROUTER_PORTS:
+                source(dut, f"path_router_s_axis_{port}"), sink(dut, f"path_router_m_axis_{port}")
+        bus = Bus(dut, dram, chosen["engines"])
         await start(dut)
         cocotb.start_soon(bus.count())
         with socket.socket(socket.AF_UNIX) as line:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +20,9 @@ from offramp.cli.tool_environment import default_folder, ensure
 from offramp.errors import OfframpError
 from offramp.fpga.sources import fpga_root
 from offramp_sim.rtl.board import Board
+from offramp_sim.rtl.overlay import engines_of
 
 PYNQ: Final = "pynq>=4"
-PARAMETERS: Final = {"WIDTH": 128, "FLIGHT": 16, "DEPTH": 256}
 
 
 def pynq_python() -> Path:
@@ -34,16 +35,16 @@ def pynq_python() -> Path:
     return Path(chosen) if chosen else ensure(default_folder("pynq"), PYNQ)
 
 
-def run(host: str, simulator: str) -> int:
+def run(host: str, simulator: str, engines: Sequence[str]) -> int:
     """Serve ``host`` until it goes; the exit status of what ended first.
 
     Raises:
         OfframpError: the simulator or PYNQ is missing.
     """
     python = pynq_python()
-    board = Board(simulator, PARAMETERS)
+    board = Board(simulator, engines)
     command = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]
-    command += ["--bus", str(board.socket), "--dram", str(board.dram)]
+    command += ["--bus", str(board.socket), "--dram", str(board.dram), "--engines", ",".join(engines)]
     environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
     parent = os.getppid()
     try:
@@ -67,10 +68,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("host", help="Unix socket on which the host listens")
     parser.add_argument("--simulator", default="icarus", choices=("icarus", "verilator"))
+    parser.add_argument("--engines", default="", help="separated by commas or +; the usual ones by default")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes below are ended
     try:
-        return run(chosen.host, chosen.simulator)
+        return run(chosen.host, chosen.simulator, engines_of(chosen.engines))
     except OfframpError as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import numpy as np
 from offramp_pynq.check import check
+from offramp_pynq.cores import ENGINES
 from offramp_pynq.engine import MOST, WrongRegisterMap
-from offramp_pynq.overlay import Engines, KvsLookup, Reduce
+from offramp_pynq.overlay import EbsLookup, Engines, KvsLookup, P2pDma, PathRouter, Reduce
+from offramp_pynq.p2p_dma import COPY, DESCRIPTOR
+from offramp_pynq.packets import answer
 from offramp_pynq.simulated import SimulatedDevice
 
 
@@ -26,17 +29,94 @@ def raised(call):
     return ""
 
 
+def volumes(ebs):
+    """A volume of one block on server 9, a bucket of two blocks: found twice, then told to wait."""
+    tables = ebs.allocate_tables(2, 8, 8)
+    for at, content in (
+        (64, struct.pack("<IIQQQQQ", 3, 0, 1, 0, 8192, 8192, 0)),
+        (128 + 3 * 8, struct.pack("<II", 9, 6)),
+        (192 + 5 * 8, struct.pack("<Q", 1 << 33)),
+    ):
+        tables[at : at + len(content)] = np.frombuffer(content, np.uint8)
+    tables.flush()
+    reads = b"".join(struct.pack("<IIQQ", volume, 1, 0, 0) for volume in (1, 1, 1, 0))
+    got = ebs.lookup(reads, 31)
+    return {
+        "reads": [got.status, got.number, [struct.unpack_from("<IIQ", got.payload, 16 * at) for at in range(4)]],
+        "bucket": int.from_bytes(tables[64 + 32 : 64 + 40].tobytes(), "little"),
+        "no tables": raised(lambda: ebs.allocate_tables(0, 8, 8)),
+        "half a read": raised(lambda: ebs.lookup(reads[:-1])),
+    }
+
+
+def copies(dma):
+    host, accelerator, nic = dma.allocate_memories(1 << 14)
+    host[:] = np.random.default_rng(3).integers(0, 256, len(host))
+    host.flush()
+
+    def ask(length, source, destination, number, memories=(0, 1), opcode=COPY):
+        return DESCRIPTOR.pack(opcode, *memories, 0, length, number, source, destination)
+
+    unaligned = dma.copy(ask(5000, 7, 131, 41))
+    accelerator.invalidate()
+    second = dma.copy(ask(100, 131, 9, 42, (1, 2)))
+    nic.invalidate()
+    good = bool((accelerator[131:5131] == host[7:5007]).all() and (nic[9:109] == host[7:107]).all())
+    found = {
+        "copies": [unaligned[:3], second[:3], good],
+        "untouched": int(accelerator[:131].max()) + int(accelerator[5131:].max()),
+        "beyond": dma.copy(ask(100, (1 << 14) - 99, 0, 43))[:3],
+        "elsewhere": dma.copy(ask(100, 0, 0, 44, (0, 3)))[:3],
+        "no copy": dma.copy(ask(100, 0, 0, 45, opcode=2))[:3],
+        "onto itself": dma.copy(ask(100, 0, 50, 46, (0, 0)))[:3],
+    }
+    # An abort with bursts on their way.
+    dma.begin(dma.packet(ask(1 << 14, 0, 0, 47)), dma.BEAT)
+    dma.abort()
+    found["aborted"] = dma.finish()[:3]
+    found["after it"] = dma.copy(ask(1 << 14, 0, 0, 48))[:3]
+    found["queue"] = fill(dma, ask)
+    found["counted"] = [dma.read_register("COPIES"), dma.read_register("FAULTS")]
+    found["sizes"] = raised(lambda: dma.allocate_memories(100))
+    return found
+
+
+def fill(dma, ask):
+    """Descriptors while nobody takes completions: how many went in, and what became of them."""
+    to, back = dma._dma.sendchannel, dma._dma.recvchannel
+    sent, taken = 0, True
+    while taken and sent < 64:
+        dma._to[: dma.BEAT] = np.frombuffer(dma.packet(ask(64, 0, 64 * sent, 50 + sent)), np.uint8)
+        to.transfer(dma._to, nbytes=dma.BEAT)
+        sent += 1
+        taken = any(to.idle for _ in range(500))
+    numbers = []
+    for _ in range(sent):
+        back.transfer(dma._from, nbytes=dma.BEAT)
+        back.wait()
+        status, _, number, _ = answer(dma._from[: dma.BEAT].tobytes(), dma.BEAT)
+        numbers.append(number if status == 0 else -status)
+    return [sent, numbers]
+
+
+def ways(router):
+    before = router.model
+    router.model = "off-path"
+    found = {"models": [before, router.model, list(router.models), router.refused]}
+    return found | {"no model": raised(lambda: setattr(router, "model", "sideways"))}
+
+
 def main(bus, dram):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(bus)
         listener.listen(1)
         say("listening")
         line, _ = listener.accept()
-    device = SimulatedDevice(line, Path(dram))
+    device = SimulatedDevice(line, Path(dram), ENGINES)
     bitfile = Path(dram).with_name("engines.bit")
     bitfile.touch()
     found = {}
-    for driver in (KvsLookup, Reduce):
+    for driver in (KvsLookup, Reduce, EbsLookup, P2pDma, PathRouter):
         driver.VERSION += 1
         found[f"version of {driver.__name__}"] = raised(lambda: Engines(str(bitfile), device=device))
         driver.VERSION -= 1
@@ -54,6 +134,7 @@ def main(bus, dram):
     found["lookups"] = engines.kvs.read_register("LOOKUPS") - before
     engines.kvs.abort()
     found["after abort"] = engines.kvs.lookup(np.array([7], np.uint64), 8)[:3]
+    found |= volumes(engines.ebs) | copies(engines.copies) | ways(engines.router)
     found["wrong register map"] = issubclass(WrongRegisterMap, RuntimeError)
     say(json.dumps(found))
 

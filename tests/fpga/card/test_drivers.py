@@ -10,7 +10,8 @@ import pytest
 from offramp.fpga.sources import fpga_root
 from offramp_sim.rtl.board import Board
 from offramp_sim.rtl.build import missing
-from offramp_sim.rtl.card import PARAMETERS, pynq_python
+from offramp_sim.rtl.card import pynq_python
+from offramp_sim.rtl.overlay import PARAMETERS
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 SCRIPT = Path(__file__).with_name("drive.py")
@@ -20,7 +21,7 @@ SCRIPT = Path(__file__).with_name("drive.py")
 def found():
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
-    board = Board("icarus", PARAMETERS)
+    board = Board("icarus", tuple(PARAMETERS))
     command = [str(pynq_python()), "-W", "ignore", str(SCRIPT), str(board.socket), str(board.dram)]
     environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
     try:
@@ -38,7 +39,7 @@ def found():
 
 
 def test_an_overlay_of_another_version_is_refused(found):
-    for engine in ("KvsLookup", "Reduce"):
+    for engine in ("KvsLookup", "Reduce", "EbsLookup", "P2pDma", "PathRouter"):
         refused = found[f"version of {engine}"]
         assert refused.startswith(f"WrongRegisterMap: {engine}: the overlay has register map 4f465250 version")
         assert refused.endswith("load the overlay that came with this driver")
@@ -61,3 +62,38 @@ def test_statuses_and_counts_come_back(found):
     assert found["many"] == [0, 1024, 6]
     assert found["lookups"] == 1024
     assert found["after abort"] == [0, 1, 8]
+
+
+def test_reads_of_volumes_find_blocks_and_take_tokens(found):
+    status, number, reads = found["reads"]
+    assert (status, number) == (0, 31)
+    assert reads == [[0, 9, 1 << 33], [0, 9, 1 << 33], [5, 0, 0], [1, 0, 0]]
+    assert found["bucket"] == 0
+    assert found["no tables"].startswith("ValueError: tables of 0 volumes")
+    assert found["half a read"].startswith("ValueError: 95 bytes")
+
+
+def test_copies_are_whole_and_stay_in_their_memories(found):
+    assert found["copies"] == [[0, 5000, 41], [0, 100, 42], True]
+    assert found["untouched"] == 0
+    statuses = {name: found[name] for name in ("beyond", "elsewhere", "no copy", "onto itself")}
+    assert statuses == {"beyond": [3, 0, 43], "elsewhere": [3, 0, 44], "no copy": [1, 0, 45], "onto itself": [5, 0, 46]}
+    assert found["sizes"] == "ValueError: memories of 100 bytes: expected a multiple of 32"
+
+
+def test_an_abort_in_a_burst_is_answered_and_the_engine_lives(found):
+    assert found["aborted"][0] == 4
+    assert found["aborted"][2] == 47
+    assert found["after it"] == [0, 1 << 14, 48]
+
+
+def test_a_full_queue_holds_the_next_descriptor_back_and_loses_none(found):
+    sent, numbers = found["queue"]
+    assert PARAMETERS["p2p_dma"]["QUEUE"] <= sent < 64
+    assert numbers == list(range(50, 50 + sent))
+    assert found["counted"] == [3 + sent, 5]
+
+
+def test_the_router_takes_the_models_that_it_has(found):
+    assert found["models"] == ["direct", "off-path", ["direct", "on-path", "off-path"], 0]
+    assert found["no model"] == "ValueError: model sideways: the overlay has direct, on-path, off-path"

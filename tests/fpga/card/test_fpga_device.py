@@ -1,14 +1,18 @@
 """LEO's ``fpga`` device: requests through PYNQ's own drivers into the RTL and back (slow: installs PYNQ once)."""
 
+import random
 import time
 
 import numpy as np
 import pytest
 
 from offramp.errors import OfframpError
+from offramp.leo import dma
 from offramp.leo.device import Status
 from offramp.leo.devices.fpga import FpgaDevice, Options, open_device
-from offramp.leo.functions import kvs, reduce
+from offramp.leo.devices.software import EBS_LAYOUT
+from offramp.leo.functions import ebs, kvs, reduce
+from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.build import missing
 
 pytestmark = pytest.mark.rtl
@@ -18,7 +22,7 @@ pytestmark = pytest.mark.rtl
 def device():
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
-    card = open_device("table_bytes=4096,depth=70", "card")
+    card = open_device("table_bytes=4096,depth=70,copy_bytes=8192,engines=kvs_lookup+reduce+ebs_lookup+p2p_dma", "card")
     yield card
     card.close()
 
@@ -64,6 +68,51 @@ def test_vectors_longer_than_the_engines_buffers_go_in_parts(device):
 
 
 @pytest.mark.slow
+def test_reads_of_volumes_are_the_models(device):
+    memories = device.memory(ebs.NAME), HostMemory(ebs.Layout(*EBS_LAYOUT).size)
+    card, model = (ebs.Tables(memory, ebs.Layout(*EBS_LAYOUT)) for memory in memories)
+    for tables in (card, model):
+        tables.add_volume(3, 1024, 1000, 1 << 17)
+        tables.map(3, 1, 7, 5, 1 << 30)
+    dice = random.Random(7)
+    asked = [
+        ebs.REQUEST.pack(dice.choice((3, 3, 3, 4, 99)), dice.choice((1, 8)), dice.randrange(1030), n) for n in range(50)
+    ]
+    for number, message in enumerate(asked):
+        assert device.submit(ebs.NAME, number, message)
+    found = finish(device, 50)
+    for number, message in enumerate(asked):
+        assert (found[number].status, found[number].message) == (Status.OK, model.lookup(message)), number
+    assert memories[0].read(0, memories[0].size) == bytes(memories[1].view)
+
+
+@pytest.mark.slow
+def test_copies_between_memories_are_the_models(device):
+    memory, dice = device.memory(dma.NAME), random.Random(8)
+    size = memory.size // 3
+    models = [HostMemory(size) for _ in range(3)]
+    content = dice.randbytes(memory.size)
+    memory.write(0, content)
+    for place, model in enumerate(models):
+        model.write(0, content[place * size :][:size])
+    expected = {}
+    for number in range(30):
+        places = dice.randrange(3), dice.choice((0, 1, 2, 2, 3))
+        wanted = dma.Descriptor(
+            dma.COPY, *places, 0, dice.randrange(3000), number, *(dice.randrange(6000) for _ in "ab")
+        )
+        expected[number] = dma.carry_out(wanted, models)
+        assert device.submit(dma.NAME, number, wanted.pack())
+    found = finish(device, 30)
+    for number, completion in expected.items():
+        status = Status(completion[0])
+        assert found[number].status is status
+        assert found[number].message == (completion if status is Status.OK else b"")
+    assert {c.status for c in found.values()} >= {Status.OK, Status.OUT_OF_BOUNDS}
+    assert memory.read(0, memory.size) == b"".join(bytes(model.view) for model in models)
+
+
+@pytest.mark.slow
 def test_a_full_queue_refuses_and_a_reset_aborts(device):
     accepted = sum(device.submit(kvs.NAME, 1000 + number, bytes(8)) for number in range(300))
     assert 70 <= accepted < 300
@@ -97,6 +146,8 @@ def test_bad_options_are_named():
         open_device("at=nowhere", "card")
     with pytest.raises(OfframpError, match="depth of at least 1"):
         FpgaDevice(Options(depth=0))
+    with pytest.raises(OfframpError, match=r"engines nothing: expected some of kvs_lookup"):
+        FpgaDevice(Options(engines="nothing"))
     with pytest.raises(OfframpError, match="no option width"):
         open_device("width=3", "card")
     with pytest.raises(OfframpError, match="fpga:localhost:1: "):

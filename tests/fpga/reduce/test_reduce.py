@@ -40,3 +40,11 @@ def test_bad_requests(fast, tmp_path):
 
 def test_aborts_and_resets(fast, tmp_path):
     run("aborts_and_resets", fast, tmp_path, rounds=40)
+
+
+@pytest.mark.parametrize(("inputs", "floats", "kinds"), [(2, 0, (0, 1)), (4, 1, (0, 1, 2))])
+def test_a_smaller_engine_says_what_it_lacks(simulator, inputs, floats, kinds, tmp_path):
+    parameters = {"WIDTH": 128, "DEPTH": 16, "INPUTS": inputs, "FLOAT32S": floats, "BFLOAT16S": 0}
+    bench = Path(__file__).with_name("bench_reduce_small.py")
+    chosen = {"inputs": inputs, "kinds": kinds}
+    run_bench(Design("reduce", parameters), simulator, bench, tmp_path, settings=chosen)

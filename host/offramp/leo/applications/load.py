@@ -103,14 +103,15 @@ class _Generator:
             OfframpError: some do not end.
         """
         idle = Idle()
-        limit = time.monotonic() + _DRAIN_S
+        patience = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
+        limit = time.monotonic() + patience
         while self.ended < self.outcome.sent:
             worked = self.requester.step()
             worked |= self.collect(due, until_ns) > 0
             idle(worked=worked)
             if time.monotonic() > limit:
                 left = self.outcome.sent - self.ended
-                raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {_DRAIN_S:g} s")
+                raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {patience:g} s")
         self.outcome.latency_ns = np.concatenate(self.latencies) if self.latencies else np.zeros(0, np.int64)
         self.outcome.jct_ns = np.concatenate(self.jcts) if self.jcts else np.zeros(0, np.int64)
         return self.outcome

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from offramp.errors import OfframpError
 from offramp.leo.applications.application import Application
+from offramp.leo.devices import patience_s
 from offramp.leo.transports import TRANSPORTS
 
 Devices = Mapping[str, str]
+SIMULATED_WINDOW: Final = 64
 
 
 def _kvs(devices: Devices, workload: str, seed: int) -> Application:
@@ -67,9 +69,13 @@ def open_application(
     transport: str = "shm",
     workload: str = "",
     seed: int = 1,
+    window: int = 0,
     **options: Any,
 ) -> Application:
     """One of the four by its name, or what YAML files describe, on devices by name.
+
+    ``window``: requests that a closed loop keeps unfinished; 0: as many as the application's, or fewer where a device
+    is RTL in simulation.
 
     Raises:
         OfframpError: no such application, path or transport, or the files are wrong.
@@ -85,5 +91,8 @@ def open_application(
     for path in paths:
         if path not in made.paths:
             raise OfframpError(f"--paths {path}: {made.name} has {', '.join(made.paths)}")
-    settings = replace(made.settings, transport=transport)
-    return replace(made, paths=paths or made.paths, settings=settings)
+    patience = max(map(patience_s, devices.values()), default=0.0)
+    slow = patience > made.settings.timeout_s
+    settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, patience))
+    window = window or (min(made.window, SIMULATED_WINDOW) if slow else made.window)
+    return replace(made, paths=paths or made.paths, settings=settings, window=window)

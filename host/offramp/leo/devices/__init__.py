@@ -1,5 +1,5 @@
 """Devices by name, such as ``cpu:2``, ``model:service_us=20``, ``fpga:…`` or ``nic:SOCKET``."""
 
-from offramp.leo.devices.registry import KINDS, open_device
+from offramp.leo.devices.registry import KINDS, open_device, patience_s
 
-__all__ = ["KINDS", "open_device"]
+__all__ = ["KINDS", "open_device", "patience_s"]

@@ -9,77 +9,64 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Final
 
 from offramp.errors import OfframpError
+from offramp.leo import dma
 from offramp.leo.device import Completion, Message, Status
-from offramp.leo.devices.fpga_link import ABORT, LOOKUP, REDUCE, TABLE, WRITE, Link
+from offramp.leo.devices.fpga_link import ABORT, COPY, EBS, LOOKUP, REDUCE, Link
+from offramp.leo.devices.fpga_memory import COPIES, KVS, CardMemory
+from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
 from offramp.leo.devices.options import parse
-from offramp.leo.functions import kvs, reduce
-from offramp.leo.memory import HostMemory
+from offramp.leo.devices.software import EBS_LAYOUT
+from offramp.leo.functions import ebs, kvs, reduce
+from offramp.leo.runtime.station import HANG_S
 
-_OPERATIONS: Final = {kvs.NAME: LOOKUP, reduce.NAME: REDUCE}
-_PIECE: Final = 1 << 16
+_ENGINES: Final = {
+    "kvs_lookup": (kvs.NAME, LOOKUP),
+    "reduce": (reduce.NAME, REDUCE),
+    "ebs_lookup": (ebs.NAME, EBS),
+    "p2p_dma": (dma.NAME, COPY),
+}
+"""Function and operation of each engine; ``path_router`` is no function of a host."""
+
+USUAL: Final = "kvs_lookup+reduce+ebs_lookup"
+_COPY_UNIT: Final = 4096
+SIMULATED_S: Final = 60.0
+"""RTL in simulation takes a millisecond for a cycle of 4 ns, on a busy machine more."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Of an FPGA: ``at`` an agent's address, else a card in ``simulator``."""
+    """Of an FPGA: ``at`` an agent's address, else a card in ``simulator``; its ``engines`` with ``+`` between them."""
 
     at: str = ""
     simulator: str = "icarus"
     depth: int = 256
-    table_bytes: int = 1 << 16
+    table_bytes: int = 1 << 22
+    copy_bytes: int = 1 << 16
+    engines: str = USUAL
 
 
 def open_device(options: str, name: str) -> FpgaDevice:
     """The device of these options; the first may be ``at`` alone."""
-    return FpgaDevice(parse(Options, options, f"fpga:{options}", "at"), name)
+    return FpgaDevice(_options(options), name)
 
 
-class CardMemory:
-    """The index of ``kvs.lookup`` on the card, with a copy here that reads are served from.
+def patience_s(options: str) -> float:
+    """Seconds that a request may take: a simulated card's, or those of any device."""
+    return HANG_S if _options(options).at else SIMULATED_S
 
-    Attributes:
-        size: bytes; a power of two of buckets.
-    """
 
-    def __init__(self, device: FpgaDevice, size: int) -> None:
-        self.size = size
-        self._device = device
-        self._copy = HostMemory(size)
-
-    def write(self, offset: int, content: Message) -> None:
-        """Put ``content`` there; look-ups submitted later see it.
-
-        Raises:
-            OfframpError: it would not lie inside, or the device is gone.
-        """
-        self._copy.write(offset, content)
-        self._device.post(WRITE, offset.to_bytes(8, "little") + bytes(content))
-
-    def read(self, offset: int, length: int) -> bytes:
-        """What is there.
-
-        Raises:
-            OfframpError: it does not lie inside.
-        """
-        return self._copy.read(offset, length)
-
-    def restore(self) -> None:
-        """Give a card that was started again its table."""
-        self._device.post(TABLE, (self.size // kvs.LINE).to_bytes(8, "little"))
-        for at in range(0, self.size, _PIECE):
-            piece = self._copy.read(at, min(_PIECE, self.size - at))
-            if any(piece):
-                self._device.post(WRITE, at.to_bytes(8, "little") + piece)
+def _options(text: str) -> Options:
+    return parse(Options, text, f"fpga:{text}", "at")
 
 
 class FpgaDevice:
     """See the module; a :class:`offramp.leo.device.Device`."""
 
     kind = "fpga"
-    functions: Sequence[str] = tuple(_OPERATIONS)
 
     def __init__(self, options: Options, name: str = "fpga") -> None:
         if options.depth < 1 or options.table_bytes < kvs.LINE:
@@ -87,24 +74,47 @@ class FpgaDevice:
                 f"device {name}: expected a depth of at least 1 and a table of at least {kvs.LINE} bytes"
             )
         self.name, self.options, self.depth = name, options, options.depth
+        engines = [engine for engine in options.engines.split("+") if engine in _ENGINES]
+        if not engines:
+            raise OfframpError(f"device {name}: engines {options.engines}: expected some of {', '.join(_ENGINES)}")
+        self._operations = dict(_ENGINES[engine] for engine in engines)
+        self.functions: Sequence[str] = tuple(self._operations)
+        self.patience_s = HANG_S if options.at else SIMULATED_S
         self._lock = threading.Lock()
         self._open: dict[int, int] = {}  # requests by their serial number on the line
         self._done: list[Completion] = []
         self._serial = 0
         self._gone = self._closed = False
-        self._link = Link(options.at, options.simulator, self._heard, self._lost)
-        self._memory = CardMemory(self, (1 << ((options.table_bytes // kvs.LINE).bit_length() - 1)) * kvs.LINE)
-        self._memory.restore()
+        self._asked: dict[int, SimpleQueue[tuple[int, bytes] | None]] = {}
+        self._link = self._start()
+        self._memories = self._allocate()
+        for memory in self._memories.values():
+            memory.restore()
+
+    def _start(self) -> Link:
+        card = ("--simulator", self.options.simulator, "--engines", self.options.engines)
+        return Link(self.options.at, card, self._heard, self._lost)
+
+    def _allocate(self) -> dict[str, CardMemory]:
+        buckets = 1 << ((self.options.table_bytes // kvs.LINE).bit_length() - 1)
+        layout = ebs.Layout(*EBS_LAYOUT)
+        piece = max(-(-self.options.copy_bytes // _COPY_UNIT) * _COPY_UNIT, _COPY_UNIT)
+        known = {
+            kvs.NAME: CardMemory(self, KVS, buckets * kvs.LINE, (buckets,)),
+            ebs.NAME: CardMemory(self, EBS_TABLES, layout.size, EBS_LAYOUT),
+            dma.NAME: CardMemory(self, COPIES, len(dma.Place) * piece, (piece,)),
+        }
+        return {name: memory for name, memory in known.items() if name in self.functions}
 
     def memory(self, function: str) -> CardMemory:
-        """The index of ``kvs.lookup``.
+        """What a function reads: of ``p2p.copy`` host's, accelerator's and NIC's memory, one after the other.
 
         Raises:
             OfframpError: the function has no tables.
         """
-        if function != kvs.NAME:
+        if function not in self._memories:
             raise OfframpError(f"function {function}: it has no tables")
-        return self._memory
+        return self._memories[function]
 
     def submit(self, function: str, request: int, message: Message) -> bool:
         """Queue a request; False where the queue is full."""
@@ -112,11 +122,11 @@ class FpgaDevice:
             self._expect_open()
             if len(self._open) >= self.depth:
                 return False
-            if function not in _OPERATIONS:
+            if function not in self._operations:
                 self._done.append(Completion(request, Status.UNKNOWN_FUNCTION, b"", 0))
                 return True
             self._open[self._serial] = request
-            self._post(_OPERATIONS[function], bytes(message))
+            self._post(self._operations[function], bytes(message))
         return True
 
     def post(self, operation: int, message: bytes) -> None:
@@ -128,6 +138,25 @@ class FpgaDevice:
         with self._lock:
             self._expect_open()
             self._post(operation, message)
+
+    def ask(self, operation: int, message: bytes) -> bytes:
+        """The answer to a request of the device's own.
+
+        Raises:
+            OfframpError: the device is gone or closed, or refuses.
+        """
+        answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
+        with self._lock:
+            self._expect_open()
+            self._asked[self._serial] = answers
+            self._post(operation, message)
+        try:
+            found = answers.get(timeout=self.patience_s)
+        except Empty:
+            raise OfframpError(f"device {self.name}: no answer in {self.patience_s:g} s") from None
+        if found is None or found[0] != Status.OK:
+            raise OfframpError(f"device {self.name} {'is gone' if found is None else 'refuses'}")
+        return found[1]
 
     def poll(self) -> list[Completion]:
         """What is finished by now."""
@@ -147,9 +176,10 @@ class FpgaDevice:
                 self._post(ABORT, b"")
         if gone:
             self._link.close()
-            self._link = Link(self.options.at, self.options.simulator, self._heard, self._lost)
+            self._link = self._start()
             self._gone = False
-            self._memory.restore()
+            for memory in self._memories.values():
+                memory.restore()
 
     def close(self) -> None:
         """End the card."""
@@ -168,6 +198,9 @@ class FpgaDevice:
 
     def _heard(self, serial: int, status: int, worked: int, message: bytes) -> None:
         with self._lock:
+            asked = self._asked.pop(serial, None)
+            if asked is not None:
+                asked.put((status, message))
             request = self._open.pop(serial, None)
             if request is not None:
                 self._done.append(Completion(request, Status(status), message, worked))
@@ -175,5 +208,8 @@ class FpgaDevice:
     def _lost(self) -> None:
         with self._lock:
             self._gone = True
+            for asked in self._asked.values():
+                asked.put(None)
+            self._asked.clear()
             self._done += [Completion(request, Status.LOST, b"", 0) for request in self._open.values()]
             self._open.clear()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ REQUEST: Final = struct.Struct("<BQI")
 ANSWER: Final = struct.Struct("<BBQQI")
 """Operation, status, serial number, nanoseconds of work, bytes of the message that follows."""
 
-TABLE, LOOKUP, REDUCE, WRITE, ABORT = range(5)
+TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ = range(8)
 START_S: Final = 600.0
 """For a simulated card: the first start installs PYNQ and builds the RTL."""
 
@@ -32,7 +32,7 @@ Heard = Callable[[int, int, int, bytes], None]
 class Link:
     """A card that serves one host."""
 
-    def __init__(self, at: str, simulator: str, heard: Heard, lost: Callable[[], None]) -> None:
+    def __init__(self, at: str, card: Sequence[str], heard: Heard, lost: Callable[[], None]) -> None:
         """Connect to the agent ``at`` HOST:PORT, or start a simulated card.
 
         Raises:
@@ -42,7 +42,7 @@ class Link:
         self._folder = tempfile.TemporaryDirectory(prefix="offramp-fpga-")
         self._heard, self._lost = heard, lost
         try:
-            self._line = self._connect(at) if at else self._start(simulator)
+            self._line = self._connect(at) if at else self._start(card)
         except BaseException:
             self._end()
             raise
@@ -62,14 +62,14 @@ class Link:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return line
 
-    def _start(self, simulator: str) -> socket.socket:
+    def _start(self, card: Sequence[str]) -> socket.socket:
         path = Path(self._folder.name) / "host"
         log = Path(self._folder.name) / "log"
         with socket.socket(socket.AF_UNIX) as listener, log.open("wb") as output:
             listener.bind(str(path))
             listener.listen(1)
             listener.settimeout(0.2)
-            command = [sys.executable, "-m", "offramp_sim.rtl.card", str(path), "--simulator", simulator]
+            command = [sys.executable, "-m", "offramp_sim.rtl.card", str(path), *card]
             self._process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
             for _ in range(int(START_S / 0.2)):
                 with contextlib.suppress(TimeoutError):

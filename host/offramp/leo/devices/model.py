@@ -92,14 +92,19 @@ class ModelDevice:
         if len(self._queue) >= self.options.depth:
             return False
         now = time.monotonic_ns()
+        seen, took = self._queue_up(now, function, bytes(message))
+        self._serial += 1
+        heapq.heappush(self._queue, (seen, self._serial, request, function, bytes(message), took))
+        return True
+
+    def _queue_up(self, now: int, function: str, message: bytes) -> tuple[int, int]:
+        """When a request that comes now is seen to be done, and how long the accelerator is busy with it, in ns."""
+        del function
         jitter = self._random.random() * self.options.jitter_us if self.options.jitter_us else 0.0
         took = round(1e3 * (self.options.service_us + jitter) + self.options.ns_per_byte * len(message))
         done = max(now, heapq.heappop(self._free)) + took
         heapq.heappush(self._free, done)
-        self._serial += 1
-        seen = done + round(1e3 * self.options.latency_us)
-        heapq.heappush(self._queue, (seen, self._serial, request, function, bytes(message), took))
-        return True
+        return done + round(1e3 * self.options.latency_us), took
 
     def poll(self) -> list[Completion]:
         """What is finished by now."""

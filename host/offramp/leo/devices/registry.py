@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Final
+from typing import Any, Final
 
 from offramp.errors import OfframpError
 from offramp.leo.device import Device
@@ -13,9 +13,20 @@ KINDS: Final[dict[str, str]] = {
     "model": "offramp.leo.devices.model",
     "faulty": "offramp.leo.devices.faulty",
     "fpga": "offramp.leo.devices.fpga",
+    "fpga-model": "offramp.leo.devices.fpga_model",
     "nic": "offramp.leo.devices.smartnic",
 }
 """Modules with a function ``open_device(options, name)`` for the text behind the colon."""
+
+
+def patience_s(text: str) -> float:
+    """Seconds that a request may take on the device of this text before it counts as lost; 0: as elsewhere.
+
+    Raises:
+        OfframpError: no such kind, or bad options.
+    """
+    kind, _, options = text.partition(":")
+    return float(getattr(_module(kind, text), "patience_s", lambda _: 0.0)(options))
 
 
 def open_device(text: str, name: str | None = None) -> Device:
@@ -25,11 +36,14 @@ def open_device(text: str, name: str | None = None) -> Device:
         OfframpError: no such kind, bad options, or the device is not there.
     """
     kind, _, options = text.partition(":")
+    device: Device = _module(kind, text).open_device(options, name or kind)
+    return device
+
+
+def _module(kind: str, text: str) -> Any:
     if kind not in KINDS:
         raise OfframpError(f"device {text}: expected one of {', '.join(KINDS)}, with options behind a colon")
     try:
-        module = importlib.import_module(KINDS[kind])
+        return importlib.import_module(KINDS[kind])
     except ModuleNotFoundError as error:
         raise OfframpError(f"device {text}: this installation lacks {error.name}") from None
-    device: Device = module.open_device(options, name or kind)
-    return device

@@ -35,12 +35,12 @@ class Station:
 
     Attributes:
         device: which it feeds.
-        hang_s: see ``HANG_S``.
+        hang_s: see ``HANG_S``; 0: the device's own ``patience_s``, where it has one.
         resets: how often the device was reset.
     """
 
     device: Device
-    hang_s: float = HANG_S
+    hang_s: float = 0.0
     resets: int = 0
     _tasks: dict[int, _Task] = field(default_factory=dict)
     _backlog: deque[int] = field(default_factory=deque)
@@ -50,6 +50,10 @@ class Station:
     _gone: bool = False
     _retry_at: float = 0.0
     _pause: float = RETRY_S
+
+    def __post_init__(self) -> None:
+        """Take the device's own patience."""
+        self.hang_s = self.hang_s or getattr(self.device, "patience_s", HANG_S)
 
     @property
     def unfinished(self) -> int:

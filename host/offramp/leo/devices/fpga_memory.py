@@ -1,0 +1,68 @@
+"""Memories of an FPGA card as the host fills and reads them."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+from offramp.leo.device import Message
+from offramp.leo.devices.fpga_link import READ, TABLE, WRITE
+from offramp.leo.memory import HostMemory
+
+if TYPE_CHECKING:
+    from offramp.leo.devices.fpga import FpgaDevice
+
+KVS, EBS, COPIES = range(3)
+"""The index of ``kvs.lookup``; the tables of ``ebs.lookup``; memories of host, accelerator, NIC one after the other."""
+
+_SIZES: Final = struct.Struct("<BIII")
+_PLACE: Final = struct.Struct("<BQ")
+_LENGTH: Final = struct.Struct("<I")
+_PIECE: Final = 1 << 16
+
+
+class CardMemory:
+    """A memory on the card, with a copy of what the host wrote, for a card that is started again.
+
+    Attributes:
+        size: bytes.
+    """
+
+    def __init__(self, device: FpgaDevice, number: int, size: int, sizes: tuple[int, ...]) -> None:
+        """Memory ``number`` of ``size`` bytes, which the card allocates from ``sizes``."""
+        self.size = size
+        self._device, self._number = device, number
+        self._sizes = (*sizes, 0, 0)[:3]
+        self._copy = HostMemory(size)
+
+    def write(self, offset: int, content: Message) -> None:
+        """Put ``content`` there; what is submitted later sees it.
+
+        Raises:
+            OfframpError: it would not lie inside, or the device is gone.
+        """
+        self._copy.write(offset, content)
+        self._device.post(WRITE, _PLACE.pack(self._number, offset) + bytes(content))
+
+    def read(self, offset: int, length: int) -> bytes:
+        """What is there; of the index, which only the host writes, from the copy.
+
+        Raises:
+            OfframpError: it does not lie inside, or the device is gone.
+        """
+        copy = self._copy.read(offset, length)
+        if self._number == KVS:
+            return copy
+        pieces = range(offset, offset + length, _PIECE)
+        return b"".join(self._piece(at, min(_PIECE, offset + length - at)) for at in pieces)
+
+    def _piece(self, at: int, length: int) -> bytes:
+        return self._device.ask(READ, _PLACE.pack(self._number, at) + _LENGTH.pack(length))
+
+    def restore(self) -> None:
+        """Give the card this memory as the host wrote it."""
+        self._device.post(TABLE, _SIZES.pack(self._number, *self._sizes))
+        for at in range(0, self.size, _PIECE):
+            piece = self._copy.read(at, min(_PIECE, self.size - at))
+            if any(piece):
+                self._device.post(WRITE, _PLACE.pack(self._number, at) + piece)

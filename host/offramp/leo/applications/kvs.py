@@ -1,7 +1,8 @@
 """The key-value store (section 9): GET and PUT of 64-byte values, in two round trips each.
 
 The first asks the index, on an accelerator or the CPU, for the value's address; the second reads or writes the value in
-the host's memory. PUT takes the CPU only. Both depend on what has the same key. The baseline, like DrTM-KV, takes the
+the host's memory. PUT takes the CPU only. Both depend on what has the same key, but a GET
+on no other GET. The baseline, like DrTM-KV, takes the
 CPU for everything.
 """
 
@@ -65,7 +66,7 @@ def program(paths: Sequence[str], times: Times) -> Program:
     get = [_get(d) if d in paths else None for d in devices]
     put = [_put() if d == CPU else None for d in devices]
     return Program(
-        table(("GET", "PUT"), devices, [get, put], times, (Dependency.ADDR, Dependency.ADDR)),
+        table(("GET", "PUT"), devices, [get, put], times, (Dependency.ADDR,) * 2, (True, False)),
         (tuple(get), tuple(put)),
     )
 

@@ -83,7 +83,9 @@ class Sums:
     def wrong(self, done: Completions) -> int:
         """Sums that differ by a bit."""
         good = (done.statuses == Status.OK) & (done.lengths == CHUNK)
-        return int((~good | (done.answers[:, :CHUNK] != self._sums[done.users % _SHAPES]).any(axis=1)).sum())
+        pairs = zip(done.rows.tolist(), (done.users % _SHAPES).tolist(), strict=True)
+        equal = [np.array_equal(done.memory[row, :CHUNK], self._sums[shape]) for row, shape in pairs]
+        return int((~good | ~np.array(equal, bool)).sum())
 
 
 def application(devices: Mapping[str, str], *, seed: int = 1) -> Application:

@@ -92,10 +92,12 @@ class Reads:
     def wrong(self, done: Completions) -> int:
         """Reads of other blocks, or that failed."""
         good = (done.statuses == Status.OK) & (done.lengths == self._size)
-        words = done.answers[:, : self._size].view(np.int64)
+        words = done.memory.view(np.int64)
         first = self._addresses[done.users & (_TRACE - 1)]
         last = first + self._size - ebs.BLOCK
-        return int((~good | (words[:, 0] != first) | (words[:, (self._size - ebs.BLOCK) // 8] != last)).sum())
+        return int(
+            (~good | (words[done.rows, 0] != first) | (words[done.rows, (self._size - ebs.BLOCK) // 8] != last)).sum()
+        )
 
 
 def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) -> Application:
@@ -112,8 +114,9 @@ def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) 
             measured[name] = time_ns(device, ebs.NAME, ebs.REQUEST.pack(0, 1, 0, 0))
         return made
 
-    def program(paths: Sequence[str], _: Mapping[str, float]) -> Program:
-        times = Times(lambda device, _: measured.get(device, 1000.0))
+    def program(paths: Sequence[str], alone: Mapping[str, float]) -> Program:
+        known = {**measured, **{_NEAR + path: ns for path, ns in alone.items()}}
+        times = Times(lambda device, _: known.get(device, 1000.0))
         return restricted(table(("READ",), list(specs), [trips], times, (Dependency.NONE,)), [trips], paths)
 
     return Application(

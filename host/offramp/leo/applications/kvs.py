@@ -105,6 +105,6 @@ class Ycsb:
 
     def wrong(self, done: Completions) -> int:
         """Values that are torn, foreign or missing; writes that found no place."""
-        places = [address(a) for a in (done.users, done.statuses, done.lengths, done.answers)]
-        stride = done.answers.shape[1]
+        places = [address(a) for a in (done.users, done.statuses, done.lengths, done.rows, done.memory)]
+        stride = done.memory.shape[1]
         return check_values()(done.count, *places, stride, address(self._keys), address(self._types), _TRACE - 1)

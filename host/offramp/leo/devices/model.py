@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp.leo.device import Completion, Message, Status
+from offramp.leo.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
@@ -65,6 +65,7 @@ class ModelDevice:
         self._software = Software(options.table_bytes)
         self._random = random.Random(options.seed)
         self._free = [0] * options.parallelism
+        self._servers = np.zeros(options.parallelism, np.int64)
         self._queue: list[tuple[int, int, int, str, bytes, int]] = []
         self._aborted: list[Completion] = []
         self._memo: dict[tuple[str, bytes], tuple[Status, bytes]] = {}
@@ -84,6 +85,10 @@ class ModelDevice:
     def memory(self, function: str) -> HostMemory:
         """The tables of a function."""
         return self._software.memory(function)
+
+    def compiled(self, function: str) -> CompiledFunction | None:
+        """The function in machine code, None where it is not."""
+        return self._software.compiled(function)
 
     def submit(self, function: str, request: int, message: Message) -> bool:
         """Queue a request; False where the queue is full."""
@@ -132,7 +137,7 @@ class ModelDevice:
         def make(free: Words) -> Words:
             return make_engine(free, service, latency, jitter, round(1024 * o.ns_per_byte), _ENGINE_SLOTS, o.seed)
 
-        return Engine(np.zeros(o.parallelism, np.int64), make, functions)
+        return Engine(self._servers, make, functions)
 
     def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
         if not self.options.memo:

@@ -36,7 +36,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten."""
+    """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten.
+
+    Attributes:
+        rows: where each one's answer lies in ``memory``.
+        memory: ``(rows, bytes)``: answers of all requests of the requester.
+    """
 
     users: Words
     statuses: Words
@@ -45,7 +50,8 @@ class Completions:
     begun_ns: Words
     ended_ns: Words
     lengths: Words
-    answers: Bytes
+    rows: Words
+    memory: Bytes
 
     @property
     def count(self) -> int:
@@ -54,4 +60,4 @@ class Completions:
 
     def answer(self, i: int) -> bytes:
         """What one was answered."""
-        return self.answers[i, : int(self.lengths[i])].tobytes()
+        return self.memory[self.rows[i], : int(self.lengths[i])].tobytes()

@@ -72,19 +72,20 @@ class Sums:
         messages = [reduce.request(reduce.Type.FLOAT32, v) for v in vectors]
         self.size = len(messages[0])
         self._payload = np.frombuffer(b"".join(messages), np.uint8)
-        self._sums = np.stack([reduce.total(reduce.Type.FLOAT32, v) for v in vectors]).view(np.uint8)
+        self._sums = np.stack([reduce.total(reduce.Type.FLOAT32, v) for v in vectors]).view(np.int64)
 
     def batch(self, start: int, count: int) -> Batch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         zeros = np.zeros(count, np.int64)
         offsets = (np.arange(start, start + count) % _SHAPES) * self.size
-        return Batch(zeros, zeros, self._payload, offsets, zeros + self.size)
+        return Batch(zeros, zeros, self._payload, offsets, zeros + self.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Sums that differ by a bit."""
         good = (done.statuses == Status.OK) & (done.lengths == CHUNK)
         pairs = zip(done.rows.tolist(), (done.users % _SHAPES).tolist(), strict=True)
-        equal = [np.array_equal(done.memory[row, :CHUNK], self._sums[shape]) for row, shape in pairs]
+        words = done.memory[:, :CHUNK].view(np.int64)
+        equal = [np.array_equal(words[row], self._sums[shape]) for row, shape in pairs]
         return int((~good | ~np.array(equal, bool)).sum())
 
 

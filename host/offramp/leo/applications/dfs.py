@@ -65,7 +65,7 @@ class Files:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64)
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK)
+        return Batch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Chunks that were stored as something else, or not."""

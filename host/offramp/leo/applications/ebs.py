@@ -31,7 +31,8 @@ from offramp.leo.selection import Dependency, Policy
 SIZES: Final = {"4K": 4096, "64K": 65536}
 """Bytes of a read: input and output operations a second, and throughput."""
 ACCELERATOR: Final = "acc"
-MODEL: Final = "model:service_us=100"
+MODELS: Final = {"4K": "model:service_us=100", "64K": "model:service_us=1840"}
+"""The times of the builtin ``ebs``, two hundred times over, for two cores to keep it busy beside their own path."""
 VOLUMES: Final = 4
 _SEGMENTS: Final = 2
 """Of each volume."""
@@ -87,7 +88,7 @@ class Reads:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64) & (_TRACE - 1)
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size)
+        return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Reads of other blocks, or that failed."""
@@ -102,7 +103,7 @@ class Reads:
 
 def application(devices: Mapping[str, str], *, size: str = "4K", seed: int = 1) -> Application:
     """Over the requester's CPU and accelerator; ``devices`` may say which."""
-    specs = {CPU: "cpu:1", ACCELERATOR: MODEL, **devices}
+    specs = {CPU: "cpu:1", ACCELERATOR: MODELS[size], **devices}
     measured: dict[str, float] = {}
     length = SIZES[size]
     trips = [(Trip(at.BLOCKS, local=_NEAR + name, local_function=ebs.NAME),) for name in specs]

@@ -96,7 +96,7 @@ class Ycsb:
         places = numbers & (_TRACE - 1)
         keys, types = self._keys[places], self._types[places]
         if not self._writes:
-            return Batch(types, keys, self._key_bytes, places * 8, np.full(count, 8, np.int64))
+            return Batch(types, keys, self._key_bytes, places * 8, np.full(count, 8, np.int64), lasts=True)
         payload = np.empty((count, 8 + VALUE_BYTES), np.uint8)
         payload[:, :8] = keys[:, None].view(np.uint8)
         payload[:, 8:] = values_of(keys, numbers + 1).view(np.uint8)

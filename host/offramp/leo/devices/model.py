@@ -26,6 +26,7 @@ from offramp.leo.runtime.engine import make_engine
 from offramp.leo.runtime.responder import Engine, Words
 
 _ENGINE_SLOTS: Final = 1 << 13
+_FEW: Final = 64
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class ModelDevice:
         self._servers = np.zeros(options.parallelism, np.int64)
         self._queue: list[tuple[int, int, int, str, bytes, int]] = []
         self._aborted: list[Completion] = []
-        self._memo: dict[tuple[str, bytes], tuple[Status, bytes]] = {}
+        self._memo: dict[tuple[str, int, bytes], list[tuple[bytes, tuple[Status, bytes]]]] = {}
         self._serial = 0
         self._closed = False
 
@@ -142,7 +143,11 @@ class ModelDevice:
     def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
         if not self.options.memo:
             return self._software.call(function, message)
-        known = self._memo.get((function, message))
-        if known is None:
-            known = self._memo[function, message] = self._software.call(function, message)
-        return known
+        middle = len(message) // 2
+        few = message[:_FEW] + message[middle : middle + _FEW] + message[-_FEW:]  # a hash of all would cost more
+        known = self._memo.setdefault((function, len(message), few), [])
+        for asked, answer in known:
+            if asked == message:
+                return answer
+        known.append((message, self._software.call(function, message)))
+        return known[-1][1]

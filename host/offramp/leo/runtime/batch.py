@@ -20,6 +20,7 @@ class Batch(NamedTuple):
         keys: which order those of one key; 0 where the type has no dependency.
         payload: bytes in which the messages lie.
         offsets, sizes: of each message.
+        lasts: the payload stays as it is until the requests have ended, so that it need not be copied.
     """
 
     types: Words
@@ -27,11 +28,12 @@ class Batch(NamedTuple):
     payload: Bytes
     offsets: Words
     sizes: Words
+    lasts: bool = False
 
     def part(self, start: int, end: int | None = None) -> Batch:
         """Some of them."""
         some = slice(start, end)
-        return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some])
+        return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ from offramp.leo.runtime.state import (
     NUMBER,
     PATH,
     PATHS,
+    PLACE,
     QUEUE_HEAD,
     QUEUE_SLOTS,
     QUEUE_TAIL,
@@ -130,7 +131,7 @@ def trip_of(table: Words, row: int) -> Words:
 @inlined
 def request_of(table: Words, row: int) -> Bytes:
     """Its message."""
-    return Bytes(table[REQUESTS] + row * table[STRIDE])
+    return Bytes(_column(table, PLACE)[row])
 
 
 @inlined
@@ -189,8 +190,9 @@ def admit(
     payload: Bytes,
     offsets: Words,
     sizes: Words,
+    lasting: int,
 ) -> int:
-    """New requests, in order; returns how many found a free row."""
+    """New requests, in order; returns how many found a free row. A payload that lasts is not copied."""
     now = 0
     for i in range(count):
         if table[FREE_COUNT] == 0:
@@ -207,7 +209,10 @@ def admit(
         _column(table, SIZE)[row] = sizes[i]
         _column(table, ATTEMPT)[row] = 0
         _column(table, BEGUN)[row] = now
-        copy(request_of(table, row), payload + offsets[i], sizes[i])
+        _column(table, PLACE)[row] = int(payload + offsets[i])
+        if lasting == 0:
+            _column(table, PLACE)[row] = table[REQUESTS] + row * table[STRIDE]
+            copy(request_of(table, row), payload + offsets[i], sizes[i])
         path = choose(selector, row, types[i], keys[i], now * PS)
         if path == MISUSE:
             _column(table, STATE)[row] = _FREE

@@ -140,6 +140,7 @@ class Requester:
         self._tickets_at = address(self._tickets)
         self._room = np.zeros((8, RECEIVED), np.int64)
         self._collected = 0
+        self._payloads: dict[int, Bytes] = {}
         self._engines = self._compile(local or {})
         self._room_at = [address(row) for row in self._room]
         self.retries = 0
@@ -179,7 +180,7 @@ class Requester:
         Raises:
             OfframpError: no such type, or a message longer than the table's.
         """
-        types, keys, payload, offsets, sizes = batch
+        types, keys, payload, offsets, sizes, lasts = batch
         count = len(types)
         if not count:
             return 0
@@ -195,7 +196,10 @@ class Requester:
         places = [address(w) for w in words]
         self._release()
         admit = self._native["admit"]
-        return admit(self._at, self._selector_at, count, *places[:3], np.ascontiguousarray(payload), *places[3:])
+        whole = np.ascontiguousarray(payload)
+        if lasts:
+            self._payloads[id(whole)] = whole
+        return admit(self._at, self._selector_at, count, *places[:3], whole, *places[3:], int(lasts))
 
     def step(self) -> bool:
         """Do what there is to do; whether there was anything."""

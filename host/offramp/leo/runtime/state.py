@@ -65,8 +65,9 @@ USER: Final = 35
 BEGUN: Final = 36
 ENDED: Final = 37
 ACTED: Final = 38  # the local device has done this trip's work
-ARGUMENTS: Final = 39  # of a compiled function
-HEADER: Final = 40
+PLACE: Final = 39  # address of the request's message
+ARGUMENTS: Final = 40  # of a compiled function
+HEADER: Final = 41
 
 QUEUE_HEAD: Final = 0
 QUEUE_TAIL: Final = 1
@@ -83,7 +84,7 @@ def make_state(program: Program, rows: int, stride: int) -> Words:
     slots = 1 << (2 * rows - 1).bit_length()
     queues = len(program.links) + len(program.local) + 2
     lengths = {FIRST: types * paths, COUNT: types * paths, TRIPS: trips.size}
-    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, ACTED + 1), rows)
+    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, PLACE + 1), rows)
     lengths[ARGUMENTS] = _ARGUMENT_WORDS
     state = np.zeros(HEADER + sum(lengths.values()), np.int64)
     at = HEADER

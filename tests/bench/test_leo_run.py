@@ -1,4 +1,4 @@
-"""LEO's runtime between two processes: requests a second over each transport, and what each side's processor pays."""
+"""LEO's runtime between two processes: what it sustains, what each side's processor pays, and a mix of paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from offramp.leo.applications import kvs
+from offramp.leo.applications.compare import compare
 from offramp.leo.applications.load import closed_loop
+from offramp.leo.applications.named import open_application
 from offramp.leo.applications.times import Times
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
@@ -45,3 +47,18 @@ def test_look_ups_a_second(transport: str, least: float) -> None:
         assert rate > least
     finally:
         process.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "workload"),
+    [("kvs", "C"), ("kvs", "B"), ("ebs", "4K"), ("ebs", "64K"), ("allreduce", ""), ("dfs", "")],
+    ids=lambda text: text or "-",
+)
+def test_a_mix_sustains_the_sum_of_its_paths_and_answers_as_soon_as_the_better(name: str, workload: str) -> None:
+    """CPU and modelled accelerator, in turns; on a machine with other load it may fail."""
+    found = compare(open_application([name], devices={}, workload=workload), seconds=SECONDS / 2, rounds=5)
+    rates = ", ".join(f"{'+'.join(row.paths)} {row.rate:,.0f}/s {row.median_us:,.1f} us" for row in found.rows)
+    print(f"{found.name}: {rates}; {found.share_of_sum:.0%}, {found.against_better:.2f}")  # noqa: T201
+    assert not any(row.wrong for row in found.rows)
+    assert found.share_of_sum >= 0.9
+    assert found.against_better <= 1.1

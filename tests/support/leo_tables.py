@@ -26,4 +26,5 @@ def random_table(seed: int, *, most_paths: int = 4, most_types: int = 3) -> Tabl
         load,
         tuple(list(Dependency)[i] for i in rng.integers(0, 3, kinds)),
         tuple(capacity.tolist()),
+        tuple((rng.random(kinds) < 0.5).tolist()),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Message = bytes | bytearray | memoryview
 
@@ -65,6 +65,20 @@ class Memory(Protocol):
         """
 
 
+class CompiledFunction(NamedTuple):
+    """A function in machine code, as :mod:`offramp.leo.runtime.serve` calls it; changes but the device's tables.
+
+    Attributes:
+        address: of the code.
+        context: its words, which it finds at OWN.
+        keep: what must live as long.
+    """
+
+    address: int
+    context: Any
+    keep: Any
+
+
 class Device(Protocol):
     """A device with functions that turn a request's message into its answer's."""
 
@@ -118,3 +132,10 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Give back what it holds; twice does no harm."""
+
+
+def compiled_function(device: Device | None, name: str) -> CompiledFunction | None:
+    """A function of a device that compiled loops may call themselves, where it offers one by ``compiled(name)``."""
+    offer = getattr(device, "compiled", None)
+    found: CompiledFunction | None = None if offer is None else offer(name)
+    return found

@@ -80,6 +80,12 @@ def test_logical_links_of_the_models(name: str, crossed: dict[str, str]) -> None
         assert back == [hop.back for hop in reversed(there)]
 
 
+def test_a_type_that_only_reads_is_known_to_the_selector() -> None:
+    assert resolve(parse_config(GOOD)).routes.table.reads == (False, False)
+    marked = GOOD.replace("      key: addr\n", "      key: addr\n      reads: true\n")
+    assert resolve(parse_config(marked)).routes.table.reads == (True, False)
+
+
 def test_on_the_on_path_model_both_paths_load_one_link() -> None:
     table = resolve(load_config(["on-path", "ebs"])).routes.table
     shared = [i for i, name in enumerate(table.resources) if "axi" in name]

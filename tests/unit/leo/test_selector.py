@@ -70,6 +70,25 @@ def test_requests_of_one_key_go_one_path_and_those_that_cannot_wait_in_order() -
     assert selector.outstanding.tolist() == [0, 3]
 
 
+def test_reads_of_one_key_go_where_they_like_but_not_past_a_write() -> None:
+    table = Table.disjoint(
+        [[2000, 2500], [2600, 2500]],
+        [[2000, 500], [2000, 500]],
+        types=("GET", "PUT"),
+        dependency=(Dependency.ADDR,) * 2,
+        reads=(True, False),
+    )
+    selector = Selector(table, Policy.OUTSTANDING)
+    assert [selector.choose(row, 0, 7, 0) for row in range(2)] == [0, 1]
+    assert selector.choose(2, 1, 7, 0) == HOLD  # the reads before it are on two paths
+    assert selector.choose(3, 0, 7, 0) == HOLD
+    assert selector.finished(0, 2000, 3000, 5) == ()
+    assert selector.finished(1, 2500, 3000, 6) == [(2, 1), (3, 1)]
+    assert selector.choose(4, 0, 7, 6) == 1  # behind the write
+    assert selector.finished(2, 2500, 3000, 7) == ()
+    assert selector.choose(5, 0, 7, 7) == 0
+
+
 def test_a_failed_path_gives_its_requests_away_in_order() -> None:
     selector = Selector(kvs())
     for row, kind in enumerate((0, 0, 1)):

@@ -65,11 +65,11 @@ class Files:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64)
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK)
+        return Batch(zeros, numbers, self.payload, numbers % (FILES * CHUNKS) * CHUNK, zeros + CHUNK, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Chunks that were stored as something else, or not."""
-        sums = np.ascontiguousarray(done.answers[:, :4]).view(np.uint32)[:, 0]
+        sums = np.ascontiguousarray(done.memory[done.rows, :4]).view(np.uint32)[:, 0]
         good = (done.statuses == Status.OK) & (done.lengths == 4)
         return int((~good | (sums != self._sums[done.users % (FILES * CHUNKS)])).sum())
 

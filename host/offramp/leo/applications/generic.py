@@ -256,7 +256,7 @@ def restricted(table: Table, trips: Sequence[Sequence[tuple[Trip, ...] | None]],
             for j in set(range(len(row))) - set(keep):
                 base[i, j], row[j] = np.nan, None
     kinds = tuple(Dependency(d) for d in table.dependency)
-    made = Table(table.types, table.paths, table.resources, base, table.load, kinds, table.capacity)
+    made = Table(table.types, table.paths, table.resources, base, table.load, kinds, table.capacity, table.reads)
     return Program(made, tuple(tuple(row) for row in flows))
 
 

@@ -1,7 +1,8 @@
 """The key-value store (section 9): GET and PUT of 64-byte values, in two round trips each.
 
 The first asks the index, on an accelerator or the CPU, for the value's address; the second reads or writes the value in
-the host's memory. PUT takes the CPU only. Both depend on what has the same key. The baseline, like DrTM-KV, takes the
+the host's memory. PUT takes the CPU only. Both depend on what has the same key, but a GET
+on no other GET. The baseline, like DrTM-KV, takes the
 CPU for everything.
 """
 
@@ -65,7 +66,7 @@ def program(paths: Sequence[str], times: Times) -> Program:
     get = [_get(d) if d in paths else None for d in devices]
     put = [_put() if d == CPU else None for d in devices]
     return Program(
-        table(("GET", "PUT"), devices, [get, put], times, (Dependency.ADDR, Dependency.ADDR)),
+        table(("GET", "PUT"), devices, [get, put], times, (Dependency.ADDR,) * 2, (True, False)),
         (tuple(get), tuple(put)),
     )
 
@@ -95,7 +96,7 @@ class Ycsb:
         places = numbers & (_TRACE - 1)
         keys, types = self._keys[places], self._types[places]
         if not self._writes:
-            return Batch(types, keys, self._key_bytes, places * 8, np.full(count, 8, np.int64))
+            return Batch(types, keys, self._key_bytes, places * 8, np.full(count, 8, np.int64), lasts=True)
         payload = np.empty((count, 8 + VALUE_BYTES), np.uint8)
         payload[:, :8] = keys[:, None].view(np.uint8)
         payload[:, 8:] = values_of(keys, numbers + 1).view(np.uint8)
@@ -104,6 +105,6 @@ class Ycsb:
 
     def wrong(self, done: Completions) -> int:
         """Values that are torn, foreign or missing; writes that found no place."""
-        places = [address(a) for a in (done.users, done.statuses, done.lengths, done.answers)]
-        stride = done.answers.shape[1]
+        places = [address(a) for a in (done.users, done.statuses, done.lengths, done.rows, done.memory)]
+        stride = done.memory.shape[1]
         return check_values()(done.count, *places, stride, address(self._keys), address(self._types), _TRACE - 1)

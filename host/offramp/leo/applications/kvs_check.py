@@ -24,6 +24,7 @@ def wrong_values(
     users: Words,
     statuses: Words,
     lengths: Words,
+    rows: Words,
     answers: Bytes,
     stride: int,
     keys: Words,
@@ -34,7 +35,7 @@ def wrong_values(
     wrong = 0
     for i in range(count):
         at = users[i] & mask
-        place = answers + i * stride
+        place = answers + rows[i] * stride
         value = Words(int(place))
         good = statuses[i] == _OK and lengths[i] == (4 if types[at] == PUT else VALUE_BYTES)
         if good and types[at] == PUT:

@@ -18,6 +18,9 @@ from offramp.leo.runtime.requester import Requester
 _BATCH: Final = 1024
 _DRAIN_S: Final = 30.0
 
+Hook = Callable[[float], None]
+"""Called in every round with the seconds that have passed."""
+
 
 @dataclass
 class Outcome:
@@ -96,7 +99,7 @@ class _Generator:
         self.jcts.append(done.jct_ns)
         return done.count
 
-    def drain(self, due: Callable[[Words], Words] | None, until_ns: int) -> Outcome:
+    def drain(self, due: Callable[[Words], Words] | None, until_ns: int, hook: Hook | None) -> Outcome:
         """Wait for the last.
 
         Raises:
@@ -106,6 +109,8 @@ class _Generator:
         patience = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
         limit = time.monotonic() + patience
         while self.ended < self.outcome.sent:
+            if hook is not None:
+                hook(self.outcome.seconds)
             worked = self.requester.step()
             worked |= self.collect(due, until_ns) > 0
             idle(worked=worked)
@@ -117,19 +122,15 @@ class _Generator:
         return self.outcome
 
 
-Hook = Callable[[float], None]
-"""Called now and then with the seconds that have passed."""
-
-
 def closed_loop(
     requester: Requester, workload: Workload, seconds: float, window: int, hook: Hook | None = None
 ) -> Outcome:
     """Keep ``window`` requests unfinished for ``seconds``, then let them end."""
     generator = _Generator(requester, workload)
-    idle = Idle()
-    begun = time.monotonic_ns()
+    idle, clock = Idle(), requester.settings.clock.now
+    begun = clock()
     until = begun + int(seconds * 1e9)
-    while (now := time.monotonic_ns()) < until:
+    while (now := clock()) < until:
         if hook is not None:
             hook((now - begun) / 1e9)
         worked = generator.send(window - (generator.outcome.sent - generator.ended)) > 0
@@ -137,7 +138,7 @@ def closed_loop(
         worked |= generator.collect(None, until) > 0
         idle(worked=worked)
     generator.outcome.seconds = seconds
-    return generator.drain(None, until)
+    return generator.drain(None, until, hook)
 
 
 def open_loop(
@@ -154,14 +155,14 @@ def open_loop(
     due = np.cumsum(gaps).astype(np.int64)
     due = due[due < seconds * 1e9]
     generator = _Generator(requester, workload)
-    idle = Idle()
-    begun = time.monotonic_ns()
+    idle, clock = Idle(), requester.settings.clock.now
+    begun = clock()
     until = begun + int(seconds * 1e9)
 
     def when(users: Words) -> Words:
         return begun + due[users]
 
-    while (now := time.monotonic_ns()) < until:
+    while (now := clock()) < until:
         if hook is not None:
             hook((now - begun) / 1e9)
         ready = int(np.searchsorted(due, now - begun, side="right"))
@@ -170,4 +171,4 @@ def open_loop(
         worked |= generator.collect(when, until) > 0
         idle(worked=worked)
     generator.outcome.seconds = seconds
-    return generator.drain(when, until)
+    return generator.drain(when, until, hook)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from offramp.leo.device import Device, Message
+from offramp.leo.device import Device, Message, compiled_function
 
 MEASURED_S: Final = 0.05
+COMPILED_NS: Final = 500.0
+"""About what a function in machine code takes, which no device's queue is in the way of."""
 _FEWEST: Final = 3
 
 
 def time_ns(device: Device, function: str, message: Message, seconds: float = MEASURED_S) -> float:
     """Ns that the device, kept busy, takes for one request."""
+    if compiled_function(device, function) is not None and not hasattr(device, "engine"):
+        return COMPILED_NS
     begun = time.monotonic_ns()
     sent = done = 0
     while done < _FEWEST or time.monotonic_ns() - begun < seconds * 1e9:

@@ -34,6 +34,7 @@ def table(
     flows: Sequence[Sequence[Flow]],
     times: Times,
     dependency: Sequence[Dependency],
+    reads: Sequence[bool] = (),
 ) -> Table:
     """The selector's table; each device of each side is a resource."""
     sides = [(f"local {t.local}", t.local) for row in flows for flow in row for t in flow or () if t.local]
@@ -55,4 +56,4 @@ def table(
                 for name, ns in work:
                     load[i, j, names.index(name)] += ns / times.parallelism.get(resources[name], 1)
     capacity = tuple(times.parallelism.get(resources[name], 1) for name in names)
-    return Table(tuple(types), tuple(paths), tuple(names), base, load, tuple(dependency), capacity)
+    return Table(tuple(types), tuple(paths), tuple(names), base, load, tuple(dependency), capacity, tuple(reads))

@@ -190,6 +190,7 @@ class Request(Strict):
     """
 
     dependency: Dependency = Dependency.NONE
+    reads: bool = False
     key: str | None = None
     dataflows: list[Annotated[list[Name], Field(min_length=1)]] = Field(min_length=1)
     size: dict[str, Sizes] = {}

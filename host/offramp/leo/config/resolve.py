@@ -99,6 +99,7 @@ def resolve(config: Config, *, guess: bool = False) -> Resolved:
         table,
         tuple(config.application.requests[name].dependency for name in names),
         tuple(capacity for _, capacity in resources.values()),
+        tuple(config.application.requests[name].reads for name in names),
     )
     index = {key: i for i, key in enumerate(flows)}
     return Resolved(config, topology, tuple(flows.values()), routes, {(n, index[k]): w for (n, k), w in work.items()})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from offramp.errors import OfframpError
-from offramp.leo.device import Completion, Message, Status
+from offramp.leo.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
@@ -70,6 +70,10 @@ class CpuDevice:
     def memory(self, function: str) -> HostMemory:
         """The tables of a function."""
         return self._software.memory(function)
+
+    def compiled(self, function: str) -> CompiledFunction | None:
+        """The function in machine code, None where it is not."""
+        return self._software.compiled(function)
 
     def submit(self, function: str, request: int, message: Message) -> bool:
         """Queue a request; False where the queue is full."""

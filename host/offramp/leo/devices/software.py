@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from offramp.errors import OfframpError
-from offramp.leo.device import Message, Status
+from offramp.leo.device import CompiledFunction, Message, Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
-from offramp.leo.runtime import native_functions, serve
+from offramp.leo.runtime import native_ebs, native_functions, serve
 
 Function = Callable[[Message], bytes]
 DEFAULT_BYTES: Final = 1 << 20
@@ -43,6 +43,11 @@ class Software:
         self._index, self._volumes = HostMemory(buckets * kvs.LINE), HostMemory(layout.size)
         ebs_tables = ebs.Tables(self._volumes, layout)
         index = np.frombuffer(self._index.view, np.int64)
+        volumes = np.frombuffer(self._volumes.view, np.int64)
+        self._contexts = {
+            kvs.NAME: native_functions.kvs_context(index, buckets, 0),
+            ebs.NAME: native_ebs.context(volumes, layout),
+        }
         functions: dict[str, Function] = {kvs.NAME: _Lookup(index, buckets), ebs.NAME: ebs_tables.lookup}
         self._functions = functions | PLAIN
         self.names = tuple(self._functions)
@@ -57,6 +62,13 @@ class Software:
         if function not in tables:
             raise OfframpError(f"function {function}: it has no tables")
         return tables[function]
+
+    def compiled(self, function: str) -> CompiledFunction | None:
+        """The function in machine code, None where it is not."""
+        if function not in self._contexts:
+            return None
+        address, keep = native_functions.addresses()[function]
+        return CompiledFunction(address, self._contexts[function], (keep, self._index, self._volumes))
 
     def call(self, function: str, message: Message) -> tuple[Status, bytes]:
         """What a function makes of a message."""

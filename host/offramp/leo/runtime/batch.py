@@ -20,6 +20,7 @@ class Batch(NamedTuple):
         keys: which order those of one key; 0 where the type has no dependency.
         payload: bytes in which the messages lie.
         offsets, sizes: of each message.
+        lasts: the payload stays as it is until the requests have ended, so that it need not be copied.
     """
 
     types: Words
@@ -27,16 +28,22 @@ class Batch(NamedTuple):
     payload: Bytes
     offsets: Words
     sizes: Words
+    lasts: bool = False
 
     def part(self, start: int, end: int | None = None) -> Batch:
         """Some of them."""
         some = slice(start, end)
-        return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some])
+        return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
 
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten."""
+    """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten.
+
+    Attributes:
+        rows: where each one's answer lies in ``memory``.
+        memory: ``(rows, bytes)``: answers of all requests of the requester.
+    """
 
     users: Words
     statuses: Words
@@ -45,7 +52,8 @@ class Completions:
     begun_ns: Words
     ended_ns: Words
     lengths: Words
-    answers: Bytes
+    rows: Words
+    memory: Bytes
 
     @property
     def count(self) -> int:
@@ -54,4 +62,4 @@ class Completions:
 
     def answer(self, i: int) -> bytes:
         """What one was answered."""
-        return self.answers[i, : int(self.lengths[i])].tobytes()
+        return self.memory[self.rows[i], : int(self.lengths[i])].tobytes()

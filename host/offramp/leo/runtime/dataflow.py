@@ -17,7 +17,7 @@ CPU: Final = "cpu"
 """The role of the host's own processor: what it calls is compiled, or a Python function."""
 REST: Final = -1
 MOST_TRIPS: Final = 4
-TRIP_WORDS: Final = 10
+TRIP_WORDS: Final = 12
 
 LINK: Final = 0
 LOCAL: Final = 1
@@ -28,6 +28,9 @@ PREVIOUS: Final = 5
 START: Final = 6
 LENGTH: Final = 7
 FLAGS: Final = 8
+CALL: Final = 9  # the local function where it is compiled, its context, and the modelled accelerator that runs it
+CONTEXT: Final = 10
+ENGINE: Final = 11
 
 
 @dataclass(frozen=True)
@@ -145,5 +148,7 @@ class Program:
                 act = -1 if trip.local is None else self.local_functions.index(trip.local_function)
                 there = self.remote.index(trip.remote), self.functions.index(trip.function)
                 flags = ordered | (ONCE if trip.once else 0)
-                rows.append([trip.link, local, act, *there, int(trip.previous), trip.start, trip.length, flags, 0])
+                rows.append(
+                    [trip.link, local, act, *there, int(trip.previous), trip.start, trip.length, flags, 0, 0, 0]
+                )
         return np.array(rows, np.int64)

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.device import Status
-from offramp.leo.functions import kvs
+from offramp.leo.functions import ebs, kvs
 from offramp.leo.functions.crc import CRC32, CRC32C, tables
 from offramp.leo.runtime.journal import CONTENT, MOST_WRITE, OFFSET
 from offramp.leo.runtime.journal import LENGTH as WRITE_LENGTH
 from offramp.leo.runtime.machine import machine
+from offramp.leo.runtime.native_ebs import ebs_lookup
 from offramp.leo.runtime.serve import HOST, HOST_BYTES, LOG, MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
 from offramp.native.subset import Bytes, Words, copy, inlined, native
 
@@ -215,6 +216,7 @@ def echo(arguments: Words) -> int:
 
 NATIVE: Final[dict[str, Any]] = {
     kvs.NAME: lookup,
+    ebs.NAME: ebs_lookup,
     GET: get,
     PUT: put,
     READ: read,

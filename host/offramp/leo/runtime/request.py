@@ -52,6 +52,7 @@ from offramp.leo.runtime.state import (
     NUMBER,
     PATH,
     PATHS,
+    PLACE,
     QUEUE_HEAD,
     QUEUE_SLOTS,
     QUEUE_TAIL,
@@ -91,6 +92,8 @@ _HELD = int(State.HELD)
 _ROW_BITS = 16
 _HEADER = 4  # bytes of a response before its message
 TICKET_SHIFT = 32
+_READ_EVERY = 8
+_LONG_COPY = 1024
 DONE_QUEUE = -2
 FAILED_QUEUE = -1
 
@@ -101,7 +104,8 @@ def _column(table: Words, which: int) -> Words:
 
 
 @inlined
-def _queue(table: Words, number: int) -> Words:
+def queue_of(table: Words, number: int) -> Words:
+    """Of links, then of local devices: tickets of requests that wait."""
     return table + (table[QUEUES] + number * (table[MASK] + 1 + QUEUE_SLOTS))
 
 
@@ -118,31 +122,40 @@ def _ticket(table: Words, row: int) -> int:
 
 
 @inlined
-def _trip(table: Words, row: int) -> Words:
+def trip_of(table: Words, row: int) -> Words:
+    """The trip that a request is on."""
     pair = _column(table, TYPE)[row] * table[PATHS] + _column(table, PATH)[row]
     return table + (table[TRIPS] + (_column(table, FIRST)[pair] + _column(table, TRIP)[row]) * TRIP_WORDS)
 
 
 @inlined
-def _request(table: Words, row: int) -> Bytes:
-    return Bytes(table[REQUESTS] + row * table[STRIDE])
+def request_of(table: Words, row: int) -> Bytes:
+    """Its message."""
+    return Bytes(_column(table, PLACE)[row])
 
 
 @inlined
-def _answer(table: Words, row: int) -> Bytes:
+def answer_of(table: Words, row: int) -> Bytes:
+    """Room for the answer to a trip."""
     return Bytes(table[ANSWERS] + row * table[STRIDE])
+
+
+@inlined
+def _stale(number: int, length: int) -> bool:
+    """Whether to read the clock again, which costs as much as a small message, before message ``number`` of a batch."""
+    return number % _READ_EVERY == 0 or length > _LONG_COPY
 
 
 @native
 def _stage(table: Words, row: int) -> None:
     """The trip begins: at the requester's accelerator, or at once in the NIC's queue."""
-    trip = _trip(table, row)
+    trip = trip_of(table, row)
     if trip[LOCAL] >= 0 and _column(table, ACTED)[row] == 0:
         _column(table, STATE)[row] = _ACC_PENDING
-        _push(table, _queue(table, table[LINKS] + trip[LOCAL]), _ticket(table, row))
+        _push(table, queue_of(table, table[LINKS] + trip[LOCAL]), _ticket(table, row))
     else:
         _column(table, STATE)[row] = _NIC_PENDING
-        _push(table, _queue(table, trip[LINK]), _ticket(table, row))
+        _push(table, queue_of(table, trip[LINK]), _ticket(table, row))
 
 
 @native
@@ -177,13 +190,16 @@ def admit(
     payload: Bytes,
     offsets: Words,
     sizes: Words,
+    lasting: int,
 ) -> int:
-    """New requests, in order; returns how many found a free row."""
+    """New requests, in order; returns how many found a free row. A payload that lasts is not copied."""
+    now = 0
     for i in range(count):
         if table[FREE_COUNT] == 0:
             return i
         row = _column(table, FREE)[table[FREE_COUNT] - 1]
-        now = now_ns(table)
+        if _stale(i, sizes[i]):
+            now = now_ns(table)
         table[SERIAL] = table[SERIAL] + 1
         _column(table, NUMBER)[row] = table[SERIAL] << _ROW_BITS | row
         _column(table, STATE)[row] = _NEW
@@ -193,7 +209,10 @@ def admit(
         _column(table, SIZE)[row] = sizes[i]
         _column(table, ATTEMPT)[row] = 0
         _column(table, BEGUN)[row] = now
-        copy(_request(table, row), payload + offsets[i], sizes[i])
+        _column(table, PLACE)[row] = int(payload + offsets[i])
+        if lasting == 0:
+            _column(table, PLACE)[row] = table[REQUESTS] + row * table[STRIDE]
+            copy(request_of(table, row), payload + offsets[i], sizes[i])
         path = choose(selector, row, types[i], keys[i], now * PS)
         if path == MISUSE:
             _column(table, STATE)[row] = _FREE
@@ -210,7 +229,7 @@ def admit(
 @native
 def compose(table: Words, row: int, into: Bytes) -> int:
     """The message of the trip, into ``into`` unless that is address 0; returns its bytes."""
-    trip = _trip(table, row)
+    trip = trip_of(table, row)
     held = _column(table, ANSWER)[row]
     if _column(table, ACTED)[row] == 0 and trip[PREVIOUS] == 0:
         held = 0
@@ -221,18 +240,19 @@ def compose(table: Words, row: int, into: Bytes) -> int:
         if trip[LENGTH] >= 0:
             size = min(size, trip[LENGTH])
     if int(into) != 0:
-        copy(into, _answer(table, row), held)
-        copy(into + held, _request(table, row) + start, size)
+        copy(into, answer_of(table, row), held)
+        copy(into + held, request_of(table, row) + start, size)
     return held + size
 
 
 @native
 def send(table: Words, link: int, sent: Words) -> int:
     """Messages of a link's queue into its ring, as many as it takes; returns how many."""
-    queue = _queue(table, link)
+    queue = queue_of(table, link)
     states = _column(table, STATE)
     attempts = _column(table, ATTEMPT)
     count = 0
+    now = 0
     while queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
         ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
         row = ticket & 0xFFFFFFFF
@@ -242,9 +262,10 @@ def send(table: Words, link: int, sent: Words) -> int:
             if place == NOTHING:
                 break
             compose(table, row, message(sent, place))
-            trip = _trip(table, row)
+            trip = trip_of(table, row)
             words = entry(sent, place)
-            now = now_ns(table)
+            if _stale(count, length):
+                now = now_ns(table)
             words[ENTRY_LENGTH] = length
             words[ID] = _column(table, NUMBER)[row]
             words[ENTRY_KEY] = _column(table, KEY)[row]
@@ -280,32 +301,40 @@ def _end(table: Words, selector: Words, row: int, status: int, now: int) -> None
 @inlined
 def _queue_from_end(table: Words, number: int) -> Words:
     """The done or the failed queue, which lie behind all others."""
-    return _queue(table, (table[FREE] - table[QUEUES]) // (table[MASK] + 1 + QUEUE_SLOTS) + number)
+    return queue_of(table, (table[FREE] - table[QUEUES]) // (table[MASK] + 1 + QUEUE_SLOTS) + number)
 
 
 @native
 def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> None:
     """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
-    once = _trip(table, row)[FLAGS] & ONCE
+    once = trip_of(table, row)[FLAGS] & ONCE
     if (once != 0 and status == _LOST) or _column(table, ATTEMPT)[row] >= MOST_ATTEMPTS:
         _end(table, selector, row, status, now)
     else:
         _push(table, _queue_from_end(table, FAILED_QUEUE), _ticket(table, row))
 
 
+@inlined
+def expected(table: Words, ticket: int) -> bool:
+    """Whether a request waits for its local device under this ticket."""
+    row = ticket & 0xFFFFFFFF
+    return _column(table, STATE)[row] == _ACC_PENDING and _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT
+
+
 @native
 def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes, length: int) -> int:
     """The requester's accelerator has worked on a message (step 5 of section 6); 0 if nobody waits for it any more."""
-    row = ticket & 0xFFFFFFFF
-    if _column(table, STATE)[row] != _ACC_PENDING or _column(table, ATTEMPT)[row] != ticket >> TICKET_SHIFT:
+    if not expected(table, ticket):
         return 0
+    row = ticket & 0xFFFFFFFF
     if status in (_LOST, _ABORTED):
         _fail(table, selector, row, status, now_ns(table))
     elif status != _OK or length > table[STRIDE]:
         _end(table, selector, row, status if status != _OK else _LONG, now_ns(table))
     else:
         _column(table, STATE)[row] = _ACC_DONE
-        copy(_answer(table, row), answer, length)
+        if int(answer) != int(answer_of(table, row)):
+            copy(answer_of(table, row), answer, length)
         _column(table, ANSWER)[row] = length
         _column(table, ACTED)[row] = 1
         _stage(table, row)
@@ -313,7 +342,7 @@ def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes
 
 
 @native
-def _respond(table: Words, selector: Words, received: Words, place: int, arrived: int) -> None:
+def _respond(table: Words, selector: Words, received: Words, place: int, arrived: int, now: int) -> None:
     """The response in front belongs to a request that waits for it, or to nobody."""
     words = entry(received, place)
     row = words[ID] & ((1 << _ROW_BITS) - 1)
@@ -324,7 +353,6 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
         return
     if (info >> 24) & 0xFF != _column(table, TRIP)[row]:
         return
-    now = now_ns(table)
     came = words[STAMP] if arrived == 0 else arrived
     status = (info >> 40) & 0xFF
     length = words[ENTRY_LENGTH] - _HEADER
@@ -339,7 +367,7 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
     if status in (_LOST, _ABORTED):
         _fail(table, selector, row, status, now)
         return
-    copy(_answer(table, row), body + _HEADER, length)
+    copy(answer_of(table, row), body + _HEADER, length)
     _column(table, ANSWER)[row] = length
     pair = _column(table, TYPE)[row] * table[PATHS] + _column(table, PATH)[row]
     if status == _OK and _column(table, TRIP)[row] + 1 < _column(table, COUNT)[pair]:
@@ -355,29 +383,17 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
 def receive(table: Words, selector: Words, received: Words, most: int) -> int:
     """Responses from a link's ring, ``most`` at a time; returns how many."""
     count = 0
+    now = 0
     while count < most:
         place = front(received)
         if place == NOTHING:
             break
-        _respond(table, selector, received, place, received[ARRIVED])
+        if _stale(count, entry(received, place)[ENTRY_LENGTH]):
+            now = now_ns(table)
+        _respond(table, selector, received, place, received[ARRIVED], now)
         pass_over(received, place)
         count += 1
     give_back(received)
-    return count
-
-
-@native
-def waiting(table: Words, device: int, tickets: Words, most: int) -> int:
-    """Tickets from a local device's submission queue; returns how many."""
-    queue = _queue(table, table[LINKS] + device)
-    count = 0
-    while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
-        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
-        row = ticket & 0xFFFFFFFF
-        if _column(table, STATE)[row] == _ACC_PENDING and _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT:
-            tickets[count] = ticket
-            count += 1
     return count
 
 
@@ -417,7 +433,7 @@ def change_paths(table: Words, selector: Words, down: int, rows: Words, count: i
     for i in range(count):
         _column(table, ATTEMPT)[rows[i]] = _column(table, ATTEMPT)[rows[i]] + 1
     last = _queue_from_end(table, FAILED_QUEUE)
-    queue = _queue(table, 0)
+    queue = queue_of(table, 0)
     while int(queue) < int(_queue_from_end(table, DONE_QUEUE)):
         _purge(table, queue)
         queue = queue + (table[MASK] + 1 + QUEUE_SLOTS)
@@ -437,6 +453,7 @@ def change_paths(table: Words, selector: Words, down: int, rows: Words, count: i
 def collect(
     table: Words,
     most: int,
+    rows: Words,
     users: Words,
     statuses: Words,
     paths: Words,
@@ -444,15 +461,15 @@ def collect(
     begun: Words,
     ended: Words,
     lengths: Words,
-    answers: Bytes,
-    stride: int,
 ) -> int:
-    """Requests that are done, in the order in which they ended; their rows are free again. Returns how many."""
+    """Requests that are done, in the order in which they ended, and their rows, which hold the answers; how many."""
     queue = _queue_from_end(table, DONE_QUEUE)
     count = 0
     while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
         row = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        rows[count] = row
+        _column(table, STATE)[row] = _FREE
         users[count] = _column(table, USER)[row]
         statuses[count] = _column(table, STATUS)[row]
         paths[count] = _column(table, PATH)[row]
@@ -460,10 +477,14 @@ def collect(
         begun[count] = _column(table, BEGUN)[row]
         ended[count] = _column(table, ENDED)[row]
         lengths[count] = _column(table, ANSWER)[row]
-        if stride > 0:
-            copy(answers + count * stride, _answer(table, row), min(lengths[count], stride))
-        _column(table, STATE)[row] = _FREE
-        _column(table, FREE)[table[FREE_COUNT]] = row
-        table[FREE_COUNT] = table[FREE_COUNT] + 1
         count += 1
+    return count
+
+
+@native
+def free_rows(table: Words, rows: Words, count: int) -> int:
+    """These rows, which were collected, may be used again."""
+    for i in range(count):
+        _column(table, FREE)[table[FREE_COUNT] + i] = rows[i]
+    table[FREE_COUNT] = table[FREE_COUNT] + count
     return count

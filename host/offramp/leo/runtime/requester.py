@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
-from offramp.leo.device import Completion, Device
-from offramp.leo.runtime import request
+from offramp.leo.device import Completion, Device, compiled_function
+from offramp.leo.runtime import act, request
 from offramp.leo.runtime import state as at
 from offramp.leo.runtime.batch import Batch, Completions
 from offramp.leo.runtime.clock import Clock
-from offramp.leo.runtime.dataflow import Program
+from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, TRIP_WORDS, Program
 from offramp.leo.runtime.machine import address, machine
 from offramp.leo.runtime.memory import ring_size
 from offramp.leo.runtime.station import Station
@@ -52,10 +52,11 @@ def functions() -> dict[str, Callable[..., int]]:
         request.send,
         request.acted,
         request.receive,
-        request.waiting,
+        act.act,
         request.failures,
         request.change_paths,
         request.collect,
+        request.free_rows,
     )
 
 
@@ -137,9 +138,10 @@ class Requester:
         self._looked = 0.0
         self._tickets = np.zeros(rows, np.int64)
         self._tickets_at = address(self._tickets)
-        self._room = np.zeros((7, RECEIVED), np.int64)
-        self._answers_room = np.zeros((RECEIVED, self.stride), np.uint8)
-        self._answers_at = address(self._answers_room)
+        self._room = np.zeros((8, RECEIVED), np.int64)
+        self._collected = 0
+        self._payloads: dict[int, Bytes] = {}
+        self._engines = self._compile(local or {})
         self._room_at = [address(row) for row in self._room]
         self.retries = 0
         """Attempts that were made because others had failed."""
@@ -161,7 +163,7 @@ class Requester:
     @property
     def free(self) -> int:
         """Requests that would be admitted now."""
-        return int(self.table[at.FREE_COUNT])
+        return int(self.table[at.FREE_COUNT]) + self._collected
 
     @property
     def in_flight(self) -> int:
@@ -178,7 +180,7 @@ class Requester:
         Raises:
             OfframpError: no such type, or a message longer than the table's.
         """
-        types, keys, payload, offsets, sizes = batch
+        types, keys, payload, offsets, sizes, lasts = batch
         count = len(types)
         if not count:
             return 0
@@ -192,8 +194,12 @@ class Requester:
         if any(w.shape != (count,) for w in words):
             raise OfframpError("requests: expected as many keys, user words and places as types")
         places = [address(w) for w in words]
+        self._release()
         admit = self._native["admit"]
-        return admit(self._at, self._selector_at, count, *places[:3], np.ascontiguousarray(payload), *places[3:])
+        whole = np.ascontiguousarray(payload)
+        if lasts:
+            self._payloads[id(whole)] = whole
+        return admit(self._at, self._selector_at, count, *places[:3], whole, *places[3:], int(lasts))
 
     def step(self) -> bool:
         """Do what there is to do; whether there was anything."""
@@ -223,12 +229,18 @@ class Requester:
             self._look(now)
         return worked
 
-    def collect(self, most: int = RECEIVED, *, answers: bool = True) -> Completions:
-        """Requests that have ended since the last call, in order; their answers stay until the next call."""
-        most = min(most, RECEIVED)
-        count = self._native["collect"](self._at, most, *self._room_at, self._answers_at, self.stride if answers else 0)
-        users, statuses, paths, jcts, begun, ended, lengths = self._room[:, :count].copy()
-        return Completions(users, statuses, paths, jcts, begun, ended, lengths, self._answers_room[:count])
+    def collect(self, most: int = RECEIVED) -> Completions:
+        """Requests that have ended since the last call, in order; answers stay until the next call of this or admit."""
+        self._release()
+        self._collected = self._native["collect"](self._at, min(most, RECEIVED), *self._room_at)
+        rows, users, statuses, paths, jcts, begun, ended, lengths = self._room[:, : self._collected].copy()
+        memory = self._answers.reshape(-1, self.stride)
+        return Completions(users, statuses, paths, jcts, begun, ended, lengths, rows, memory)
+
+    def _release(self) -> None:
+        if self._collected:
+            self._native["free_rows"](self._at, self._room_at[0], self._collected)
+            self._collected = 0
 
     def close(self) -> None:
         """End the connections; twice does no harm."""
@@ -248,9 +260,31 @@ class Requester:
                 raise OfframpError(f"requester's {name} has no function {trip.local_function}: it has {have}")
         return Station(local[name])
 
+    def _compile(self, local: Mapping[str, Device]) -> dict[str, Words]:
+        """Let compiled code run what devices have compiled; the modelled accelerators among them."""
+        found: dict[str, Words] = {}
+        self._keep: list[Any] = []
+        words = at.section(self.table, at.TRIPS, len(self.program.trips) * TRIP_WORDS).reshape(-1, TRIP_WORDS)
+        for trip, row in zip(self.program.trips, words, strict=True):
+            device = local.get(trip.local or "")
+            function = None if trip.previous else compiled_function(device, trip.local_function)
+            if device is None or function is None:
+                continue
+            self._keep.append(function)
+            row[CALL], row[CONTEXT] = function.address, address(function.context)
+            make = getattr(device, "engine", None)
+            if make is not None and device.name not in found:
+                engine = make({})
+                found[device.name] = engine.make(engine.free)
+                self._keep.append(engine)
+            row[ENGINE] = address(found[device.name]) if make is not None else 0
+        return found
+
     def _act(self, number: int, station: Station) -> bool:
-        count = self._native["waiting"](self.table, number, self._tickets, 256)
-        for ticket in self._tickets[:count].tolist():
+        engine = self._engines.get(station.device.name)
+        where = 0 if engine is None else address(engine)
+        worked = self._native["act"](self._at, self._selector_at, number, where, self._tickets_at, 256)
+        for ticket in self._tickets[: int(self.table[at.ESCAPED])].tolist():
             row = ticket & 0xFFFFFFFF
             message = np.empty(2 * self.stride, np.uint8)
             length = self._native["compose"](self.table, row, message)
@@ -265,7 +299,7 @@ class Requester:
                 )
 
             station.submit(function, message[:length].tobytes(), key, done)
-        return bool(station.poll()) or count > 0
+        return bool(station.poll()) or worked > 0
 
     def _keyed(self, row: int) -> bool:
         return bool(self.program.table.dependency[int(self._column(at.TYPE)[row])].code)

@@ -39,6 +39,7 @@ REQUESTS: Final = ROWS + 6  # addresses of the messages' memory
 ANSWERS: Final = ROWS + 7
 LINKS: Final = ROWS + 8
 IN_FLIGHT: Final = ROWS + 9  # requests that are neither done nor free
+ESCAPED: Final = ROWS + 10  # requests that the last call leaves to devices in Python
 
 # Where sections begin.
 FIRST: Final = 16  # types x paths: the first trip, -1 where the type may not take the path
@@ -64,13 +65,16 @@ USER: Final = 35
 BEGUN: Final = 36
 ENDED: Final = 37
 ACTED: Final = 38  # the local device has done this trip's work
-HEADER: Final = 40
+PLACE: Final = 39  # address of the request's message
+ARGUMENTS: Final = 40  # of a compiled function
+HEADER: Final = 41
 
 QUEUE_HEAD: Final = 0
 QUEUE_TAIL: Final = 1
 QUEUE_SLOTS: Final = 2
 MOST_ROWS: Final = 1 << 16
 MOST_ATTEMPTS: Final = 64
+_ARGUMENT_WORDS: Final = 16
 
 
 def make_state(program: Program, rows: int, stride: int) -> Words:
@@ -80,7 +84,8 @@ def make_state(program: Program, rows: int, stride: int) -> Words:
     slots = 1 << (2 * rows - 1).bit_length()
     queues = len(program.links) + len(program.local) + 2
     lengths = {FIRST: types * paths, COUNT: types * paths, TRIPS: trips.size}
-    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, ACTED + 1), rows)
+    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, PLACE + 1), rows)
+    lengths[ARGUMENTS] = _ARGUMENT_WORDS
     state = np.zeros(HEADER + sum(lengths.values()), np.int64)
     at = HEADER
     for which, length in lengths.items():

@@ -17,6 +17,7 @@ from offramp.leo.selection.layout import (
     ENTRY_COUNT,
     ENTRY_HEAD,
     ENTRY_PATH,
+    ENTRY_WRITES,
     FIRST,
     GAP,
     HOLD,
@@ -31,6 +32,7 @@ from offramp.leo.selection.layout import (
     PARKED,
     PATHS,
     PENDING,
+    READS,
     RESOURCE,
     RESOURCES,
     ROW_ENTRY,
@@ -45,6 +47,7 @@ from offramp.leo.selection.layout import (
     SCALE,
     SEEN,
     SENT,
+    SEVERAL,
     SHARE,
     STARTED,
     STARTED_ROWS,
@@ -56,7 +59,7 @@ from offramp.leo.selection.layout import (
 )
 from offramp.leo.selection.learning import join, learn, part
 from offramp.leo.selection.scores import best_path, scaled, wait
-from offramp.native.subset import Words, native
+from offramp.native.subset import Words, inlined, native
 
 _LONGEST = 1 << 50  # ps: what an estimate of a gap may come to
 
@@ -142,27 +145,66 @@ def _stop(memory: Words, row: int, kind: int, path: int) -> None:
         backlog[at] = min(backlog[at], scaled(pending[at], scale[at]))
 
 
+@inlined
+def _reads(memory: Words, kind: int) -> bool:
+    """Whether requests of a type only read."""
+    return (memory + memory[KEYED])[kind] & READS != 0
+
+
+@native
+def _joins(memory: Words, entry: int, kind: int, open_paths: int) -> int:
+    """The path of a request behind those of its key that are under way; NONE: it must wait for them.
+
+    Reads go where they like while only reads are under way. All else goes where the others are.
+    """
+    paths = memory + memory[ENTRY_PATH]
+    path = paths[entry]
+    alone = (memory + memory[ENTRY_COUNT])[entry] == 0
+    if alone or (_reads(memory, kind) and (memory + memory[ENTRY_WRITES])[entry] == 0):
+        if open_paths == 0:
+            return NONE
+        path = best_path(memory, kind, open_paths)
+        paths[entry] = path if alone or paths[entry] == path else SEVERAL
+    elif path == SEVERAL or (open_paths >> path) & 1 == 0:
+        return NONE
+    _enter(memory, entry, kind)
+    return path
+
+
+@inlined
+def _enter(memory: Words, entry: int, kind: int) -> None:
+    """A request of a key is under way."""
+    counts = memory + memory[ENTRY_COUNT]
+    writes = memory + memory[ENTRY_WRITES]
+    counts[entry] = counts[entry] + 1
+    if not _reads(memory, kind):
+        writes[entry] = writes[entry] + 1
+
+
+@inlined
+def _leave(memory: Words, entry: int, kind: int) -> None:
+    """It no longer is."""
+    counts = memory + memory[ENTRY_COUNT]
+    writes = memory + memory[ENTRY_WRITES]
+    counts[entry] = counts[entry] - 1
+    if not _reads(memory, kind):
+        writes[entry] = writes[entry] - 1
+
+
 @native
 def _start_held(memory: Words, entry: int) -> None:
     """Those in front of the queue of an entry that may go now."""
     allowed = memory + memory[ALLOWED]
     kinds = memory + memory[ROW_TYPE]
-    counts = memory + memory[ENTRY_COUNT]
     heads = memory + memory[ENTRY_HEAD]
-    paths = memory + memory[ENTRY_PATH]
     started = memory + memory[STARTED_ROWS]
     while heads[entry] != NONE:
         kind = kinds[heads[entry]]
-        open_paths = allowed[kind] & ~memory[DOWN]
-        if counts[entry] == 0:
-            if open_paths == 0:
-                return
-            paths[entry] = best_path(memory, kind, open_paths)
-        elif (open_paths >> paths[entry]) & 1 == 0:
+        path = _joins(memory, entry, kind, allowed[kind] & ~memory[DOWN])
+        if path == NONE:
             return
         row = release(memory, entry, NONE)
-        counts[entry] = counts[entry] + 1
-        _start(memory, row, kind, paths[entry])
+        _start(memory, row, kind, path)
         started[memory[STARTED]] = row
         memory[STARTED] = memory[STARTED] + 1
 
@@ -188,24 +230,16 @@ def _first_held(memory: Words) -> int:
 @native
 def _keyed(memory: Words, row: int, kind: int, key: int, space: int) -> int:
     """Path of a request with a key: that of the others under way with it, in order."""
-    open_paths = (memory + memory[ALLOWED])[kind] & ~memory[DOWN]
-    counts = memory + memory[ENTRY_COUNT]
-    heads = memory + memory[ENTRY_HEAD]
-    paths = memory + memory[ENTRY_PATH]
     entry = find(memory, key, space)
     if entry == NONE:
         entry = insert(memory, key, space)
-    if heads[entry] != NONE:
+    if (memory + memory[ENTRY_HEAD])[entry] != NONE:
         return hold(memory, entry, row)
-    if counts[entry] == 0:
-        if open_paths == 0:
-            return hold(memory, entry, row)
-        paths[entry] = best_path(memory, kind, open_paths)
-    elif (open_paths >> paths[entry]) & 1 == 0:
+    path = _joins(memory, entry, kind, (memory + memory[ALLOWED])[kind] & ~memory[DOWN])
+    if path == NONE:
         return hold(memory, entry, row)
-    counts[entry] = counts[entry] + 1
     (memory + memory[ROW_ENTRY])[row] = entry
-    return paths[entry]
+    return path
 
 
 @native
@@ -229,7 +263,7 @@ def choose(memory: Words, row: int, kind: int, key: int, now: int) -> int:
     _arrive(memory, now)
     (memory + memory[ROW_TYPE])[row] = kind
     (memory + memory[ROW_ORDER])[row] = memory[ORDER]
-    space = (memory + memory[KEYED])[kind]
+    space = (memory + memory[KEYED])[kind] & (READS - 1)
     path = _free_path(memory, row, kind) if space == 0 else _keyed(memory, row, kind, key, space)
     if path != HOLD:
         _start(memory, row, kind, path)
@@ -264,9 +298,8 @@ def finished(memory: Words, row: int, jct: int, e2e: int, now: int) -> int:
     _stop(memory, row, kind, path)
     entry = (memory + memory[ROW_ENTRY])[row]
     if entry != PARKED:
-        counts = memory + memory[ENTRY_COUNT]
-        counts[entry] = counts[entry] - 1
-        if counts[entry] == 0:
+        _leave(memory, entry, kind)
+        if (memory + memory[ENTRY_COUNT])[entry] == 0:
             _start_held(memory, entry)
             if idle(memory, entry):
                 remove(memory, entry)
@@ -290,10 +323,12 @@ def reroute(memory: Words, row: int, now: int) -> int:
     counts = memory + memory[ENTRY_COUNT]
     paths = memory + memory[ENTRY_PATH]
     open_paths = (memory + memory[ALLOWED])[kind] & ~memory[DOWN]
+    free = True
     _stop(memory, row, kind, path)
     if entry != PARKED:
-        counts[entry] = counts[entry] - 1
-        if counts[entry] > 0 and (memory[DOWN] >> paths[entry]) & 1 == 0:
+        _leave(memory, entry, kind)
+        free = _reads(memory, kind) and (memory + memory[ENTRY_WRITES])[entry] == 0
+        if counts[entry] > 0 and not free and (memory[DOWN] >> paths[entry]) & 1 == 0:
             open_paths = open_paths & (1 << paths[entry])
         first = (memory + memory[ENTRY_HEAD])[entry]
         order = memory + memory[ROW_ORDER]
@@ -303,8 +338,8 @@ def reroute(memory: Words, row: int, now: int) -> int:
         return hold(memory, entry, row)
     path = best_path(memory, kind, open_paths)
     if entry != PARKED:
-        paths[entry] = path
-        counts[entry] = counts[entry] + 1
+        paths[entry] = path if counts[entry] == 0 or not free or paths[entry] == path else SEVERAL
+        _enter(memory, entry, kind)
     _start(memory, row, kind, path)
     return path
 

@@ -47,7 +47,7 @@ NETWORK: Final = 15  # mean time on the network, for iPipe
 
 # Where sections begin, and how long each is.
 ALLOWED: Final = 20  # types: a bit for each path
-KEYED: Final = 21  # types: code of the dependency
+KEYED: Final = 21  # types: code of the dependency, and READS
 BASE: Final = 22  # types x paths: T
 TOLL: Final = 23
 LIMIT: Final = 24  # a JCT beyond it tells of a queue
@@ -102,7 +102,8 @@ ENTRY_COUNT: Final = 72
 ENTRY_HEAD: Final = 73
 ENTRY_TAIL: Final = 74
 ENTRY_NEXT: Final = 75
-STARTED_ROWS: Final = 76  # rows
+ENTRY_WRITES: Final = 76  # requests under way that are no reads
+STARTED_ROWS: Final = 77  # rows
 HEADER: Final = 80
 
 WINDOW: Final = 64
@@ -110,6 +111,10 @@ WINDOW_SHIFT: Final = 6
 ONE: Final = 1 << 20
 UNIT: Final = 1 << 16
 ENDLESS: Final = 1 << 60
+READS: Final = 4
+"""A bit beside the code of a dependency: requests of the type only read."""
+SEVERAL: Final = -1
+"""Path of an entry whose requests under way, all of them reads, are on several."""
 PARKED: Final = 0
 """The entry of requests without a key, which wait while all their paths are down."""
 
@@ -171,7 +176,8 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
 
     bits = 1 << np.arange(paths)
     fill(ALLOWED, (table.allowed * bits).sum(axis=1))
-    fill(KEYED, [d.code for d in table.dependency])
+    reads = table.reads or (False,) * kinds
+    fill(KEYED, [d.code | READS * r for d, r in zip(table.dependency, reads, strict=True)])
     base = np.rint(np.where(table.allowed, table.base, 0.0) * PS).ravel()
     fill(BASE, base)
     fill(LIMIT, base + np.maximum(np.rint(base * times.part), round(times.resolution_ns * PS)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from offramp.leo.selection import learning
-from offramp.leo.selection.layout import HOLD, ONE, PS, WINDOW, Tolerance
+from offramp.leo.selection.layout import HOLD, ONE, PS, SEVERAL, WINDOW, Tolerance
 from offramp.leo.selection.model_state import Key, Mark, Path, Request, Resource
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.scores import TRIAL
@@ -128,11 +128,22 @@ class ModelSelector:
         if full is None:
             return self.start(row, self.best(kind, among)) if among else self.hold(row)
         entry = self.keys.setdefault(full, Key())
-        if entry.held or not (entry.path in among if entry.count else among):
-            return self.hold(row)
-        if not entry.count:
-            entry.path = self.best(kind, among)
-        return self.start(row, entry.path)
+        path = None if entry.held else self.joins(entry, kind, among)
+        return self.hold(row) if path is None else self.start(row, path)
+
+    def reads(self, kind: int) -> bool:
+        """Whether requests of a type only read."""
+        return bool(self.table.reads and self.table.reads[kind])
+
+    def joins(self, entry: Key, kind: int, among: list[int]) -> int | None:
+        """The path of a request behind those of its key that are under way; None: it waits for them."""
+        if entry.count and not (self.reads(kind) and not entry.writes):
+            return entry.path if entry.path in among else None
+        if not among:
+            return None
+        path = self.best(kind, among)
+        entry.path = path if not entry.count or entry.path == path else SEVERAL
+        return path
 
     def finished(self, row: int, jct: int, e2e: int, now: int) -> list[tuple[int, int]]:
         """Learn from the request; who was held and goes now."""
@@ -167,7 +178,8 @@ class ModelSelector:
         among = self.open_paths(request.kind)
         if request.key is not None:
             entry = self.keys[request.key]
-            if entry.count and entry.path not in self.down:
+            free = self.reads(request.kind) and not entry.writes
+            if entry.count and not free and entry.path not in self.down:
                 among = [p for p in among if p == entry.path]
             if entry.held and self.requests[entry.held[0]].order < request.order:
                 among = []
@@ -175,7 +187,7 @@ class ModelSelector:
             return self.hold(row)
         path = self.best(request.kind, among)
         if request.key is not None:
-            self.keys[request.key].path = path
+            entry.path = path if not entry.count or not free or entry.path == path else SEVERAL
         return self.start(row, path)
 
     def set_down(self, paths: Collection[int], now: int) -> list[tuple[int, int]]:
@@ -199,13 +211,11 @@ class ModelSelector:
         while entry.held:
             row = entry.held[0]
             kind = self.requests[row].kind
-            among = self.open_paths(kind)
-            if not (entry.path in among if entry.count else among):
+            path = self.joins(entry, kind, self.open_paths(kind))
+            if path is None:
                 break
-            if not entry.count:
-                entry.path = self.best(kind, among)
             entry.held.pop(0)
-            started.append((row, self.start(row, entry.path)))
+            started.append((row, self.start(row, path)))
         return started
 
     def hold(self, row: int) -> int:
@@ -258,6 +268,7 @@ class ModelSelector:
             resource.work += resource.scaled(load)
         if request.key is not None:
             self.keys[request.key].count += 1
+            self.keys[request.key].writes += not self.reads(request.kind)
         return path
 
     def main(self, kind: int, path: int) -> int:
@@ -275,6 +286,7 @@ class ModelSelector:
             resource.backlog = min(resource.backlog, resource.scaled(resource.pending))
         if request.key is not None:
             self.keys[request.key].count -= 1
+            self.keys[request.key].writes -= not self.reads(request.kind)
 
     # --- what times teach
 

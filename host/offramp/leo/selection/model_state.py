@@ -79,8 +79,9 @@ class Resource:
 
 @dataclass
 class Key:
-    """Requests of one key: where they are under way, and who waits."""
+    """Requests of one key: where they are under way (SEVERAL: reads, on several paths), and who waits."""
 
     path: int = 0
     count: int = 0
+    writes: int = 0
     held: list[int] = field(default_factory=list)

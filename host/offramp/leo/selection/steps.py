@@ -38,6 +38,7 @@ class Routes:
         steps: by type and path; None where the type may not take the path.
         dependency: of each type.
         capacity: of each resource.
+        reads: types that only read (:class:`offramp.leo.selection.Table`).
     """
 
     types: tuple[str, ...]
@@ -46,6 +47,7 @@ class Routes:
     steps: Sequence[Sequence[Sequence[Step] | None]]
     dependency: tuple[Dependency, ...]
     capacity: tuple[int, ...]
+    reads: tuple[bool, ...] = ()
     table: Table = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class Routes:
                 for s in steps:
                     if s.resource >= 0:
                         load[i, j, s.resource] += s.time_ns / self.capacity[s.resource]
-        table = Table(self.types, self.paths, self.resources, base, load, self.dependency, self.capacity)
+        table = Table(self.types, self.paths, self.resources, base, load, self.dependency, self.capacity, self.reads)
         object.__setattr__(self, "table", table)
 
     @classmethod
@@ -77,7 +79,7 @@ class Routes:
                 found = [Step(int(r), float(times[r])) for r in np.flatnonzero(times)]
                 row.append([*found, Step(DELAY, rest), Step(NETWORK, 1.0)])
             steps.append(row)
-        return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity)
+        return cls(table.types, table.paths, table.resources, steps, table.dependency, table.capacity, table.reads)
 
     def restricted(self, allowed: Mapping[str, Collection[str]]) -> Routes:
         """The same, where each of these types may take these paths only.
@@ -89,4 +91,4 @@ class Routes:
             [s if path in allowed.get(kind, self.paths) else None for path, s in zip(self.paths, row, strict=True)]
             for kind, row in zip(self.types, self.steps, strict=True)
         ]
-        return Routes(self.types, self.paths, self.resources, steps, self.dependency, self.capacity)
+        return Routes(self.types, self.paths, self.resources, steps, self.dependency, self.capacity, self.reads)

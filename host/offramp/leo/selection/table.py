@@ -39,6 +39,8 @@ class Table:
         load: ``(types, paths, resources)``, ns that a request keeps each resource busy, over its capacity.
         dependency: of each type.
         capacity: of each resource, how many requests it serves at a time.
+        reads: types whose requests change nothing: those of one key need no order among themselves. None by default,
+            as in the thesis.
     """
 
     types: tuple[str, ...]
@@ -48,6 +50,7 @@ class Table:
     load: Times
     dependency: tuple[Dependency, ...]
     capacity: tuple[int, ...]
+    reads: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.types), len(self.paths), len(self.resources))
@@ -59,6 +62,8 @@ class Table:
             raise OfframpError(
                 "table: expected a dependency for each type and a capacity of at least 1 for each resource"
             )
+        if self.reads and len(self.reads) != shape[0]:
+            raise OfframpError("table: expected for each type whether it only reads, or nothing")
         for name, allowed in zip(self.types, self.allowed, strict=True):
             if not allowed.any():
                 raise OfframpError(f"type {name}: no path may be taken")

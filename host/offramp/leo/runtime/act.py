@@ -1,0 +1,91 @@
+"""The requester's devices in machine code: functions of the CPU, and modelled accelerators that keep their own time.
+
+What is not compiled escapes to Python, as at the responder (:mod:`offramp.leo.runtime.serve`).
+
+Written in the part of Python that :mod:`offramp.native` compiles.
+"""
+
+from __future__ import annotations
+
+from offramp.leo.device import Status
+from offramp.leo.runtime import serve
+from offramp.leo.runtime.clock import now_ns
+from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, START
+from offramp.leo.runtime.engine import HEAD, ID, LENGTH, MESSAGE, MOST_MESSAGE, enqueue, next_slot, slot_ready
+from offramp.leo.runtime.request import acted, answer_of, compose, expected, queue_of, request_of, trip_of
+from offramp.leo.runtime.state import (
+    ARGUMENTS,
+    ESCAPED,
+    LINKS,
+    MASK,
+    QUEUE_HEAD,
+    QUEUE_SLOTS,
+    QUEUE_TAIL,
+    STRIDE,
+)
+from offramp.native.subset import Bytes, Words, call_word, native
+
+_OK = int(Status.OK)
+_MESSAGE = serve.MESSAGE
+_MESSAGE_BYTES = serve.MESSAGE_BYTES
+_REPLY = serve.REPLY
+_REPLY_BYTES = serve.REPLY_BYTES
+_OWN = serve.OWN
+
+
+@native
+def _run(table: Words, selector: Words, ticket: int, message: Bytes, length: int) -> None:
+    """Run the compiled function of a request's trip; its answer goes where the request keeps answers."""
+    row = ticket & 0xFFFFFFFF
+    trip = trip_of(table, row)
+    arguments = table + table[ARGUMENTS]
+    arguments[_MESSAGE] = int(message)
+    arguments[_MESSAGE_BYTES] = length
+    arguments[_REPLY] = int(answer_of(table, row))
+    arguments[_REPLY_BYTES] = table[STRIDE]
+    arguments[_OWN] = trip[CONTEXT]
+    status = call_word(trip[CALL], int(arguments))
+    length = arguments[_REPLY_BYTES] if status == _OK else 0
+    acted(table, selector, ticket, status, answer_of(table, row), length)
+
+
+@native
+def _drained(table: Words, selector: Words, engine: Words) -> int:
+    """What a modelled accelerator has finished by now; requests that went another way meanwhile are dropped."""
+    count = 0
+    now = now_ns(table)
+    while slot_ready(engine, now):
+        slot = next_slot(engine)
+        if expected(table, slot[ID]):
+            _run(table, selector, slot[ID], Bytes(int(slot + MESSAGE)), slot[LENGTH])
+        engine[HEAD] = engine[HEAD] + 1
+        count += 1
+    return count
+
+
+@native
+def act(table: Words, selector: Words, device: int, engine: Words, tickets: Words, most: int) -> int:
+    """Work on the queue of a local device; returns how much was done, tickets that escape among it."""
+    queue = queue_of(table, table[LINKS] + device)
+    count = 0
+    if int(engine) != 0:
+        count = _drained(table, selector, engine)
+    table[ESCAPED] = 0
+    while table[ESCAPED] < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        if expected(table, ticket):
+            row = ticket & 0xFFFFFFFF
+            trip = trip_of(table, row)
+            length = compose(table, row, Bytes(0))
+            message = request_of(table, row) + trip[START]
+            if trip[CALL] != 0 and trip[ENGINE] == 0:
+                _run(table, selector, ticket, message, length)
+            elif trip[CALL] != 0 and length <= MOST_MESSAGE:
+                if not enqueue(engine, ticket, 0, 0, 0, message, length, now_ns(table)):
+                    break
+            else:
+                tickets[table[ESCAPED]] = ticket
+                table[ESCAPED] = table[ESCAPED] + 1
+            count += 1
+        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+    return count

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nic_agent import built, job_of, write_job, write_vectors
+from nic_seeds import write_seeds
 from nic_vectors import all_vectors
 
 pytestmark = [pytest.mark.nic, pytest.mark.slow]
@@ -41,17 +42,25 @@ def test_sanitizers(tmp_path: Path, sanitize: str) -> None:
     run_tests([], built(sanitize=sanitize), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["packet", "control"])
+@pytest.mark.parametrize("name", ["packet", "control", "plans"])
 def test_fuzz(tmp_path: Path, name: str) -> None:
     """So many seconds as OFFRAMP_FUZZ_SECONDS says; a finding makes the program fail."""
     folder = built(fuzz=True)
+    write_seeds(name, tmp_path / "corpus")
     seconds = os.environ.get("OFFRAMP_FUZZ_SECONDS", "20")
     command = [folder / f"offramp-nic-fuzz-{name}", f"-max_total_time={seconds}", "-max_len=4096", "-seed=1"]
     done = subprocess.run(
-        [*map(str, command), str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=3600
+        [*map(str, command), str(tmp_path / "corpus")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    print(done.stderr.splitlines()[-1])  # noqa: T201 (shown with -s: the count)
+    lines = done.stderr.splitlines()
+    last = next(line for line in reversed(lines) if "DONE" in line)
+    print(f"{name}: {' '.join(last.split())}; {lines[-1]}")  # noqa: T201 (shown with -s: the counts)
 
 
 def test_package(programs: Path) -> None:

@@ -121,5 +121,5 @@ def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        faults = [line for line in lines if "error" in line.lower()] or lines[-1:]
+        faults = [line for line in lines if "error:" in line.lower()] or lines[-1:]
         raise OfframpError(f"{' '.join(command[:2])}: {faults[0] if faults else 'failed'}")

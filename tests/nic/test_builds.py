@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from nic_agent import built, job_of, write_job, write_vectors
+from nic_agent import built, emulated, job_of, write_job, write_vectors
 from nic_seeds import write_seeds
 from nic_vectors import all_vectors
 
@@ -63,11 +64,41 @@ def test_fuzz(tmp_path: Path, name: str) -> None:
     print(f"{name}: {' '.join(last.split())}; {lines[-1]}")  # noqa: T201 (shown with -s: the counts)
 
 
-def test_package(programs: Path) -> None:
+def packed(folder: Path) -> Path:
+    """The package of a build."""
     if shutil.which("cpack") is None:
         pytest.skip("packages need cmake's cpack")
-    subprocess.run(["cpack", "-G", "DEB"], cwd=programs, check=True, capture_output=True)
-    (package,) = programs.glob("offramp-nic_*.deb")
-    listing = subprocess.run(["dpkg-deb", "-c", package], check=True, capture_output=True, text=True).stdout
-    assert "./usr/bin/offramp-nic-agent" in listing
-    assert "offramp-nic.service" in listing
+    subprocess.run(["cpack", "-G", "DEB"], cwd=folder, check=True, capture_output=True)
+    (package,) = folder.glob("offramp-nic_*.deb")
+    return package
+
+
+def said(*command: str | Path) -> str:
+    """What a command prints."""
+    return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+
+
+def test_package(programs: Path, tmp_path: Path) -> None:
+    """Unpacked into a root of its own: the agent runs, systemd takes the unit."""
+    package = packed(programs)
+    assert "librte-eal23" in said("dpkg-deb", "-f", package, "Depends")
+    said("dpkg-deb", "-x", package, tmp_path)
+    assert "usage: offramp-nic-agent" in said(tmp_path / "usr/bin/offramp-nic-agent", "--help")
+    said(tmp_path / "usr/bin/offramp-nic-agent", "--check")
+    if shutil.which("systemd-analyze"):
+        name = "offramp-nic.service"
+        units = tmp_path / "usr/lib/systemd/system"  # where bookworm's merged /usr has it
+        units.mkdir(parents=True)
+        (units / name).write_bytes((tmp_path / "lib/systemd/system" / name).read_bytes())
+        said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={tmp_path}", name)
+
+
+def test_package_for_aarch64() -> None:
+    """What it depends on is what the program is linked with."""
+    folder = emulated().parent
+    package = packed(folder)
+    assert said("dpkg-deb", "-f", package, "Architecture").strip() == "arm64"
+    depends = said("dpkg-deb", "-f", package, "Depends")
+    linked = said("aarch64-linux-gnu-readelf", "-d", folder / "offramp-nic-agent")
+    for library, number in re.findall(r"\[(librte_\w+|libhwy|libstdc\+\+)\.so\.(\d+)\]", linked):
+        assert f"{library.replace('_', '-')}{number}" in depends

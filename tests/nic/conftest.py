@@ -15,7 +15,6 @@ import pytest
 from nic_agent import built, emulated
 from offramp.nic.process import AgentProcess
 
-
 ARM = os.environ.get("OFFRAMP_NIC_ARCH", "native") == "aarch64"
 
 

@@ -86,11 +86,11 @@ def test_package(programs: Path, tmp_path: Path) -> None:
     assert "usage: offramp-nic-agent" in said(tmp_path / "usr/bin/offramp-nic-agent", "--help")
     said(tmp_path / "usr/bin/offramp-nic-agent", "--check")
     if shutil.which("systemd-analyze"):
-        name = "offramp-nic.service"
-        units = tmp_path / "usr/lib/systemd/system"  # where bookworm's merged /usr has it
-        units.mkdir(parents=True)
-        (units / name).write_bytes((tmp_path / "lib/systemd/system" / name).read_bytes())
-        said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={tmp_path}", name)
+        unit = tmp_path / "offramp-nic.service"
+        text = (tmp_path / "lib/systemd/system" / unit.name).read_text()
+        assert "ExecStart=/usr/bin/offramp-nic-agent" in text
+        unit.write_text(text.replace("/usr/bin/", f"{tmp_path}/usr/bin/"))
+        said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit)
 
 
 def test_package_for_aarch64() -> None:

@@ -105,9 +105,10 @@ def test_shared_memory_between_two_agents(programs: Path, tmp_path: Path) -> Non
     link = f"socket={tmp_path}/memif.sock,socket-abstract=no"
     job = random_job(10, vertices=60, edges=240, workers=2, limit=60, features=(40,))
     program = programs / "offramp-nic-agent"
-    far = AgentProcess([f"net_memif0,role=server,{link}"], program=program, arguments=["--reflect"], compression="none")
-    near = AgentProcess([f"net_memif0,role=client,{link}"], program=program, compression="none")
-    with far, near as agent, closing(NicWorker(0, job.plans, f"nic:{agent.path}#0", 30, recovery=Recovery(1, 2))) as worker:
+    server, client = (f"net_memif0,role={role},{link}" for role in ("server", "client"))
+    far = AgentProcess([server], program=program, arguments=["--reflect"], compression="none")
+    near = AgentProcess([client], program=program, compression="none")
+    with far, near, closing(NicWorker(0, job.plans, f"nic:{near.path}#0", 30, recovery=Recovery(1, 2))) as worker:
         worker.start()
         values = np.random.default_rng(1).integers(-(2**20), 2**20, (len(worker.boundary(0)), 40)).astype(np.int32)
         for _ in range(3):

@@ -42,7 +42,9 @@ def make_sysroot(folder: Path, arch: str = "aarch64", report: Callable[[str], No
     if (folder / _DPDK.format(arch=arch)).is_file() and not work.is_dir():
         return folder
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not work.is_dir())):
-        raise OfframpError(f"--sysroot {folder}: expected a sysroot with libdpdk-dev, or an empty folder to make one in")
+        raise OfframpError(
+            f"--sysroot {folder}: expected a sysroot with libdpdk-dev, or an empty folder to make one in"
+        )
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise OfframpError(f"sysroot: needs {tool}, which Debian and Ubuntu have")

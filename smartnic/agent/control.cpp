@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_clients = 256, most_regions = 64, most_queues = 8;
 constexpr int sweep_ms = 50;  // how long a client that lied to a core goes unnoticed
 constexpr const char* functions =
-    "kvs.lookup\nebs.lookup\nreduce\ncompress\ndecompress\nsylvie.quantise\nsylvie.dequantise\nfeatures.select";
+    "kvs.lookup\nebs.lookup\nreduce\ncompress\ndecompress\nsylvie.quantise\nsylvie.dequantise\nfeatures.select\necho";
 
 template <typename T>
 Bytes bytes_of(const T& value) {

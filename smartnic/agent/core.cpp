@@ -1,5 +1,6 @@
 #include "core.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -100,8 +101,10 @@ void Core::idle(bool active) {
     const bool exchanging = std::any_of(work_.begin(), work_.end(), [](const auto& each) { return each->active(); });
     timespec pause{};
     pause.tv_nsec = exchanging ? 20'000 : active ? 500'000 : 100'000'000;
+    pollfd any{epoll_.get(), POLLIN, 0};
+    ::ppoll(&any, 1, &pause, nullptr);  // epoll_pwait2 is too new for smartNICs' kernels, epoll_wait counts milliseconds
     std::array<epoll_event, 16> events;
-    const int count = ::epoll_pwait2(epoll_.get(), events.data(), events.size(), &pause, nullptr);
+    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 0);
     for (int i = 0; i < count; ++i) {
         eventfd_t ignored = 0;
         if (events[static_cast<std::size_t>(i)].data.fd == wake_.get()) ::eventfd_read(wake_.get(), &ignored);

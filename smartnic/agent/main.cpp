@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <rte_launch.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 
 #include <cstdio>
@@ -44,6 +44,12 @@ bool make_cores(const Options& options, Agent& agent, CompressDevices& devices, 
     return true;
 }
 
+void watch(int epoll, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
 int work(void* core) {
     static_cast<Core*>(core)->run();
     return 0;
@@ -54,7 +60,9 @@ int serve(const Options& options) {
     sigemptyset(&ends);
     for (const int each : {SIGINT, SIGTERM}) sigaddset(&ends, each);
     pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before DPDK makes threads, which inherit it
-    const Descriptor stop(::signalfd(-1, &ends, SFD_CLOEXEC));
+    const Descriptor signals(::signalfd(-1, &ends, SFD_CLOEXEC)), stop(::epoll_create1(EPOLL_CLOEXEC));
+    watch(stop.get(), signals.get());
+    if (options.until_eof) watch(stop.get(), STDIN_FILENO);
     std::string why;
     const auto eal = Eal::start(options, why);
     if (eal == nullptr) return fail(why);

@@ -29,6 +29,7 @@ const char* Options::usage() {
            "  --spin               never sleep\n"
            "  --eal ARGUMENT       one more argument for DPDK; again for more\n"
            "  --reflect            be the other end of SwitchGNN's links, for measurements\n"
+           "  --until-eof          end when standard input does: with the process at its other end\n"
            "  --check              start, print what there is, end\n";
 }
 
@@ -40,7 +41,8 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
         {"memory", required_argument, nullptr, 'M'}, {"huge", no_argument, nullptr, 'H'},
         {"spin", no_argument, nullptr, 'S'},         {"eal", required_argument, nullptr, 'e'},
         {"check", no_argument, nullptr, 'C'},        {"reflect", no_argument, nullptr, 'R'},
-        {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
+        {"until-eof", no_argument, nullptr, 'E'},    {"help", no_argument, nullptr, 'h'},
+        {nullptr, 0, nullptr, 0}};
     opterr = 0;
     for (int which = 0; (which = ::getopt_long(count, arguments, "h", known, nullptr)) != -1;) {
         bool good = true;
@@ -74,6 +76,9 @@ bool Options::parse(int count, char** arguments, Options& options, std::string& 
                 break;
             case 'e':
                 options.eal.emplace_back(optarg);
+                break;
+            case 'E':
+                options.until_eof = true;
                 break;
             case 'C':
                 options.check = true;

@@ -17,6 +17,7 @@ struct Options {
     bool huge = false;                 // use huge pages
     bool spin = false;                 // never sleep
     bool reflect = false;              // be the other end of a link, for measurements
+    bool until_eof = false;            // end when standard input does
     bool check = false;                // start, say what there is, end
     std::vector<std::string> eal;      // further arguments for DPDK's EAL
 

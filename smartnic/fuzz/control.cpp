@@ -1,28 +1,25 @@
-// What a client can send: messages of the control protocol, plans, and requests to the offloads.
+// What a client can send: messages of the control protocol, and requests to the offloads.
 #include <algorithm>
+#include <vector>
 
 #include "offload.hpp"
 #include "protocol.hpp"
-#include "switchgnn/plan.hpp"
 
 using namespace offramp;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 4) return 0;
     const Bytes rest = std::as_bytes(std::span(data, size)).subspan(4);
-    std::string why;
-    if (data[0] < 64) {
+    if (data[0] < 128) {
+        std::string why;
         protocol::Message message;
         (void)protocol::parse(data[1], rest, data[2] % 3, message, why);
-    } else if (data[0] < 128) {
-        std::vector<switchgnn::Plan> plans;
-        (void)switchgnn::read_plans(rest, plans, why);
     } else {
         // Copies of just the length, so that reading or writing beyond is seen.
         std::vector<std::byte> memory(16 * 64), message(rest.begin(), rest.end()), answer(data[2] * 16u);
         std::copy_n(rest.begin(), std::min(rest.size(), memory.size()), memory.begin());
-        Tables tables{{memory, 16}, {memory, 4, 64, 32}};
-        (void)offload(static_cast<Function>(data[1] % 8), tables, message, answer);
+        Tables tables{{memory, 16}, {memory, 4, 64, 32}, {memory, 16, 16}};
+        (void)offload(static_cast<Function>(data[1] % 9), tables, message, answer);
     }
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "offload.hpp"
 
+#include <algorithm>
+
 #include "reduce.hpp"
 #include "sylvie.hpp"
 
@@ -19,6 +21,10 @@ Answer offload(Function function, const Tables& tables, Bytes message, Room answ
             return dequantise(message, answer);
         case Function::features_select:
             return features_select(tables.features, message, answer);
+        case Function::echo:
+            if (answer.size() < message.size()) return {Status::no_room};
+            std::copy(message.begin(), message.end(), answer.begin());
+            return {Status::ok, message.size()};
         default:
             return {Status::unknown_function};
     }

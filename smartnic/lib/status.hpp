@@ -27,6 +27,7 @@ enum class Function : std::uint32_t {
     quantise = 5,
     dequantise = 6,
     features_select = 7,
+    echo = 8,
     memory_write = 16,
     memory_read = 17,
     switchgnn_start = 32,

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from offramp.transport import open_io
 from offramp.transport.faulty import Faults
 from offramp_sim.p4.bench.namespace import in_namespace
 from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.switchgnn.jobs import Job
+from offramp_sim.switchgnn.jobs import Job, random_job
 
 pytestmark = pytest.mark.nic
 
@@ -97,6 +98,21 @@ def run_workers(
 
     namespaces.require()
     return in_namespace(work)
+
+
+def test_shared_memory_between_two_agents(programs: Path, tmp_path: Path) -> None:
+    """Over memif; the other end answers with what it got, and all edges are in one block."""
+    link = f"socket={tmp_path}/memif.sock,socket-abstract=no"
+    job = random_job(10, vertices=60, edges=240, workers=2, limit=60, features=(40,))
+    program = programs / "offramp-nic-agent"
+    server, client = (f"net_memif0,role={role},{link}" for role in ("server", "client"))
+    far = AgentProcess([server], program=program, arguments=["--reflect"], compression="none")
+    near = AgentProcess([client], program=program, compression="none")
+    with far, near, closing(NicWorker(0, job.plans, f"nic:{near.path}#0", 30, recovery=Recovery(1, 2))) as worker:
+        worker.start()
+        values = np.random.default_rng(1).integers(-(2**20), 2**20, (len(worker.boundary(0)), 40)).astype(np.int32)
+        for _ in range(3):
+            assert np.array_equal(worker.exchange(0, values), values)
 
 
 @pytest.mark.netns

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 import pytest
 
+from nic_agent import built
 from offramp.errors import OfframpError
 from offramp.leo.device import Device
 from offramp.leo.devices import open_device
+from offramp.nic.build import AGENT
+from offramp.nic.process import AgentProcess
+from offramp_sim.rtl.build import missing
 
-DEVICES = ["cpu:2", "model:service_us=200,parallelism=2", "faulty::model:service_us=50", "fpga-model:"]
+DEVICES = [
+    "cpu:2",
+    "model:service_us=200,parallelism=2",
+    "faulty::model:service_us=50",
+    "fpga-model:",
+    pytest.param("nic:", marks=pytest.mark.nic),
+    pytest.param("fpga:table_bytes=4096,depth=16", marks=[pytest.mark.rtl, pytest.mark.slow]),
+]
+"""``nic:`` is an agent of the test's own; ``fpga:`` a card in simulation, whose start takes seconds."""
 
 
-def opened(text: str) -> Device:
+@contextmanager
+def opened(text: str) -> Iterator[Device]:
     """The device, or a skip."""
-    try:
-        return open_device(text)
-    except OfframpError as error:
-        pytest.skip(str(error))
+    with ExitStack() as stack:
+        if text.startswith("fpga:") and (lacking := missing("icarus")):
+            pytest.skip(f"a simulated card needs {lacking}")
+        try:
+            if text == "nic:":
+                text += str(stack.enter_context(AgentProcess(program=built() / AGENT)).path)
+            device = open_device(text)
+        except OfframpError as error:
+            pytest.skip(str(error))
+        stack.callback(device.close)
+        yield device

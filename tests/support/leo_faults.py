@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ from offramp.leo.runtime.native_functions import ADD
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy
+from offramp.nic.process import AgentProcess
 
 KEYS = 8
 REQUESTS = 1500
@@ -33,12 +34,12 @@ FLOWS = [
 _LIMIT_S = 60.0
 
 
-def plan(seed: int) -> Plan:
-    """A responder whose accelerator fails twice, at times that the seed decides."""
+def plan(seed: int, accelerator: str | None = None) -> Plan:
+    """A responder whose accelerator fails twice, at times that the seed decides, or is another one."""
     rng = np.random.default_rng(seed)
     faults = "+".join(f"{rng.choice(['kill', 'hang', 'reset'])}@{rng.uniform(0.0, 0.4):.3f}" for _ in range(2))
     devices = {
-        "acc": f"faulty:{faults}:model:service_us=20,jitter_us=40,parallelism=4,seed={seed}",
+        "acc": accelerator or f"faulty:{faults}:model:service_us=20,jitter_us=40,parallelism=4,seed={seed}",
         "other": "model:service_us=50",
     }
     return Plan("offramp.leo.applications.basic:prepare", {"longest": 64}, devices, memory_bytes=4096, rows=256)
@@ -76,9 +77,11 @@ def _message(user: int) -> bytes:
 
 
 @contextmanager
-def started(seed: int, transport: str = "shm") -> Iterator[tuple[ResponderProcess, Requester]]:
+def started(
+    seed: int, transport: str = "shm", accelerator: str | None = None
+) -> Iterator[tuple[ResponderProcess, Requester]]:
     """Both sides."""
-    process = ResponderProcess(plan(seed))
+    process = ResponderProcess(plan(seed, accelerator))
     try:
         settings = Settings(rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0)
         requester = Requester(program(FLOWS, "ADDR"), [process.address], settings=settings)
@@ -90,11 +93,25 @@ def started(seed: int, transport: str = "shm") -> Iterator[tuple[ResponderProces
         process.close()
 
 
-def trial(process: ResponderProcess, requester: Requester, seed: int, kills: int) -> None:
-    """Send requests while the process is killed at random places; check that all is as if nothing had happened."""
+def trial(
+    process: ResponderProcess, requester: Requester, seed: int, kills: int, agent: AgentProcess | None = None
+) -> None:
+    """Send requests while the process is killed at random places; check that all is as if nothing had happened.
+
+    An ``agent``, which the accelerator is, is killed at a random place, too, and is back at another.
+    """
     rng = np.random.default_rng(seed)
     kinds = (rng.random(REQUESTS) < 0.4).astype(np.int64)
-    places = sorted(rng.integers(0, REQUESTS, kills).tolist())
+
+    def restart() -> None:
+        process.kill()
+        process.start()
+
+    events: list[tuple[int, Callable[[], None]]] = [(place, restart) for place in rng.integers(0, REQUESTS, kills)]
+    if agent is not None:
+        away, back = sorted(rng.integers(0, REQUESTS, 2))
+        events += [(away, agent.kill), (back, agent.start)]
+    events.sort(key=lambda event: event[0])
     process.host.memory[:KEYS] = 0
     messages = [_message(user) for user in range(REQUESTS)]
     requests = batch(messages, [user % KEYS for user in range(REQUESTS)], kinds.tolist())
@@ -105,10 +122,8 @@ def trial(process: ResponderProcess, requester: Requester, seed: int, kills: int
         sent += requester.admit(requests.part(sent, end), users[sent:end])
         requester.step()
         run.take(requester.collect(), kinds)
-        if places and len(run.ended) >= places[0]:
-            places.pop(0)
-            process.kill()
-            process.start()
+        while events and len(run.ended) >= events[0][0]:
+            events.pop(0)[1]()
         assert time.monotonic() < limit, f"{REQUESTS - len(run.ended)} requests have not ended"
     _check(process, run, kinds)
 
@@ -128,13 +143,15 @@ def _check(process: ResponderProcess, run: Run, kinds: np.ndarray) -> None:
 
 
 def used_again(requester: Requester, path: int) -> bool:
-    """Whether requests end on a path, soon."""
+    """Whether requests end on a path, soon; none of them is left under way."""
     limit = time.monotonic() + 20
-    user = 0
-    while time.monotonic() < limit:
-        user += requester.admit(batch([bytes(16)], [user % KEYS], [ECHO_KIND]), np.array([user]))
+    sent = ended = 0
+    used = False
+    while (ended < sent or not used) and time.monotonic() < limit:
+        if not used:
+            sent += requester.admit(batch([bytes(16)], [sent % KEYS], [ECHO_KIND]), np.array([sent]))
         requester.step()
         done = requester.collect()
-        if ((done.paths == path) & (done.statuses == Status.OK)).any():
-            return True
-    return False
+        ended += done.count
+        used = used or bool(((done.paths == path) & (done.statuses == Status.OK)).any())
+    return used and ended == sent

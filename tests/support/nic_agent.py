@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import struct
 from collections.abc import Iterable
@@ -16,17 +17,18 @@ from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.nic import plans
 from offramp.nic.build import build, cache_folder, missing, variant
+from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import Function
 from offramp_sim.switchgnn.jobs import Job, random_job
 
 
-def built(arch: str = "native", sanitize: str = "", fuzz: bool = False) -> Path:
+def built(arch: str = "native", sanitize: str = "", fuzz: bool = False, sysroot: Path | None = None) -> Path:
     """The folder of a build, made by whichever test process comes first."""
-    lacking = missing()
+    lacking = missing(sysroot is not None)
     if lacking:
         pytest.skip(f"the agent needs {', '.join(lacking)}")
     try:
-        name, options = variant(arch, sanitize)
+        name, options = variant(arch, sanitize, sysroot)
         if fuzz:
             if shutil.which("clang++-14") is None:
                 pytest.skip("fuzzing needs clang-14")
@@ -41,6 +43,35 @@ def built(arch: str = "native", sanitize: str = "", fuzz: bool = False) -> Path:
             build(folder, options)
             (folder / "complete").touch()
     return folder
+
+
+def emulated() -> Path:
+    """A folder with programs that run those for aarch64 under qemu: the agent, and what tests it.
+
+    Its sysroot is ``OFFRAMP_NIC_SYSROOT``, by default a folder of the cache, made when it is needed first.
+    """
+    qemu = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
+    if qemu is None:
+        pytest.skip("programs for aarch64 need qemu-user-static")
+    cache = cache_folder().parent
+    cache.mkdir(parents=True, exist_ok=True)
+    sysroot = Path(os.environ.get("OFFRAMP_NIC_SYSROOT") or cache / "sysroot-aarch64")
+    with (cache / "sysroot-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            make_sysroot(sysroot)
+        except OfframpError as error:
+            pytest.skip(str(error))
+    folder = built("aarch64", sysroot=sysroot)
+    programs = folder / "emulated"
+    programs.mkdir(exist_ok=True)
+    for name in ("agent", "vectors", "exchange"):
+        script, program = programs / f"offramp-nic-{name}", folder / f"offramp-nic-{name}"
+        partial = script.with_suffix(f".{os.getpid()}")
+        partial.write_text(f'#!/bin/sh\nexec {qemu} -L {sysroot} {program} "$@"\n', "ascii")
+        partial.chmod(0o755)
+        partial.replace(script)
+    return programs
 
 
 class Vector(NamedTuple):

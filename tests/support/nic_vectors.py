@@ -28,6 +28,8 @@ def all_vectors(seed: int) -> Iterator[Vector]:
     yield from reduce_vectors(rng)
     yield from sylvie_vectors(rng)
     yield from feature_vectors(rng)
+    yield Vector(Function.ECHO, Status.OK, b"abc", b"abc")
+    yield Vector(Function.ECHO, Status.OK, b"")
     yield Vector(Function.COMPRESS, Status.UNKNOWN_FUNCTION, b"")  # which needs a device of DPDK's
 
 

@@ -26,8 +26,12 @@ def build(
         Path | None, typer.Option("--folder", "-B", help="Of the build; default: in the user's cache.")
     ] = None,
     arch: Annotated[
-        str, typer.Option(help="native | aarch64 (offloads and their tests, by cross-compiling).")
+        str, typer.Option(help="native | aarch64 (by cross-compiling; without --sysroot: offloads and their tests).")
     ] = "native",
+    sysroot: Annotated[
+        Path | None,
+        typer.Option(help="Root of a system with DPDK for --arch; where there is none, Debian's is put there."),
+    ] = None,
     sanitize: Annotated[str, typer.Option(help="address,undefined or thread; default: none.")] = "",
     package: Annotated[bool, typer.Option("--package", help="Make a .deb, too.")] = False,
 ) -> None:
@@ -38,10 +42,14 @@ def build(
 
     from offramp.nic.build import build as build_agent
     from offramp.nic.build import cache_folder, variant
+    from offramp.nic.sysroot import make_sysroot
 
-    name, options = variant(arch, sanitize)
+    name, options = variant(arch, sanitize, sysroot)
     console = Console(highlight=False, soft_wrap=True)
-    with console.status("building"):
+    with console.status("building") as status:
+        if sysroot is not None:
+            make_sysroot(sysroot, arch, lambda what: status.update(f"sysroot: {what}"))
+            status.update("building")
         made = build_agent(folder or cache_folder(name), options)
         if package:
             done = subprocess.run(["cpack", "-G", "DEB"], cwd=made, check=False, capture_output=True, text=True)

@@ -40,9 +40,11 @@ def source_root() -> Path:
     raise OfframpError("the agent's sources: not in this installation; expected the folder offramp/smartnicsrc")
 
 
-def missing() -> list[str]:
-    """Debian packages that a build lacks."""
+def missing(sysroot: bool = False) -> list[str]:
+    """Debian packages that a build lacks; in a sysroot the libraries are those of the sysroot."""
     found = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+    if sysroot:
+        return found
     if shutil.which("pkg-config") is not None:
         done = subprocess.run(["pkg-config", "--atleast-version=22.11", "libdpdk"], check=False, capture_output=True)
         if done.returncode:
@@ -50,8 +52,13 @@ def missing() -> list[str]:
     return found + [package for package, header in _HEADERS.items() if not header.is_file()]
 
 
-def variant(arch: str = "native", sanitize: str = "") -> tuple[str, list[str]]:
+def variant(arch: str = "native", sanitize: str = "", sysroot: Path | None = None) -> tuple[str, list[str]]:
     """The name of a kind of build, and CMake's options for it.
+
+    Args:
+        arch: ``native`` or ``aarch64``.
+        sanitize: one of :data:`SANITIZERS`, or none.
+        sysroot: with DPDK for ``arch``; without one another architecture gets the offloads and their tests only.
 
     Raises:
         OfframpError: no such architecture or sanitizer, or no compiler for it.
@@ -60,14 +67,18 @@ def variant(arch: str = "native", sanitize: str = "") -> tuple[str, list[str]]:
     if arch == "aarch64":
         if shutil.which("aarch64-linux-gnu-g++") is None:
             raise OfframpError("--arch aarch64: needs g++-aarch64-linux-gnu: apt-get install g++-aarch64-linux-gnu")
-        options += [f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}", "-DOFFRAMP_AGENT=OFF"]
+        options.append(f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}")
+        options.append(f"-DOFFRAMP_SYSROOT={sysroot.absolute()}" if sysroot else "-DOFFRAMP_AGENT=OFF")
     elif arch != "native":
         raise OfframpError(f"--arch {arch}: expected native or aarch64")
     if sanitize:
         if sanitize not in SANITIZERS:
             raise OfframpError(f"--sanitize {sanitize}: expected {' or '.join(SANITIZERS)}")
         options += [f"-DOFFRAMP_SANITIZE={sanitize}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
-    return "-".join(filter(None, (arch if arch != "native" else "release", sanitize.replace(",", "-")))), options
+    if sysroot and arch == "native":
+        raise OfframpError("--sysroot: goes with --arch aarch64")
+    parts = arch if arch != "native" else "release", "agent" if sysroot else "", sanitize.replace(",", "-")
+    return "-".join(filter(None, parts)), options
 
 
 def cache_folder(variant: str = "release") -> Path:
@@ -92,7 +103,7 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
     Raises:
         OfframpError: something needed is missing, naming the package, or it does not build.
     """
-    lacking = missing()
+    lacking = missing(any(option.startswith("-DOFFRAMP_SYSROOT") for option in options))
     if lacking:
         raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     folder = folder or cache_folder()
@@ -121,5 +132,5 @@ def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        faults = [line for line in lines if "error" in line.lower()] or lines[-1:]
+        faults = [line for line in lines if "error:" in line.lower()] or lines[-1:]
         raise OfframpError(f"{' '.join(command[:2])}: {faults[0] if faults else 'failed'}")

@@ -19,7 +19,7 @@ STOP_S: Final = 5.0
 
 
 class AgentProcess:
-    """An agent of this process' own; a context manager.
+    """An agent of this process' own, which ends with it however it ends; a context manager.
 
     Args:
         ports: interfaces or DPDK's devices.
@@ -49,7 +49,7 @@ class AgentProcess:
         self._folder = tempfile.TemporaryDirectory(prefix="offramp-nic-")
         self.path = Path(self._folder.name) / "agent.sock"
         self._log = Path(self._folder.name) / "agent.log"
-        options = ["--socket", str(self.path), "--cores", str(cores), "--compression", compression]
+        options = ["--until-eof", "--socket", str(self.path), "--cores", str(cores), "--compression", compression]
         for port in ports:
             options += ["--port", port]
         self._program = program
@@ -85,7 +85,7 @@ class AgentProcess:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [*self._launcher, str(program), *self._options],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -115,7 +115,8 @@ class AgentProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
         self._process = None
         return process.returncode

@@ -60,6 +60,7 @@ class Function(IntEnum):
     QUANTISE = 5
     DEQUANTISE = 6
     FEATURES_SELECT = 7
+    ECHO = 8
     MEMORY_WRITE = 16
     MEMORY_READ = 17
     SWITCHGNN_START = 32

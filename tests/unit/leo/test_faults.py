@@ -10,10 +10,13 @@ import pytest
 
 from leo_faults import KEYS, plan, started, trial, used_again
 from leo_lab import batch, program
+from nic_agent import built
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy
+from offramp.nic.build import AGENT
+from offramp.nic.process import AgentProcess
 
 
 @pytest.mark.parametrize(("seed", "transport"), [(1, "shm"), (2, "tcp"), (3, "shm")])
@@ -36,6 +39,35 @@ def test_a_responder_that_stands_still_is_not_given_up():
             timer.cancel()
             process.signal(signal.SIGCONT)
         assert requester.retries > 0
+
+
+@pytest.fixture
+def agent():
+    """That of a smartNIC."""
+    with AgentProcess(program=built() / AGENT, compression="none") as running:
+        yield running
+
+
+@pytest.mark.nic
+def test_an_agent_that_is_killed(agent):
+    """What was with it is done on other paths; when it is back it is used again."""
+    with started(7, "shm", f"nic:{agent.path}") as (process, requester):
+        trial(process, requester, 7, kills=0, agent=agent)
+        assert used_again(requester, 1)
+        trial(process, requester, 8, kills=0, agent=agent)
+        assert used_again(requester, 1)
+
+
+@pytest.mark.nic
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_500_agents_that_are_killed(agent):
+    """``pytest -m slow tests/unit/leo/test_faults.py -k agents``."""
+    for group in range(50):
+        with started(2000 + group, ("shm", "tcp")[group % 2], f"nic:{agent.path}") as (process, requester):
+            for seed in range(10):
+                trial(process, requester, 10000 + 100 * group + seed, kills=0, agent=agent)
+            assert used_again(requester, 1)
 
 
 @pytest.mark.slow

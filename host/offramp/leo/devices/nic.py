@@ -11,6 +11,7 @@ from typing import Final
 from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Message, Status
 from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
+from offramp.leo.runtime import native_functions
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
 from offramp.nic.memory import SharedMemory
@@ -24,6 +25,7 @@ FUNCTIONS: Final = {
     sylvie.QUANTISE: wire.Function.QUANTISE,
     sylvie.DEQUANTISE: wire.Function.DEQUANTISE,
     features.NAME: wire.Function.FEATURES_SELECT,
+    native_functions.ECHO: wire.Function.ECHO,
 }
 MEMORY_S: Final = 10.0
 _STATUSES: Final = frozenset(map(int, Status))

@@ -1,0 +1,70 @@
+"""What each fuzzer starts from: inputs in the form that it reads them, of which it makes others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from nic_agent import job_of
+from nic_vectors import all_vectors
+from offramp.nic import plans, wire
+from offramp.wire.switchgnn import DATA_FRAME_BYTES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind
+
+_MOST = 4096
+
+
+def write_seeds(name: str, folder: Path) -> None:
+    """Files of the corpus of a fuzzer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate({"packet": _packets, "control": _messages, "plans": _plans}[name]()):
+        (folder / f"seed-{number}").write_bytes(seed)
+
+
+def _packets() -> Iterator[bytes]:
+    """An exchange of one block, and one of each kind of packet; see ``smartnic/fuzz/packet.cpp``."""
+
+    def frame(kind: Kind, size: int = 16, **fields: int) -> bytes:
+        flags = {"is_ack": kind >> 2, "is_fetch": kind >> 1 & 1, "resend": kind & 1}
+        header = SWITCHGNN.pack({**fields, **flags}, 1).tobytes()
+        return bytes([size]) + header.ljust(size, b"\1")
+
+    full = DATA_FRAME_BYTES - PREFIX_BYTES
+    go = [frame(Kind.DONE, src_id=NO_ID, round=number) for number in range(1, 5)]
+    results = [
+        frame(Kind.DATA, full, src_id=NO_ID, dst_id=vertex, block_id=3, count=2, chunk_id=chunk, round=1)
+        for vertex in (1, 5)
+        for chunk in (0, 1)
+    ]
+    yield b"".join([go[0], *results, go[1]])
+    for kind in Kind:
+        size = full if kind in (Kind.DATA, Kind.RESEND) else SHORT_FRAME_BYTES - PREFIX_BYTES
+        for source, target in ((2, 1), (2, NO_ID), (1, 2)):
+            asked = frame(kind, size, src_id=source, dst_id=target, block_id=3, count=1, round=1)
+            yield go[0] + asked + asked + go[1]
+
+
+def _messages() -> Iterator[bytes]:
+    """The control protocol's messages, and requests to every offload; see ``smartnic/fuzz/control.cpp``."""
+    bodies = {
+        wire.Kind.HELLO: wire.HELLO.pack(wire.VERSION),
+        wire.Kind.MAP: wire.MAP.pack(4096),
+        wire.Kind.QUEUE: wire.QUEUE.pack(0, 64, 0),
+        wire.Kind.TABLES: wire.TABLES.pack(0, wire.Function.KVS_LOOKUP, 0, 0, 0, 1024, 16, 0, 0, 0),
+        wire.Kind.TRANSPORT: wire.TRANSPORT.pack(
+            0, 0, 0, 0, 0, 256, 64, 4096, 0, 10**6, 10**7, 10**9, 0, 1e11, 0.1, 0.1, 1
+        ),
+        wire.Kind.STATS: b"",
+    }
+    for kind, body in bodies.items():
+        yield bytes([0, kind, kind == wire.Kind.MAP, 0]) + body
+    for vector in all_vectors(1):
+        if len(vector.message) < _MOST:
+            yield bytes([128, vector.function, 255, 0]) + vector.message
+
+
+def _plans() -> Iterator[bytes]:
+    """Plans of small jobs."""
+    for seed in range(4):
+        job, _ = job_of(seed, workers=2 + seed % 2, width=40 * (seed % 2 + 1))
+        for worker in range(2):
+            yield plans.write(plans.share(job.plans, worker))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from offramp_sim.nic.bench import NicRate
 
 METHOD = (
-    "One worker of SwitchGNN, frames of 178 bytes both ways, against an end that answers at once; from features to sums. "
+    "One worker of SwitchGNN, frames of 178 bytes both ways, against an end that answers at once; features to sums. "
     "Python: NumPy and packet sockets, as in training, without compiled code of its own. testpmd: flowgen against "
     "macswap, frames of the same length. veth: packet sockets, through the kernel; memif: shared memory of two "
     "processes; loop: rings in one process, the other end on the same core. The best of the rounds. CPU: of a frame, "

@@ -44,7 +44,7 @@ def pace(link: str, near: str, far: str, seconds: float) -> Pace:
     """
     program = shutil.which("dpdk-testpmd")
     if program is None:
-        raise OfframpError("dpdk-testpmd: not found: apt-get install dpdk")
+        raise OfframpError("dpdk-testpmd: not found: apt-get install dpdk-dev")
     alone = link == "loop"
     with (
         nullcontext() if alone else _run(program, far, "macswap"),

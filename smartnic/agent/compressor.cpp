@@ -58,7 +58,7 @@ std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, un
     rte_compressdev_config config{};
     config.socket_id = static_cast<int>(rte_socket_id());
     config.nb_queue_pairs = static_cast<std::uint16_t>(cores);
-    config.max_nb_priv_xforms = 2;
+    config.max_nb_priv_xforms = static_cast<std::uint16_t>(2 * cores);
     bool good = rte_compressdev_configure(device->id_, &config) == 0;
     for (unsigned core = 0; core < cores; ++core)
         good = good && rte_compressdev_queue_pair_setup(device->id_, static_cast<std::uint16_t>(core), inflight,
@@ -75,8 +75,10 @@ std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, un
     decompress.decompress.algo = RTE_COMP_ALGO_DEFLATE;
     decompress.decompress.window_size = 15;
     decompress.decompress.chksum = RTE_COMP_CHECKSUM_NONE;
-    good = good && rte_compressdev_private_xform_create(device->id_, &compress, &device->compress_) == 0 &&
-           rte_compressdev_private_xform_create(device->id_, &decompress, &device->decompress_) == 0;
+    device->transforms_.resize(cores);
+    for (auto& each : device->transforms_)
+        good = good && rte_compressdev_private_xform_create(device->id_, &compress, &each.compress) == 0 &&
+               rte_compressdev_private_xform_create(device->id_, &decompress, &each.decompress) == 0;
     if (!good) {
         why = "compression device " + device->name_ + ": refuses " + std::to_string(cores) + " queue pairs of deflate";
         return nullptr;
@@ -85,8 +87,9 @@ std::unique_ptr<CompressDevice> CompressDevice::open(const std::string& name, un
 }
 
 CompressDevice::~CompressDevice() {
-    if (compress_ != nullptr) rte_compressdev_private_xform_free(id_, compress_);
-    if (decompress_ != nullptr) rte_compressdev_private_xform_free(id_, decompress_);
+    for (const auto& each : transforms_)
+        for (void* transform : {each.compress, each.decompress})
+            if (transform != nullptr) rte_compressdev_private_xform_free(id_, transform);
     rte_compressdev_stop(id_);
     rte_compressdev_close(id_);
 }
@@ -150,7 +153,7 @@ void Compressor::copy_out(std::size_t length, std::byte* to) const {
     }
 }
 
-Compressor::Done Compressor::run(std::uint8_t device, void* transform, Bytes from, std::size_t room) {
+Compressor::Done Compressor::run(const CompressDevice& device, void* transform, Bytes from, std::size_t room) {
     Done done{RTE_COMP_OP_STATUS_ERROR, 0, 0};
     source_ = chain(from.size());
     sink_ = chain(room);
@@ -169,9 +172,9 @@ Compressor::Done Compressor::run(std::uint8_t device, void* transform, Bytes fro
     op->src.length = static_cast<std::uint32_t>(from.size());
     op->dst.offset = 0;
     op->input_chksum = 0;
-    if (rte_compressdev_enqueue_burst(device, queue_, &op, 1) == 1) {
+    if (rte_compressdev_enqueue_burst(device.id_, queue_, &op, 1) == 1) {
         rte_comp_op* back = nullptr;
-        while (rte_compressdev_dequeue_burst(device, queue_, &back, 1) == 0) rte_pause();
+        while (rte_compressdev_dequeue_burst(device.id_, queue_, &back, 1) == 0) rte_pause();
         done = {back->status, back->consumed, back->produced};
     } else {
         done = {op->status, 0, 0};
@@ -189,12 +192,12 @@ Answer Compressor::compress(Bytes message, Room answer) {
         return {Status::ok, sizeof nothing};
     }
     const std::size_t room = std::min(answer.size() - header - trailer, message.size() + message.size() / 8 + 1024);
-    Done done = run(deflater_.id_, deflater_.compress_, message, room);
+    Done done = run(deflater_, deflater_.transforms_[queue_].compress, message, room);
     const bool whole = done.status == RTE_COMP_OP_STATUS_SUCCESS && done.consumed == message.size();
     if (!whole && &inflater_ != &deflater_) {
         // ISA-L's driver stops in the middle of some messages of several segments.
         release();
-        done = run(inflater_.id_, inflater_.compress_, message, room);
+        done = run(inflater_, inflater_.transforms_[queue_].compress, message, room);
     }
     if (done.status == RTE_COMP_OP_STATUS_SUCCESS) {
         store(answer.data(), std::uint16_t{0x0178});  // deflate, 32 KiB window, fastest
@@ -220,7 +223,7 @@ Answer Compressor::decompress(Bytes message, Room answer) {
     // zlib's device says where the data end, so it also gets the trailer: data that are cut off run into it. Others
     // take all that they are given for data.
     const Bytes data = message.subspan(header, inflater_.says_end_ ? length + trailer : length);
-    const Done done = run(inflater_.id_, inflater_.decompress_, data, room);
+    const Done done = run(inflater_, inflater_.transforms_[queue_].decompress, data, room);
     const bool good = done.status == RTE_COMP_OP_STATUS_SUCCESS;
     const bool right = good && adler32(sink_, done.produced) == expected;
     if (right) copy_out(done.produced, answer.data());

@@ -29,8 +29,12 @@ class CompressDevice {
     std::uint8_t id_ = 0;
     std::string name_;
     bool says_end_ = false;  // how many bytes it consumed, exactly
-    void* compress_ = nullptr;
-    void* decompress_ = nullptr;
+    // Transforms of each core: those of zlib's device hold the state of one stream.
+    struct Transforms {
+        void* compress = nullptr;
+        void* decompress = nullptr;
+    };
+    std::vector<Transforms> transforms_;
 };
 
 // One core's use of a device that compresses and one that decompresses, which may be the same.
@@ -51,7 +55,7 @@ class Compressor {
         std::uint32_t consumed, produced;
     };
 
-    Done run(std::uint8_t device, void* transform, Bytes from, std::size_t room);
+    Done run(const CompressDevice& device, void* transform, Bytes from, std::size_t room);
     rte_mbuf* chain(std::size_t length);
     void fill(Bytes from);
     void copy_out(std::size_t length, std::byte* to) const;

@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 
+#include "reflect.hpp"
+
 namespace offramp {
 namespace {
 
@@ -86,6 +88,7 @@ void Core::run() {
             busy |= queue->poll(compressor_.get(), now);
             active |= queue->has_transport();
         }
+        for (const auto& end : ends_) busy |= offramp::reflect(*end);
         if (busy)
             vain = 0;
         else if (++vain >= patience)
@@ -93,6 +96,7 @@ void Core::run() {
     }
     take_tasks();
     work_.clear();
+    ends_.clear();
 }
 
 void Core::idle(bool active) {

@@ -23,6 +23,9 @@ class Core {
     void run();
     void stop();
 
+    // Plays the other end of a link from now on; to be called before `run`.
+    void reflect(std::unique_ptr<Port> end) { ends_.push_back(std::move(end)); }
+
     // Runs `task` on the core, between packets, and waits until it is done.
     void call(std::function<void()> task);
 
@@ -40,6 +43,7 @@ class Core {
     bool never_sleep_;
     Descriptor epoll_, wake_;
     std::vector<std::shared_ptr<Queue>> work_;
+    std::vector<std::unique_ptr<Port>> ends_;
     std::atomic<bool> stop_ = false, has_tasks_ = false;
     std::mutex mutex_;
     std::vector<std::function<void()>> tasks_;

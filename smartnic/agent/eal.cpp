@@ -3,8 +3,11 @@
 #include <net/if.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_eth_ring.h>
 #include <rte_ethdev.h>
+#include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_ring.h>
 #include <sched.h>
 
 #include <cstring>
@@ -34,6 +37,27 @@ std::string own_cpus() {
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
         if (CPU_ISSET(cpu, &set)) found += (found.empty() ? "" : ",") + std::to_string(cpu);
     return found;
+}
+
+// Two ports of net_ring's: what one sends the other receives.
+bool open_loop(std::size_t number, std::vector<std::unique_ptr<Port>>& ports, std::vector<std::unique_ptr<Port>>& ends,
+               std::string& why) {
+    constexpr unsigned frames = 1024;
+    const int socket = static_cast<int>(rte_socket_id());
+    const std::string name = "loop" + std::to_string(number);
+    rte_ring* out = rte_ring_create((name + "-out").c_str(), frames, socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    rte_ring* back = rte_ring_create((name + "-back").c_str(), frames, socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    const auto end = [&](rte_ring* from, rte_ring* to, const char* side) -> std::unique_ptr<Port> {
+        if (from == nullptr || to == nullptr) return nullptr;
+        const int device = rte_eth_from_rings((name + side).c_str(), &from, 1, &to, 1, static_cast<unsigned>(socket));
+        return device < 0 ? nullptr : Port::open(static_cast<std::uint16_t>(device), Eal::loop, why);
+    };
+    why = "port loop: no memory for its rings";
+    auto near = end(back, out, "-near"), far = end(out, back, "-far");
+    if (near == nullptr || far == nullptr) return false;
+    ports.push_back(std::move(near));
+    ends.push_back(std::move(far));
+    return true;
 }
 
 }  // namespace
@@ -66,6 +90,7 @@ std::unique_ptr<Eal> Eal::start(const Options& options, std::string& why) {
             pci = true;
             continue;
         }
+        if (port == loop) continue;
         if (!is_device(port) && ::if_nametoindex(port.c_str()) == 0) {
             why = "port " + port + ": no such interface";
             return nullptr;
@@ -96,9 +121,14 @@ Eal::~Eal() {
     rte_eal_cleanup();
 }
 
-bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>& ports, std::string& why) {
+bool Eal::open_ports(const Options& options, std::vector<std::unique_ptr<Port>>& ports,
+                     std::vector<std::unique_ptr<Port>>& ends, std::string& why) {
     for (std::size_t i = 0; i < options.ports.size(); ++i) {
         const std::string& port = options.ports[i];
+        if (port == loop) {
+            if (!open_loop(i, ports, ends, why)) return false;
+            continue;
+        }
         const std::string name = is_pci(port) ? port : device(port, i).substr(0, device(port, i).find(','));
         std::uint16_t number = 0;
         if (rte_eth_dev_get_port_by_name(name.c_str(), &number) != 0) {

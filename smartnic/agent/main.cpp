@@ -68,7 +68,10 @@ int serve(const Options& options) {
     if (eal == nullptr) return fail(why);
     Agent agent;
     CompressDevices devices;
-    if (!Eal::open_ports(options, agent.ports, why) || !make_cores(options, agent, devices, why)) return fail(why);
+    std::vector<std::unique_ptr<Port>> far_ends;
+    if (!Eal::open_ports(options, agent.ports, far_ends, why) || !make_cores(options, agent, devices, why))
+        return fail(why);
+    for (auto& end : far_ends) agent.cores.back()->reflect(std::move(end));
     if (options.check) {
         std::printf("%zu ports, compression %s, %s\n", agent.ports.size(),
                     agent.compression.empty() ? "none" : agent.compression.c_str(), reduce_target());

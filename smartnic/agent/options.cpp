@@ -23,6 +23,7 @@ const char* Options::usage() {
            "  --cores N            that work; one more waits for clients (1)\n"
            "  --cpus LIST          CPUs for them, as DPDK's --lcores has it: 2-5 or 2,4 (those of this process)\n"
            "  --port PORT          interface, PCI address, or a virtual device such as net_memif0,role=server; again\n"
+           "                       loop: a link inside the agent whose other end is as with --reflect\n"
            "  --compression NAME   zlib | isal | none | a device that DPDK finds, such as mlx5's (zlib)\n"
            "  --memory MB          for DPDK (256)\n"
            "  --huge               use huge pages\n"

@@ -25,12 +25,20 @@ std::unique_ptr<Port> Port::open(std::uint16_t number, std::string name, std::st
 }
 
 Port::~Port() {
-    while (rte_mbuf** frame = waiting_.front()) {
-        rte_pktmbuf_free(*frame);
-        waiting_.pop();
+    std::array<rte_mbuf*, burst> frames;
+    while (const std::size_t count = waiting_.peek(frames)) {
+        rte_pktmbuf_free_bulk(frames.data(), static_cast<unsigned>(count));
+        waiting_.drop(count, [](unsigned, std::size_t) {});
     }
+    rte_pktmbuf_free_bulk(spare_.data(), static_cast<unsigned>(spares_));
     rte_eth_dev_stop(number_);
     rte_eth_dev_close(number_);
+}
+
+bool Port::refill() {
+    if (rte_pktmbuf_alloc_bulk(buffers_, spare_.data(), burst) != 0) return false;
+    spares_ = burst;
+    return true;
 }
 
 std::size_t Port::flush() {
@@ -39,11 +47,18 @@ std::size_t Port::flush() {
         std::array<rte_mbuf*, burst> frames;
         const auto count = static_cast<std::uint16_t>(waiting_.peek(frames));
         const std::uint16_t sent = rte_eth_tx_burst(number_, 0, frames.data(), count);
-        for (std::uint16_t i = 0; i < sent; ++i) waiting_.pop();
+        waiting_.drop(sent, [this](unsigned priority, std::size_t gone) {
+            sent_[priority].store(sent_[priority].load(std::memory_order_relaxed) + gone, std::memory_order_relaxed);
+        });
         total += sent;
         if (sent < count) break;
     }
-    if (total != 0) sent_.fetch_add(total, std::memory_order_relaxed);
+    return total;
+}
+
+std::uint64_t Port::sent() const {
+    std::uint64_t total = 0;
+    for (unsigned priority = 0; priority < classes; ++priority) total += sent(priority);
     return total;
 }
 

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -15,33 +14,33 @@ using namespace switchgnn;
 
 constexpr unsigned looks = 4096;  // between looks at `stop`
 
-// What goes back; 0 where nothing does.
-std::size_t answer(Bytes frame, Room to) {
+// Makes of a frame what goes back; false where nothing does.
+bool answer(Room frame) {
     Packet packet;
-    if (parse(frame, packet) != Parsed::packet) return 0;
-    if (packet.kind == Kind::data) {
+    if (parse(frame, packet) != Parsed::packet) return false;
+    if (packet.kind == Kind::data)
         packet.dst = packet.src;
-    } else if (packet.kind == Kind::done) {
+    else if (packet.kind == Kind::done)
         packet.round = next_round(packet.round);
-        packet.dst = no_id;
-    } else {
-        return 0;
-    }
+    else
+        return false;
     packet.src = no_id;
-    const std::size_t length = build(to.data(), 0, packet);
-    if (packet.payload != nullptr) std::memcpy(to.data() + short_bytes, packet.payload, 4 * lanes);
-    return length;
+    write_header(frame.data() + prefix_bytes, packet);
+    return true;
 }
 
 }  // namespace
 
+bool reflect(Port& port) {
+    const bool busy = port.turn_round(answer) > 0;
+    port.flush();
+    return busy;
+}
+
 void reflect(std::vector<std::unique_ptr<Port>>& ports, int stop) {
     for (unsigned look = 1;; ++look) {
         bool busy = false;
-        for (auto& port : ports) {
-            busy |= port->receive([&](Bytes frame) { port->queue(0, [&](Room to) { return answer(frame, to); }); }) > 0;
-            port->flush();
-        }
+        for (auto& port : ports) busy |= reflect(*port);
         pollfd end{stop, POLLIN, 0};
         if (look % looks == 0 && ::poll(&end, 1, busy ? 0 : 1) > 0) return;
     }

@@ -9,6 +9,8 @@
 
 namespace offramp {
 
+// Answers a burst; whether there was one.
+bool reflect(Port& port);
 // Until `stop` is readable.
 void reflect(std::vector<std::unique_ptr<Port>>& ports, int stop);
 

@@ -116,32 +116,46 @@ bool Transport::poll(Time now) {
     return heard > 0 || spoke;
 }
 
+// Frames are made where the device takes them from. No more wait than a burst: what is more urgent overtakes the rest.
 bool Transport::send(Time now) {
+    const double ns_per_byte = rate_.ns_per_byte(now);
     bool made = false;
-    std::byte frame[switchgnn::data_bytes];
-    while (port_.waiting() + 2 < Port::burst && static_cast<double>(now) >= next_send_) {
-        const std::size_t length = endpoint_.outgoing(frame);
+    while (port_.waiting() < Port::burst && static_cast<double>(now) >= next_send_) {
+        std::size_t length = 0;
+        const bool lossy = asked_.loss > 0 || asked_.duplication > 0;
+        if (lossy)
+            length = send_with_faults();
+        else
+            port_.queue(0, [&](Room to) { return length = endpoint_.outgoing(to.data()); });
         if (length == 0) {
-            endpoint_.tick(now);
+            if (!endpoint_.has_outgoing()) endpoint_.tick(now);
             break;
         }
         made = true;
-        for (int copies = chance(asked_.duplication) ? 2 : 1; copies > 0; --copies) {
-            if (chance(asked_.loss)) continue;
-            port_.queue(0, [&](Room to) {
-                std::memcpy(to.data(), frame, length);
-                return length;
-            });
-            ++sent_;
-        }
-        next_send_ =
-            std::max(next_send_, static_cast<double>(now) - 50e3) + rate_.pause(switchgnn::wire_bytes(length), now);
+        sent_ += !lossy;
+        next_send_ = std::max(next_send_, static_cast<double>(now) - 50e3) +
+                     ns_per_byte * static_cast<double>(switchgnn::wire_bytes(length));
         if (++in_window_ >= asked_.window) {
             in_window_ = 0;
             if (asked_.gap > 0) next_send_ = static_cast<double>(now + asked_.gap);
         }
     }
     return port_.flush() > 0 || made;
+}
+
+// The next frame, once, twice or not at all; its length.
+std::size_t Transport::send_with_faults() {
+    std::byte frame[switchgnn::data_bytes];
+    const std::size_t length = endpoint_.outgoing(frame);
+    for (int copies = length == 0 ? 0 : chance(asked_.duplication) ? 2 : 1; copies > 0; --copies) {
+        if (chance(asked_.loss)) continue;
+        port_.queue(0, [&](Room to) {
+            std::memcpy(to.data(), frame, length);
+            return length;
+        });
+        ++sent_;
+    }
+    return length;
 }
 
 Transport::Outcome Transport::outcome(Time now, std::string& why) {

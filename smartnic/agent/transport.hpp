@@ -39,6 +39,7 @@ class Transport {
     Transport(const protocol::Transport& asked, std::shared_ptr<Region> region, Port& port,
               std::vector<switchgnn::Plan> plans);
     bool send(switchgnn::Time now);
+    std::size_t send_with_faults();
     [[nodiscard]] bool chance(double p) { return p > 0 && std::uniform_real_distribution<>()(random_) < p; }
 
     protocol::Transport asked_;

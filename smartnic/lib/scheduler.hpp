@@ -2,10 +2,11 @@
 // class is its DSCP). Class 0 leaves first.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
-#include <deque>
-#include <optional>
+#include <vector>
 
 #include "bytes.hpp"
 
@@ -16,45 +17,58 @@ inline constexpr unsigned classes = 8;
 template <typename Frame>
 class StrictPriority {
   public:
-    explicit StrictPriority(std::size_t most) : most_(most) {}
+    // So many frames of each class may wait.
+    explicit StrictPriority(std::size_t most) : most_(most), mask_(std::bit_ceil(most) - 1) {
+        for (auto& queue : queues_) queue.frames.resize(mask_ + 1);
+    }
 
     // False where the class has as many frames waiting as it may.
     bool push(unsigned priority, Frame frame) {
-        auto& queue = queues_[priority % classes];
-        if (queue.size() >= most_) return false;
-        queue.push_back(std::move(frame));
+        const unsigned number = priority % classes;
+        auto& queue = queues_[number];
+        if (queue.tail - queue.head >= most_) return false;
+        queue.frames[queue.tail++ & mask_] = frame;
+        occupied_ |= 1u << number;
         ++waiting_;
         return true;
-    }
-    // The next frame: the first of the first class that has one.
-    [[nodiscard]] Frame* front() {
-        for (auto& queue : queues_)
-            if (!queue.empty()) return &queue.front();
-        return nullptr;
     }
     // The first frames in the order in which they are to leave; how many.
     std::size_t peek(std::span<Frame> to) const {
         std::size_t count = 0;
-        for (const auto& queue : queues_)
-            for (const auto& frame : queue) {
+        for (unsigned left = occupied_; left != 0; left &= left - 1) {
+            const auto& queue = queues_[static_cast<unsigned>(std::countr_zero(left))];
+            for (std::size_t at = queue.head; at != queue.tail; ++at) {
                 if (count == to.size()) return count;
-                to[count++] = frame;
+                to[count++] = queue.frames[at & mask_];
             }
+        }
         return count;
     }
-    void pop() {
-        for (auto& queue : queues_)
-            if (!queue.empty()) {
-                queue.pop_front();
-                --waiting_;
-                return;
-            }
+    // The first so many have left; `of` hears of each class how many of its frames did.
+    template <typename Of>
+    void drop(std::size_t count, const Of& of) {
+        waiting_ -= count;
+        while (count != 0) {
+            const auto number = static_cast<unsigned>(std::countr_zero(occupied_));
+            auto& queue = queues_[number];
+            const std::size_t gone = std::min(count, queue.tail - queue.head);
+            queue.head += gone;
+            count -= gone;
+            of(number, gone);
+            if (queue.head == queue.tail) occupied_ &= occupied_ - 1;
+        }
     }
     [[nodiscard]] std::size_t waiting() const { return waiting_; }
 
   private:
-    std::array<std::deque<Frame>, classes> queues_;
-    std::size_t most_, waiting_ = 0;
+    struct Queue {
+        std::vector<Frame> frames;  // a ring
+        std::size_t head = 0, tail = 0;
+    };
+
+    std::array<Queue, classes> queues_;
+    std::size_t most_, mask_, waiting_ = 0;
+    unsigned occupied_ = 0;  // a bit for each class with frames
 };
 
 // Writes a DSCP into an IPv4 frame and keeps its checksum right (RFC 1624); false where it is no IPv4 frame.

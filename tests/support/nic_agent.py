@@ -108,8 +108,8 @@ def write_job(path: Path, job: Job, features: np.ndarray) -> None:
                 file.write(struct.pack("<I", len(part)) + part)
 
 
-def job_of(seed: int, workers: int = 4, width: int = 40) -> tuple[Job, np.ndarray]:
-    """A small job, and features for it."""
-    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=12, features=(width,))
+def job_of(seed: int, workers: int = 4, width: int = 40, limit: int = 12) -> tuple[Job, np.ndarray]:
+    """A small job of blocks of at most so many vertices, and features for it."""
+    job = random_job(seed, vertices=60, edges=240, workers=workers, limit=limit, features=(width,))
     x = np.random.default_rng(seed).integers(-(2**24), 2**24, (60, width)).astype(np.int32)
     return job, x

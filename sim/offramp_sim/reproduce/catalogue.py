@@ -30,6 +30,7 @@ from offramp_sim.reproduce.hermod_testbed import figure58, figure59, figure510, 
 from offramp_sim.reproduce.item import Item
 from offramp_sim.reproduce.leo_applications import figure610, figure611, figure612, figure613
 from offramp_sim.reproduce.leo_design import figure63, figure614, overheads
+from offramp_sim.reproduce.leo_nic import figure611_measured
 from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
 from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
 from offramp_sim.reproduce.switchgnn_packets import figure16, figure19
@@ -119,6 +120,7 @@ ITEMS = {
         Item("leo/fig6.3", "What CPU and smartNIC give together", 2, figure63),
         Item("leo/fig6.10", "Key-value store: latency against the rate", 10, figure610),
         Item("leo/fig6.11", "Distributed file system against cores", 3, figure611),
+        Item("leo/fig6.11-measured", "The same on CPU and agent, measured", 70, figure611_measured),
         Item("leo/fig6.12", "Elastic block storage against cores", 4, figure612),
         Item("leo/fig6.13", "All-reduce against size", 5, figure613),
         Item("leo/fig6.14", "Rules of path selection", 15, figure614),

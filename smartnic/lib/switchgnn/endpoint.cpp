@@ -12,11 +12,14 @@ constexpr Time soft = 4;                     // repeats that cost the switch lit
 
 Endpoint::Endpoint(std::uint32_t worker, std::vector<Plan> plans, Recovery recovery, std::uint64_t* journal)
     : worker_(worker),
+      builder_(worker),
       plans_(std::move(plans)),
       recovery_(recovery),
       journal_(journal),
       soft_(recovery.timeout / soft, recovery.cap / soft),
-      hard_(recovery.timeout, recovery.cap) {}
+      hard_(recovery.timeout, recovery.cap) {
+    for (auto& plan : plans_) find_alone(plan);
+}
 
 void Endpoint::resume() {
     round_ = Journal::of(*journal_).round;
@@ -129,22 +132,23 @@ void Endpoint::serve(const Packet& packet) {
         case Kind::resend:
             if (reception_) {
                 progress_ += reception_->accept(packet);
-                made_.clear();
-                reception_->finished_since(made_);
-                for (auto& ack : made_) {
-                    if (recovery_.acks) {
-                        ack.block = block_id_;
-                        ack.round = round_;
-                        replies_.push_back({ack, 0});
-                    } else {
-                        stats_.marks += ack.ecn;
-                    }
-                }
-                check_complete();
+                if (recovery_.acks) acknowledge_news();
+                if (reception_->complete()) complete_round();
             }
             break;
         case Kind::done:
             break;
+    }
+}
+
+// Tells the neighbours of what was completed that their features have come.
+void Endpoint::acknowledge_news() {
+    made_.clear();
+    reception_->finished_since(made_);
+    for (auto& ack : made_) {
+        ack.block = block_id_;
+        ack.round = round_;
+        replies_.push_back({ack, {}});
     }
 }
 
@@ -164,7 +168,7 @@ void Endpoint::answer(const Packet& fetch) {
     packet.count = 1;
     packet.chunk = fetch.chunk;
     packet.round = round_;
-    replies_.push_back({packet, vertex * plan().chunks + fetch.chunk});
+    replies_.push_back({packet, {vertex, fetch.chunk}});
 }
 
 bool Endpoint::acknowledge(const Packet& ack) {
@@ -185,27 +189,27 @@ std::size_t Endpoint::outgoing(std::byte* frame) {
     if (reply_at_ < replies_.size()) {
         const Reply& reply = replies_[reply_at_];
         packet = reply.packet;
-        length = build(frame, worker_, packet);
-        if (packet.kind == Kind::resend) payload(frame, reply.cell);
+        length = builder_.build(frame, packet);
+        if (packet.kind == Kind::resend) payload(frame, reply.of);
         if (++reply_at_ == replies_.size()) {
             replies_.clear();
             reply_at_ = 0;
         }
     } else if (upload_at_ < uploads_.size()) {
-        const std::uint32_t cell = uploads_[upload_at_++], vertex = cell / plan().chunks;
-        packet.src = block().vertices[vertex];
+        const Upload of = uploads_[upload_at_++];
+        packet.src = block().vertices[of.vertex];
         packet.block = block_id_;
-        packet.count = static_cast<std::uint16_t>(block().fan_out[vertex]);
-        packet.chunk = static_cast<std::uint8_t>(cell % plan().chunks);
+        packet.count = static_cast<std::uint16_t>(block().fan_out[of.vertex]);
+        packet.chunk = static_cast<std::uint8_t>(of.chunk);
         packet.round = round_;
-        length = build(frame, worker_, packet);
-        payload(frame, cell);
+        length = builder_.build(frame, packet);
+        payload(frame, of);
     } else {
         first_pass_ = false;
         if (control_.empty()) return 0;
         packet = control_.front();
         control_.erase(control_.begin());
-        length = build(frame, worker_, packet);
+        length = builder_.build(frame, packet);
     }
     count(stats_.up, length, packet.chunk, length == data_bytes);
     return length;
@@ -229,7 +233,7 @@ void Endpoint::tick(Time now) {
         for (auto& packet : made_) {
             packet.block = block_id_;
             packet.round = round_;
-            replies_.push_back({packet, 0});
+            replies_.push_back({packet, {}});
         }
     } else if (repeat && recovery_.reupload && upload_at_ == uploads_.size()) {
         upload_silent();
@@ -259,10 +263,10 @@ void Endpoint::enter(std::uint16_t round) {
 
 void Endpoint::next_block() {
     if (next_ >= blocks()) return;
-    std::int64_t* sums = exchange_.scratch;
-    for (std::size_t b = 0; b < next_; ++b) sums += plan().blocks[b].vertices.size() * plan().chunks * lanes;
+    Sums sums{exchange_.scratch, exchange_.sums, exchange_.width};
+    for (std::size_t b = 0; b < next_; ++b) sums.scratch += plan().blocks[b].vertices.size() * plan().chunks * lanes;
     transmit(next_++);
-    reception_ = std::make_unique<Reception>(block(), plan().chunks, sums, stats_);
+    reception_ = std::make_unique<Reception>(block(), plan().chunks, sums, stats_, recovery_.acks);
     upload_all();
     auto early = std::move(early_);
     early_.clear();
@@ -286,7 +290,7 @@ void Endpoint::upload_all() {
     uploads_.clear();
     upload_at_ = 0;
     for (const auto vertex : block().order)
-        for (std::uint32_t c = 0; c < plan().chunks; ++c) uploads_.push_back(vertex * plan().chunks + c);
+        for (std::uint32_t c = 0; c < plan().chunks; ++c) uploads_.push_back({vertex, c});
     first_pass_ = true;
 }
 
@@ -301,13 +305,16 @@ void Endpoint::upload_silent() {
     upload_at_ = 0;
     for (const auto vertex : block().order)
         for (std::uint32_t c = 0; c < chunks; ++c)
-            if (!heard[vertex * chunks + c]) uploads_.push_back(vertex * chunks + c);
+            if (!heard[vertex * chunks + c]) uploads_.push_back({vertex, c});
     stats_.reuploads += uploads_.size();
 }
 
 void Endpoint::check_complete() {
-    // The sums may be complete before the last upload has left: other workers still need it.
-    if (!reception_ || !reception_->complete()) return;
+    if (reception_ && reception_->complete()) complete_round();
+}
+
+// The sums may be complete before the last upload has left: other workers still need it.
+void Endpoint::complete_round() {
     reception_.reset();
     ++stats_.rounds;
     finish_round();
@@ -329,16 +336,25 @@ void Endpoint::finish_round() {
     note();
 }
 
+// Rows may be in several blocks: the first that has a row writes it, the others add. Whole packets of rows that are in
+// one block only are there already.
 void Endpoint::collect() {
     const Plan& plan = this->plan();
-    const std::size_t width = exchange_.width;
-    std::fill_n(exchange_.sums, plan.boundary * width, 0);
+    const std::size_t width = exchange_.width, step = plan.chunks * lanes, whole = width / lanes * lanes;
+    std::vector<bool> written(plan.boundary);
     const std::int64_t* from = exchange_.scratch;
     for (const auto& block : plan.blocks)
-        for (std::size_t v = 0; v < block.vertices.size(); ++v, from += plan.chunks * lanes) {
-            std::int64_t* to = exchange_.sums + block.rows[v] * width;
-            for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
+        for (std::size_t v = 0; v < block.rows.size(); ++v, from += step) {
+            const auto row = block.rows[v];
+            std::int64_t* to = exchange_.sums + row * width;
+            if (written[row])
+                for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
+            else
+                for (std::size_t i = block.alone[v] ? whole : 0; i < width; ++i) to[i] = from[i];
+            written[row] = true;
         }
+    for (std::size_t row = 0; row < written.size(); ++row)
+        if (!written[row]) std::fill_n(exchange_.sums + row * width, width, 0);
     running_ = false;
     complete_ = true;
     next_ = 0;
@@ -363,12 +379,15 @@ void Endpoint::count(LinkCounts& link, std::size_t length, std::uint8_t chunk, b
 }
 
 // The features of one vertex and chunk, filled up with zeros.
-void Endpoint::payload(std::byte* frame, std::uint32_t cell) const {
-    const std::size_t row = block().rows[cell / plan().chunks], first = cell % plan().chunks * lanes;
-    const std::size_t width = exchange_.width, end = std::min(width, first + lanes);
+void Endpoint::payload(std::byte* frame, Upload of) const {
+    const std::size_t row = block().rows[of.vertex], first = of.chunk * lanes, width = exchange_.width;
     const std::byte* from = exchange_.values + (row * width + first) * 4;
     std::byte* to = frame + short_bytes;
-    const std::size_t present = end > first ? end - first : 0;
+    if (first + lanes <= width) {
+        to_network(from, to);
+        return;
+    }
+    const std::size_t present = first < width ? width - first : 0;
     for (std::size_t i = 0; i < present; ++i) store_be32(to + 4 * i, load<std::uint32_t>(from + 4 * i));
     std::fill(to + 4 * present, to + 4 * lanes, std::byte{0});
 }

@@ -62,6 +62,9 @@ class Endpoint {
     void incoming(Bytes frame);
     // Writes the next frame to send, at most `data_bytes` long; 0 where there is none.
     [[nodiscard]] std::size_t outgoing(std::byte* frame);
+    [[nodiscard]] bool has_outgoing() const {
+        return reply_at_ < replies_.size() || upload_at_ < uploads_.size() || !control_.empty();
+    }
     // To be called when nothing is left to send: repeats what may have been lost.
     void tick(Time now);
 
@@ -79,9 +82,13 @@ class Endpoint {
     [[nodiscard]] std::string state() const;
 
   private:
+    // A vertex of the block and a chunk of its features.
+    struct Upload {
+        std::uint32_t vertex, chunk;
+    };
     struct Reply {
         Packet packet;
-        std::uint32_t cell;  // whose features are its payload
+        Upload of;  // whose features are its payload
     };
 
     [[nodiscard]] std::size_t blocks() const { return running_ ? plan().blocks.size() : 0; }
@@ -90,6 +97,7 @@ class Endpoint {
     void take_go(const Packet& packet);
     void take_round(const Packet& packet, Bytes frame);
     void serve(const Packet& packet);
+    void acknowledge_news();
     void answer(const Packet& fetch);
     bool acknowledge(const Packet& ack);
     void enter(std::uint16_t round);
@@ -98,13 +106,15 @@ class Endpoint {
     void upload_all();
     void upload_silent();
     void check_complete();
+    void complete_round();
     void finish_round();
     void say_done();
     void note();
     void count(LinkCounts& link, std::size_t length, std::uint8_t chunk, bool payload);
-    void payload(std::byte* frame, std::uint32_t cell) const;
+    void payload(std::byte* frame, Upload of) const;
 
     std::uint32_t worker_;
+    Builder builder_;
     std::vector<Plan> plans_;
     Recovery recovery_;
     std::uint64_t* journal_;
@@ -121,7 +131,7 @@ class Endpoint {
     std::unique_ptr<Reception> reception_;
     std::vector<std::uint8_t> acked_;  // the send bitmaps, by entry of `reader_locals` and chunk
     std::vector<Reply> replies_;
-    std::vector<std::uint32_t> uploads_;  // cells, in order
+    std::vector<Upload> uploads_;         // in order
     std::size_t reply_at_ = 0, upload_at_ = 0;
     std::vector<Packet> control_;
     Packet done_, done_before_;

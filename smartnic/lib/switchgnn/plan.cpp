@@ -99,6 +99,16 @@ std::uint64_t Plan::cells() const {
     return vertices * chunks;
 }
 
+void find_alone(Plan& plan) {
+    std::vector<std::uint8_t> blocks(plan.boundary);  // that have a row, two for more
+    for (const auto& block : plan.blocks)
+        for (const auto row : block.rows) blocks[row] = blocks[row] == 0 ? 1 : 2;
+    for (auto& block : plan.blocks) {
+        block.alone.clear();
+        for (const auto row : block.rows) block.alone.push_back(blocks[row] == 1);
+    }
+}
+
 bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
     Reader reader(text);
     std::uint32_t first = 0, count = 0;

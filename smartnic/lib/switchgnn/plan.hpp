@@ -50,6 +50,7 @@ struct Block {
     Numbers remotes;          // remote vertices to whose sums own uploads are added, ascending
     Numbers reader_indptr, reader_locals;
     Ids vertex_ids, source_ids, remote_ids;
+    std::vector<std::uint8_t> alone;  // whether a vertex' row is in no other block of the plan
 };
 
 struct Plan {
@@ -58,6 +59,9 @@ struct Plan {
 
     [[nodiscard]] std::uint64_t cells() const;  // vertices and chunks of all blocks together
 };
+
+// Fills in `alone` in all blocks.
+void find_alone(Plan& plan);
 
 // Reads plans; false, and why, where they are none.
 [[nodiscard]] bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why);

@@ -4,23 +4,28 @@
 
 namespace offramp::switchgnn {
 
-Reception::Reception(const Block& block, std::uint32_t chunks, std::int64_t* sums, Stats& stats)
-    : block_(block), chunks_(chunks), sums_(sums), stats_(stats) {
+Reception::Reception(const Block& block, std::uint32_t chunks, Sums sums, Stats& stats, bool acks)
+    : block_(block), chunks_(chunks), sums_(sums), stats_(stats), acks_(acks) {
     const std::size_t cells = block.vertices.size() * chunks;
-    std::fill_n(sums, cells * lanes, 0);
     finished_.assign(cells, 0);
+    begun_.assign(cells, 0);
     marked_.assign(cells, 0);
     missing_.resize(cells);
     unreleased_.assign(cells, 0);
     released_.assign(block.way_vertex.size() * chunks, 0);
     cached_.assign(block.sources.size() * chunks, 0);
     asked_.assign(block.targets.size() * chunks, 0);
+    if (acks) news_.reserve(cells);
     open_ = cells;
-    for (std::size_t cell = 0; cell < cells; ++cell) {
-        missing_[cell] = block.need[cell / chunks];
-        finished_[cell] = missing_[cell] == 0;
-        open_ -= finished_[cell];
-    }
+    std::size_t cell = 0;
+    for (std::uint32_t vertex = 0; vertex < block.vertices.size(); ++vertex)
+        for (std::uint32_t c = 0; c < chunks; ++c, ++cell) {
+            missing_[cell] = block.need[vertex];
+            if (missing_[cell] != 0) continue;
+            finished_[cell] = 1;
+            --open_;
+            std::fill_n(sums.at(block, vertex, c, chunks), lanes, 0);
+        }
     for (const auto vertex : block.way_vertex)
         for (std::uint32_t c = 0; c < chunks; ++c) ++unreleased_[vertex * chunks + c];
 }
@@ -44,9 +49,9 @@ bool Reception::accept_result(const Packet& packet) {
         ++stats_.duplicates;
         return false;
     }
-    std::int64_t* sum = sums_ + std::size_t{cell} * lanes;
-    for (std::size_t i = 0; i < lanes; ++i) sum[i] = static_cast<std::int32_t>(load_be32(packet.payload + 4 * i));
+    from_network(packet.payload, sums_.at(block_, vertex, packet.chunk, chunks_));
     marked_[cell] = packet.ecn;
+    stats_.marks += packet.ecn && !acks_;
     finish(cell);
     ++stats_.results;
     return true;
@@ -82,9 +87,14 @@ bool Reception::accept_feature(const Packet& packet) {
         for (std::uint32_t e = block_.indptr[source]; e < block_.indptr[source + 1]; ++e) {
             const std::uint32_t cell = block_.targets[e] * chunks_ + packet.chunk;
             if (finished_[cell]) continue;
-            std::int64_t* sum = sums_ + std::size_t{cell} * lanes;
-            for (std::size_t i = 0; i < lanes; ++i)
-                add(sum[i], static_cast<std::int32_t>(load_be32(packet.payload + 4 * i)));
+            std::int64_t* sum = sums_.at(block_, block_.targets[e], packet.chunk, chunks_);
+            if (begun_[cell]) {
+                for (std::size_t i = 0; i < lanes; ++i)
+                    add(sum[i], static_cast<std::int32_t>(load_be32(packet.payload + 4 * i)));
+            } else {
+                from_network(packet.payload, sum);
+                begun_[cell] = 1;
+            }
             --missing_[cell];
             if (!resend) unreleased_[cell] = 0;  // the strawman's: there was no aggregator to release
             if (missing_[cell] == 0 && unreleased_[cell] == 0) finish(cell);
@@ -112,7 +122,7 @@ bool Reception::release(std::uint32_t source, std::uint32_t target, std::uint32_
 void Reception::finish(std::uint32_t cell) {
     finished_[cell] = 1;
     --open_;
-    news_.push_back(cell);
+    if (acks_) news_.push_back(cell);
 }
 
 void Reception::missing(std::vector<Packet>& to) {

@@ -8,11 +8,26 @@
 
 namespace offramp::switchgnn {
 
+// Where the sums of a block go: those of a vertex that is in no other block, and of a whole packet, to their row, all
+// others to scratch memory, 32 for each vertex and chunk.
+struct Sums {
+    std::int64_t *scratch, *rows;
+    std::size_t width;  // of a row
+
+    [[nodiscard]] std::int64_t* at(const Block& block, std::uint32_t vertex, std::uint32_t chunk,
+                                   std::uint32_t chunks) const {
+        if (block.alone[vertex] && (chunk + 1) * lanes <= width)
+            return rows + std::size_t{block.rows[vertex]} * width + chunk * lanes;
+        return scratch + (std::size_t{vertex} * chunks + chunk) * lanes;
+    }
+};
+
 // Every packet may arrive again or out of order; one that does not fit the plan changes nothing.
 class Reception {
   public:
-    // `sums` has 32 numbers for each vertex and chunk of the block; they are set to zero.
-    Reception(const Block& block, std::uint32_t chunks, std::int64_t* sums, Stats& stats);
+    // What is where the sums go does not matter. Without `acks` nobody asks what was finished, and ECN marks of results
+    // are counted here.
+    Reception(const Block& block, std::uint32_t chunks, Sums sums, Stats& stats, bool acks);
 
     // Takes a packet with payload of this round; whether it told something new.
     bool accept(const Packet& packet);
@@ -34,9 +49,10 @@ class Reception {
 
     const Block& block_;
     std::uint32_t chunks_;
-    std::int64_t* sums_;
+    Sums sums_;
     Stats& stats_;
-    std::vector<std::uint8_t> finished_, marked_;  // by cell: a vertex and a chunk
+    bool acks_;
+    std::vector<std::uint8_t> finished_, begun_, marked_;  // by cell: a vertex and a chunk; `begun_`: its sum is written
     std::vector<std::uint8_t> released_;           // by way and chunk
     std::vector<std::uint8_t> cached_;             // the receive bitmaps, by source and chunk, shared by all vertices
     std::vector<std::uint8_t> asked_;              // by entry of `targets` and chunk

@@ -45,10 +45,9 @@ class Rate {
         rate_ = std::max(rate_ / 2, floor_);
         cut_ = raised_ = now;
     }
-    // Nanoseconds that so many bytes take.
-    [[nodiscard]] double pause(std::uint64_t bytes, Time now) {
+    [[nodiscard]] double ns_per_byte(Time now) {
         advance(now);
-        return 8e9 * static_cast<double>(bytes) / rate_;
+        return 8e9 / rate_;
     }
     [[nodiscard]] double bps() const { return rate_; }
 

@@ -1,0 +1,123 @@
+"""LEO's distributed file system on cores of the CPU, on those of an agent, and on both (thesis, figure 6.11)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offramp.errors import OfframpError
+from offramp.leo.applications import dfs
+from offramp.leo.applications.compare import running
+from offramp.leo.runtime.dataflow import CPU
+from offramp.leo.selection import Policy
+from offramp.nic.process import AgentProcess
+
+Ways = dict[str, list[float]]
+_ACCELERATORS: Final = (dfs.ACCELERATOR, "acc2", "acc3", "acc4")
+MOST_CORES: Final = len(_ACCELERATORS)
+
+
+class Throughput(NamedTuple):
+    """Chunks of 256 KB a second, medians.
+
+    Attributes:
+        cpu, nic: by cores, from 1 on; each on cores of its own.
+        mix: by cores of each, where there are twice as many.
+    """
+
+    cpu: list[float]
+    nic: list[float]
+    mix: list[float]
+
+    @property
+    def shares(self) -> list[float]:
+        """Of what both together do in the sum of what each does alone, by cores of each."""
+        return [mix / (cpu + nic) for cpu, nic, mix in zip(self.cpu, self.nic, self.mix, strict=False)]
+
+
+class Case(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        way: ``cpu``, ``nic`` or ``mix``.
+        host: processors of requester, responder and their devices' threads.
+        agent: of the agent's cores; empty: none runs.
+    """
+
+    way: str
+    host: Sequence[int]
+    agent: Sequence[int]
+
+
+def measure(
+    seconds: float, rounds: int = 1, *, seed: int = 1, compression: str = "zlib", tell: Callable[[int, int], None]
+) -> Throughput:
+    """Measure all in turns.
+
+    The CPU's path has one thread on each side, on its cores. The agent has its own cores; requester and responder,
+    which only hand chunks over, run on the others, or share its cores where there are no others.
+
+    Raises:
+        OfframpError: one processor only, an agent that does not start, or a chunk that was stored wrong.
+    """
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise OfframpError("dfs on CPU and agent: needs two processors, one for each")
+    counts = range(1, min(len(cpus), MOST_CORES) + 1)
+    cases = [Case(CPU, cpus[:n], ()) for n in counts]
+    cases += [Case("nic", cpus[:-n] or cpus, cpus[-n:]) for n in counts]
+    cases += [Case("mix", cpus[:n], cpus[-n:]) for n in counts if 2 * n <= len(cpus)]
+    found: list[list[float]] = [[] for _ in cases]
+    for number in range(rounds):
+        for place, case in enumerate(cases):
+            found[place].append(rate_of(case, seconds, seed + number, compression))
+            tell(number * len(cases) + place + 1, rounds * len(cases))
+    ways: Ways = {CPU: [], "nic": [], "mix": []}
+    for case, rates in zip(cases, found, strict=True):
+        ways[case.way].append(float(np.median(rates)))
+    return Throughput(ways[CPU], ways["nic"], ways["mix"])
+
+
+def rate_of(case: Case, seconds: float, seed: int = 1, compression: str = "zlib") -> float:
+    """Chunks a second.
+
+    Raises:
+        OfframpError: as :func:`measure`.
+    """
+    with _only_on(case.host):
+        if not case.agent:
+            return _rate({CPU: f"cpu:{len(case.host)}"}, (CPU,), seconds, seed)
+        cores = len(case.agent)
+        where = ["--cpus", ",".join(map(str, case.agent))]
+        with AgentProcess((), cores=cores, compression=compression, arguments=where) as agent:
+            # A queue is served by one core: a device for each.
+            devices = dict.fromkeys(_ACCELERATORS[:cores], f"nic:{agent.path}")
+            if case.way == "mix":
+                devices[CPU] = f"cpu:{len(case.host)}"
+            return _rate(devices, tuple(devices), seconds, seed)
+
+
+def _rate(devices: dict[str, str], used: Sequence[str], seconds: float, seed: int) -> float:
+    """Chunks a second over the paths that use some devices, on either side."""
+    application = dfs.application(devices, seed=seed)
+    paths = [f"{near}-{far}" for near in used for far in used]
+    with running(application) as run:
+        outcome, _ = run(paths, {}, Policy.LOOKAHEAD, seed, None, seconds)
+    if outcome.wrong:
+        raise OfframpError(f"dfs: {outcome.wrong} chunks were not stored as they should have been")
+    return outcome.rate
+
+
+@contextmanager
+def _only_on(cpus: Sequence[int]) -> Iterator[None]:
+    """This thread, and what it starts, on some processors."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,75 @@
+"""Links for measurements: both ends as ports of the agent, and a process that is the other end."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from offramp.errors import OfframpError
+from offramp.iproute import ip
+from offramp.nic.build import agent_program
+
+LINKS: Final = ("veth", "memif", "loop")
+"""Packet sockets on a veth pair; shared memory of two processes; rings inside one process."""
+_MEMIF: Final = "socket-abstract=no,bsize=256,rsize=11"
+_END_S: Final = 5.0
+
+
+@contextmanager
+def ends(link: str) -> Iterator[tuple[str, str]]:
+    """Both ends of a link as ports of the agent; of ``loop`` the agent has both.
+
+    Raises:
+        OfframpError: no right to make interfaces.
+    """
+    if link == "loop":
+        yield "loop", ""
+    elif link == "memif":
+        with tempfile.TemporaryDirectory(prefix="offramp-") as folder:
+            base = f"socket={folder}/memif.sock,{_MEMIF}"
+            yield f"net_memif0,role=client,{base}", f"net_memif0,role=server,{base}"
+    else:
+        name = secrets.token_hex(3)
+        near, far = f"n{name}", f"f{name}"
+        ip("link", "set", "lo", "up")
+        ip("link", "add", near, "type", "veth", "peer", "name", far)
+        try:
+            for end in (near, far):
+                ip("link", "set", end, "addrgenmode", "none", "up")
+            yield near, far
+        finally:
+            ip("link", "del", near)
+
+
+@contextmanager
+def reflector(port: str) -> Iterator[None]:
+    """A process at the other end that answers each upload with the result of a vertex that is its own only neighbour.
+
+    Raises:
+        OfframpError: it does not start.
+    """
+    command = [str(agent_program()), "--reflect", "--compression", "none", "--port", port]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        if not process.stdout.readline().startswith("ready"):
+            raise OfframpError("the other end of the link did not start")
+        yield
+    finally:
+        end(process, signal.SIGTERM)
+        process.stdout.close()
+
+
+def end(process: subprocess.Popen[str], by: signal.Signals) -> None:
+    """End a child by a signal, or, when it does not listen, by force."""
+    process.send_signal(by)
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

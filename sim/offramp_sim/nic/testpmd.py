@@ -1,0 +1,99 @@
+"""DPDK's testpmd as the limit of a link: one sends frames and takes what another one sends back."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Final, NamedTuple
+
+from offramp.errors import OfframpError
+from offramp_sim.nic.cpu_time import cpu_ns
+from offramp_sim.nic.links import end
+
+AF_PACKET: Final = "blocksz=65536,framesz=2048,framecnt=8192,qdisc_bypass=1"
+"""As the agent opens packet sockets."""
+BURST: Final = 64
+"""As the agent's."""
+_FRAME: Final = 178
+_START_S: Final = 30.0
+_WARM: Final = 2
+"""Reports of the start, which do not count."""
+_COUNT: Final = re.compile(r"([RT]X)-packets: +(\d+)")
+
+
+class Pace(NamedTuple):
+    """Frames both ways in so many seconds, and processor time of the end that sends first."""
+
+    frames: int
+    seconds: float
+    cpu_ns: int
+
+
+def pace(link: str, near: str, far: str, seconds: float) -> Pace:
+    """Measure a link for at least so many seconds; on ``loop`` one testpmd takes back what it sends itself.
+
+    Raises:
+        OfframpError: no testpmd, or it does not start.
+    """
+    program = shutil.which("dpdk-testpmd")
+    if program is None:
+        raise OfframpError("dpdk-testpmd: not found: apt-get install dpdk-dev")
+    alone = link == "loop"
+    with (
+        nullcontext() if alone else _run(program, far, "macswap"),
+        _run(program, "net_ring0" if alone else near, "flowgen") as source,
+    ):
+        reports = _reports(source, time.monotonic() + _START_S + seconds)
+        for _ in range(_WARM):
+            next(reports)
+        first, begun = next(reports), time.perf_counter()
+        used = cpu_ns(source.pid)
+        while True:
+            last, took = next(reports), time.perf_counter() - begun
+            if took >= seconds:
+                return Pace(last - first, took, cpu_ns(source.pid) - used)
+
+
+def _reports(process: subprocess.Popen[str], deadline: float) -> Iterator[int]:
+    """Frames received and sent so far, once a second."""
+    assert process.stdout is not None
+    total = 0
+    while select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        line = process.stdout.readline()
+        if not line:
+            break
+        for way, count in _COUNT.findall(line):
+            total += int(count)
+            if way == "TX":
+                yield total
+                total = 0
+    raise OfframpError("dpdk-testpmd: reported no rates")
+
+
+@contextmanager
+def _run(program: str, port: str, mode: str) -> Iterator[subprocess.Popen[str]]:
+    device = port if port.startswith("net_") else f"net_af_packet0,iface={port},{AF_PACKET}"
+    cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    eal = ["--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry", f"--lcores=(0-1)@({cpus})"]
+    options = [f"--forward-mode={mode}", f"--txpkts={_FRAME}", f"--burst={BURST}"]
+    process = subprocess.Popen(
+        [program, *eal, f"--vdev={device}", "--", *options, "--stats-period=1", "--total-num-mbufs=8192"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
+    )
+    assert process.stdout is not None
+    try:
+        yield process
+    finally:
+        end(process, signal.SIGINT)
+        process.stdout.close()

@@ -1,0 +1,55 @@
+"""LEO's file system on CPU and agent: figure 6.11 as this machine measures it. Blind to how fast."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from offramp.leo.applications.samples import chunk
+from offramp.leo.device import Status
+from offramp.leo.devices.nic import NicDevice
+from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
+from offramp.nic.process import AgentProcess
+from offramp_sim.nic.dfs import Case, Throughput, rate_of
+
+pytestmark = pytest.mark.nic
+
+
+@pytest.mark.parametrize("way", ["nic", "mix"])
+def test_chunks_are_stored_right(programs: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """The agent on two cores, of which each has a device; on the mix the CPU's threads, too."""
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs two processors")
+    assert rate_of(Case(way, cpus[:1], cpus[-2:]), 0.2) > 0
+    assert sorted(os.sched_getaffinity(0)) == cpus
+
+
+def test_share_of_the_sum() -> None:
+    assert Throughput([10.0, 20.0], [30.0, 50.0], [38.0]).shares == [0.95]
+
+
+def test_cores_that_compress_at_once(programs: Path) -> None:
+    """Each core has transforms of its own: zlib's hold a stream."""
+    content = chunk(100_000, 3)
+    with AgentProcess(program=programs / "offramp-nic-agent", cores=2) as agent:
+        devices = [NicDevice(agent.path, f"nic{i}") for i in range(2)]
+        try:
+            for request in range(16):
+                assert all(device.submit(COMPRESS, request, content) for device in devices)
+            for device in devices:
+                found = []
+                while len(found) < 16:
+                    device.wait(10.0)
+                    found += device.poll()
+                assert {done.status for done in found} == {Status.OK}
+                assert len({done.message for done in found}) == 1
+                assert device.submit(DECOMPRESS, 16, found[0].message)
+                device.wait(10.0)
+                assert device.poll()[0].message == content
+        finally:
+            for device in devices:
+                device.close()

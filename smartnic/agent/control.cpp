@@ -184,6 +184,8 @@ bool Control::serve(Client& client, std::uint32_t kind, Bytes body) {
                 return tables(client, asked);
             else if constexpr (std::is_same_v<Asked, protocol::Transport>)
                 return transport(client, asked);
+            else if constexpr (std::is_same_v<Asked, protocol::Coflows>)
+                return coflows(client, asked);
             else
                 return stats(client);
         },
@@ -274,15 +276,25 @@ bool Control::tables(Client& client, const protocol::Tables& asked) {
 }
 
 bool Control::transport(Client& client, const protocol::Transport& asked) {
-    if (asked.queue >= client.queues.size()) return refuse(client, "transport: no such queue");
+    return on_port(client, asked, "transport", &Queue::open_transport, 5);
+}
+
+bool Control::coflows(Client& client, const protocol::Coflows& asked) {
+    return on_port(client, asked, "coflows", &Queue::open_coflows, 7);
+}
+
+template <typename Asked>
+bool Control::on_port(Client& client, const Asked& asked, const char* what,
+                      bool (Queue::*open)(const Asked&, Port&, std::string&), std::uint32_t kind) {
+    const std::string name = std::string(what) + ": ";
+    if (asked.queue >= client.queues.size()) return refuse(client, name + "no such queue");
     if (asked.port >= agent_.ports.size())
-        return refuse(client,
-                      "transport: port " + std::to_string(asked.port) + " of " + std::to_string(agent_.ports.size()));
+        return refuse(client, name + "port " + std::to_string(asked.port) + " of " + std::to_string(agent_.ports.size()));
     auto& [queue, core] = client.queues[asked.queue];
     std::string why;
     bool done = false;
-    core->call([&, queue = queue] { done = queue->open_transport(asked, *agent_.ports[asked.port], why); });
-    return done ? reply(client, protocol::reply | 5, {}) : refuse(client, why);
+    core->call([&, queue = queue] { done = (queue.get()->*open)(asked, *agent_.ports[asked.port], why); });
+    return done ? reply(client, protocol::reply | kind, {}) : refuse(client, why);
 }
 
 bool Control::stats(Client& client) {
@@ -301,7 +313,10 @@ bool Control::stats(Client& client) {
         const Port& port = *agent_.ports[i];
         text += std::string(i == 0 ? "" : ", ") + "{\"name\": \"" + port.name() +
                 "\", \"received\": " + std::to_string(port.received()) + ", \"sent\": " + std::to_string(port.sent()) +
-                ", \"missed\": " + std::to_string(port.missed()) + "}";
+                ", \"missed\": " + std::to_string(port.missed()) + ", \"classes\": [";
+        for (unsigned priority = 0; priority < classes; ++priority)
+            text += (priority == 0 ? "" : ", ") + std::to_string(port.sent(priority));
+        text += "]}";
     }
     return reply(client, protocol::reply | 6, bytes_of(text + "]}"));
 }

@@ -44,6 +44,10 @@ class Control {
     bool queue(Client& client, const protocol::Queue& asked);
     bool tables(Client& client, const protocol::Tables& asked);
     bool transport(Client& client, const protocol::Transport& asked);
+    bool coflows(Client& client, const protocol::Coflows& asked);
+    template <typename Asked>
+    bool on_port(Client& client, const Asked& asked, const char* what,
+                 bool (Queue::*open)(const Asked&, Port&, std::string&), std::uint32_t kind);
     bool stats(Client& client);
     void leave(Client& client);
 

@@ -42,13 +42,17 @@ class Port {
         });
     }
 
-    // Makes a frame of `make(Room)`, which says how long it became (0: none after all), and queues it in a class.
-    // False where there is no frame, or no room for one: then `make` was not called.
+    struct Made {
+        std::size_t length;  // 0: none after all
+        unsigned priority = 0;
+    };
+    // Queues the frame that `make(Room)` makes in the class that it says. False where there is none, or no room for one:
+    // then `make` was not called.
     template <typename Make>
-    bool queue(unsigned priority, const Make& make) {
+    bool queue(const Make& make) {
         if (waiting_.waiting() >= most_waiting || (spares_ == 0 && !refill())) return false;
         rte_mbuf* frame = spare_[spares_ - 1];
-        const std::size_t length = make(Room{rte_pktmbuf_mtod(frame, std::byte*), room});
+        const auto [length, priority] = make(Room{rte_pktmbuf_mtod(frame, std::byte*), room});
         if (length == 0) return false;
         frame->data_len = static_cast<std::uint16_t>(length);
         frame->pkt_len = frame->data_len;

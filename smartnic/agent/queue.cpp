@@ -62,9 +62,8 @@ bool Queue::set_tables(const protocol::Tables& asked, std::string& why) {
 }
 
 bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::string& why) {
-    if (transport_ != nullptr || port.taken) {
-        why = transport_ != nullptr ? "transport: this queue has one"
-                                    : "transport: another worker has port " + port.name();
+    if (has_transport() || port.taken) {
+        why = has_transport() ? "transport: this queue has one" : "transport: another worker has port " + port.name();
         return false;
     }
     if (asked.region >= regions_.size()) {
@@ -73,6 +72,17 @@ bool Queue::open_transport(const protocol::Transport& asked, Port& port, std::st
     }
     transport_ = Transport::open(asked, regions_[asked.region], port, why);
     return transport_ != nullptr;
+}
+
+bool Queue::open_coflows(const protocol::Coflows& asked, Port& port, std::string& why) {
+    if (has_transport() || port.taken || asked.region >= regions_.size()) {
+        why = has_transport() ? "coflows: this queue has a transport"
+              : port.taken    ? "coflows: another worker has port " + port.name()
+                              : "coflows: memory that is not shared";
+        return false;
+    }
+    coflows_ = Coflows::open(asked, regions_[asked.region], port, why);
+    return coflows_ != nullptr;
 }
 
 void Queue::listen() {
@@ -85,7 +95,9 @@ void Queue::listen() {
 bool Queue::poll(Compressor* compressor, switchgnn::Time now) {
     if (broken_.load(std::memory_order_relaxed)) return false;
     bool busy = transport_ != nullptr && transport_->poll(now);
+    busy |= coflows_ != nullptr && coflows_->poll(now);
     bool answered = finish_pending(now);
+    answered |= finish_coflows();
     for (int budget = 64; budget > 0 && !pending_ && rings_.room(); --budget) {
         Submission entry;
         const auto next = rings_.take(entry);
@@ -120,7 +132,7 @@ bool Queue::handle(const Submission& entry, Compressor* compressor, switchgnn::T
     std::string text;
     const Answer found = run(entry, {message, entry.message_length}, {answer, entry.answer_room}, compressor, text);
     if (found.status == Status::pending) {
-        pending_ = Pending{entry, now, answer};
+        if (coflows_ == nullptr) pending_ = Pending{entry, now, answer};
         return true;
     }
     complete(entry, text.empty() ? found : explain(text, {answer, entry.answer_room}), clock_ns() - start);
@@ -144,6 +156,11 @@ Answer Queue::run(const Submission& entry, Bytes message, Room answer, Compresso
                                    ? transport_->start(text)
                                    : transport_->exchange(message, *regions_[entry.message_region], text);
             return {begun ? Status::pending : Status::failed};
+        }
+        case Function::hermod_exchange: {
+            if (coflows_ == nullptr) return {Status::out_of_bounds};
+            const Region& region = *regions_[entry.message_region];
+            return {coflows_->submit(entry.request, message, region, text) ? Status::pending : Status::failed};
         }
         default:
             return offload(function, tables_, message, answer);
@@ -189,6 +206,16 @@ bool Queue::finish_pending(switchgnn::Time now) {
     pending_.reset();
     complete(entry, answer, busy);
     return true;
+}
+
+bool Queue::finish_coflows() {
+    bool any = false;
+    Submission entry{};
+    while (coflows_ != nullptr && rings_.room() && coflows_->finished(entry.request)) {
+        complete(entry, {Status::ok, 0}, 0);
+        any = true;
+    }
+    return any;
 }
 
 void Queue::complete(const Submission& entry, Answer answer, std::uint64_t busy_ns) {

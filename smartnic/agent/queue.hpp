@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coflows.hpp"
 #include "compressor.hpp"
 #include "descriptor.hpp"
 #include "offload.hpp"
@@ -24,6 +25,7 @@ class Queue {
     // Gives a function its tables; false, and why.
     bool set_tables(const protocol::Tables& asked, std::string& why);
     bool open_transport(const protocol::Transport& asked, Port& port, std::string& why);
+    bool open_coflows(const protocol::Coflows& asked, Port& port, std::string& why);
 
     // Works on what is there; whether there was anything.
     bool poll(Compressor* compressor, switchgnn::Time now);
@@ -31,8 +33,8 @@ class Queue {
     void listen();
 
     [[nodiscard]] int bell() const { return bell_.get(); }
-    [[nodiscard]] bool active() const { return transport_ && transport_->active(); }
-    [[nodiscard]] bool has_transport() const { return transport_ != nullptr; }
+    [[nodiscard]] bool active() const { return (transport_ && transport_->active()) || (coflows_ && coflows_->active()); }
+    [[nodiscard]] bool has_transport() const { return transport_ != nullptr || coflows_ != nullptr; }
     // Whether the client lied, and how: it is to be cut off.
     [[nodiscard]] bool broken() const { return broken_.load(std::memory_order_acquire); }
     [[nodiscard]] const std::string& lie() const { return lie_; }
@@ -50,6 +52,7 @@ class Queue {
     Answer memory(Function function, Bytes message, Room answer);
     bool handle(const Submission& entry, Compressor* compressor, switchgnn::Time now);
     bool finish_pending(switchgnn::Time now);
+    bool finish_coflows();
     void complete(const Submission& entry, Answer answer, std::uint64_t busy_ns);
     void accuse(std::string lie);
 
@@ -59,6 +62,7 @@ class Queue {
     Descriptor bell_;
     Tables tables_;
     std::unique_ptr<Transport> transport_;
+    std::unique_ptr<Coflows> coflows_;
     std::optional<Pending> pending_;
     std::atomic<bool> broken_ = false;
     std::atomic<std::uint64_t> requests_ = 0;

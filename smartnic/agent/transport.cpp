@@ -126,7 +126,7 @@ bool Transport::send(Time now) {
         if (lossy)
             length = send_with_faults();
         else
-            port_.queue(0, [&](Room to) { return length = endpoint_.outgoing(to.data()); });
+            port_.queue([&](Room to) { return Port::Made{length = endpoint_.outgoing(to.data())}; });
         if (length == 0) {
             if (!endpoint_.has_outgoing()) endpoint_.tick(now);
             break;
@@ -149,9 +149,9 @@ std::size_t Transport::send_with_faults() {
     const std::size_t length = endpoint_.outgoing(frame);
     for (int copies = length == 0 ? 0 : chance(asked_.duplication) ? 2 : 1; copies > 0; --copies) {
         if (chance(asked_.loss)) continue;
-        port_.queue(0, [&](Room to) {
+        port_.queue([&](Room to) {
             std::memcpy(to.data(), frame, length);
-            return length;
+            return Port::Made{length};
         });
         ++sent_;
     }

@@ -30,6 +30,11 @@ bool sane(const Transport& asked) {
            asked.journal_offset % 8 == 0;
 }
 
+bool sane(const Coflows& asked) {
+    return asked.ranks > 1 && asked.ranks <= Coflows::most_ranks && asked.dscp < 64 && asked.retry > 0 &&
+           asked.retry <= 3'600'000'000'000 && asked.loss >= 0 && asked.loss < 1;
+}
+
 }  // namespace
 
 bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& message, std::string& why) {
@@ -63,6 +68,11 @@ bool parse(std::uint32_t kind, Bytes body, std::size_t descriptors, Message& mes
             return false;
         case Kind::stats:
             return take<Stats>(body, message, why, "stats");
+        case Kind::coflows:
+            if (!take<Coflows>(body, message, why, "coflows")) return false;
+            if (sane(std::get<Coflows>(message))) return true;
+            why = "coflows: ranks, times or a DSCP that cannot be";
+            return false;
     }
     why = "message of unknown kind " + std::to_string(kind);
     return false;

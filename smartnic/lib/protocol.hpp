@@ -17,7 +17,7 @@ inline constexpr std::uint32_t most_body = 4096;
 inline constexpr std::uint32_t reply = 0x8000, error = 0xFFFF;
 inline constexpr std::uint32_t most_entries = 65536;  // of a queue's rings
 
-enum class Kind : std::uint32_t { hello = 1, map = 2, queue = 3, tables = 4, transport = 5, stats = 6 };
+enum class Kind : std::uint32_t { hello = 1, map = 2, queue = 3, tables = 4, transport = 5, stats = 6, coflows = 7 };
 
 struct Hello {
     std::uint32_t version;
@@ -46,8 +46,18 @@ struct Transport {
     static constexpr std::uint32_t acks = 1, reupload = 2, resume = 4;
 };
 struct Stats {};
+// An end host of Hermod on a port; the addresses of its ranks are at `offset`.
+struct Coflows {
+    std::uint32_t queue, port, rank, ranks, region, dscp;
+    std::uint64_t offset;
+    std::int64_t retry;
+    double loss;
+    std::uint64_t seed;
 
-using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats>;
+    static constexpr std::uint32_t most_ranks = 4096;
+};
+
+using Message = std::variant<Hello, Map, Queue, Tables, Transport, Stats, Coflows>;
 
 struct Header {
     std::uint32_t magic, kind, length;

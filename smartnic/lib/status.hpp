@@ -32,7 +32,7 @@ enum class Function : std::uint32_t {
     memory_read = 17,
     switchgnn_start = 32,
     switchgnn_exchange = 33,
-    hermod_send = 48,
+    hermod_exchange = 48,
 };
 
 struct Answer {

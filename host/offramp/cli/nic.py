@@ -107,9 +107,10 @@ def stats(
         if name != "ports":
             table.add_row(name.replace("_", " "), str(value))
     console.print(table)
-    ports = Table("port", "received", "sent", "missed", box=None)
+    ports = Table("port", "received", "sent", "missed", "sent by class, the most urgent first", box=None)
     for each in found["ports"]:
-        ports.add_row(*(str(each[column]) for column in ("name", "received", "sent", "missed")))
+        counts = ", ".join(map(str, each["classes"]))
+        ports.add_row(*(str(each[column]) for column in ("name", "received", "sent", "missed")), counts)
     if found["ports"]:
         console.print(ports)
     write_json(json_path, found)

@@ -25,6 +25,7 @@ class Kind(IntEnum):
     TABLES = 4
     TRANSPORT = 5
     STATS = 6
+    COFLOWS = 7
 
 
 HELLO: Final = struct.Struct("<I")
@@ -38,6 +39,11 @@ TABLES: Final = struct.Struct("<IIIIQQ4I")
 TRANSPORT: Final = struct.Struct("<6I3Q4q3dQ")
 """Queue, port, worker, flags, region, window; offset and length of the plans, offset of the journal; times in ns until
 a repeat, at most, until failure, between windows; line rate, loss, duplication; seed."""
+COFLOWS: Final = struct.Struct("<6IQqdQ")
+"""Queue, port, rank, ranks, region, DSCP of control frames; offset of the ranks' addresses, ns until a repeat, loss,
+seed."""
+ADDRESS: Final = struct.Struct("<6sHII")
+"""MAC, zero, IPv4 address as a number, zero."""
 NUMBER: Final = struct.Struct("<I")
 
 
@@ -65,6 +71,7 @@ class Function(IntEnum):
     MEMORY_READ = 17
     SWITCHGNN_START = 32
     SWITCHGNN_EXCHANGE = 33
+    HERMOD_EXCHANGE = 48
 
 
 SUBMISSION: Final = struct.Struct("<QIIIIQQQQQ")
@@ -81,6 +88,13 @@ MEMORY: Final = struct.Struct("<IIQQ")
 """Function whose tables, zero, offset, length; of MEMORY_WRITE the content follows."""
 EXCHANGE: Final = struct.Struct("<IIIIQQQ")
 """Plan, width, number of the exchange, zero; offsets of values, sums and scratch memory."""
+
+
+COFLOW: Final = struct.Struct("<I4B4I")
+"""Message number; DSCP, class, whether in order, numbers of the key; transfers out, in, pieces, zero. The key (8 bytes
+each) and then transfers and pieces follow."""
+TRANSFER: Final = struct.Struct("<IIQQ")
+"""Peer, zero, offset (of a piece: in the transfer), length."""
 
 
 def queue_bytes(entries: int) -> int:

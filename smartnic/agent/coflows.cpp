@@ -1,0 +1,62 @@
+#include "coflows.hpp"
+
+namespace offramp {
+
+std::unique_ptr<Coflows> Coflows::open(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
+                                       std::string& why) {
+    const std::uint64_t bytes = std::uint64_t{asked.ranks} * sizeof(hermod::Address);
+    if (asked.rank >= asked.ranks || !region->holds(asked.offset, bytes)) {
+        why = "coflows: ranks outside of the memory";
+        return nullptr;
+    }
+    std::vector<hermod::Address> ranks(asked.ranks);
+    std::memcpy(ranks.data(), region->data() + asked.offset, bytes);
+    for (int i = 0; i < 4096 && port.receive([](Bytes) {}) > 0; ++i) {
+        // What came for nobody is of no use to this host.
+    }
+    port.taken = true;
+    return std::unique_ptr<Coflows>(new Coflows(asked, std::move(region), port, std::move(ranks)));
+}
+
+Coflows::Coflows(const protocol::Coflows& asked, std::shared_ptr<Region> region, Port& port,
+                 std::vector<hermod::Address> ranks)
+    : region_(std::move(region)),
+      port_(port),
+      endpoint_(asked.rank, std::move(ranks), static_cast<std::uint8_t>(asked.dscp), asked.retry),
+      loss_(asked.loss),
+      random_(asked.seed) {}
+
+Coflows::~Coflows() {
+    port_.taken = false;
+}
+
+bool Coflows::submit(std::uint64_t request, Bytes message, const Region& region, std::string& why) {
+    if (&region != region_.get()) {
+        why = "coflow: another memory than that of the ranks";
+        return false;
+    }
+    return endpoint_.submit(request, message, {region_->data(), region_->size()}, why);
+}
+
+bool Coflows::poll(hermod::Time now) {
+    const auto lost = [this] { return loss_ > 0 && std::uniform_real_distribution<>()(random_) < loss_; };
+    const std::size_t heard = port_.receive([&](Bytes frame) {
+        if (!lost()) endpoint_.incoming(frame);
+    });
+    endpoint_.tick(now);
+    // No more wait than a burst: a more urgent coflow overtakes what has not been handed to the port.
+    bool made = false;
+    while (port_.waiting() < Port::burst) {
+        std::size_t length = 0;
+        port_.queue([&](Room to) {
+            unsigned place = 0;
+            length = endpoint_.outgoing(to.data(), place);
+            return Port::Made{length, place};
+        });
+        if (length == 0) break;
+        made = true;
+    }
+    return port_.flush() > 0 || made || heard > 0;
+}
+
+}  // namespace offramp

@@ -24,6 +24,7 @@ def run_tests(launcher: list[str], folder: Path, tmp_path: Path) -> None:
         job = tmp_path / f"job{seed}"
         write_job(job, *job_of(seed))
         commands.append([folder / "offramp-nic-exchange", job, seed, 0.05, 0.05, 100 * seed])
+        commands.append([folder / "offramp-nic-coflows", seed, 0.05, 0.05])
     for command in commands:
         words = [*launcher, *map(str, command)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -43,7 +44,7 @@ def test_sanitizers(tmp_path: Path, sanitize: str) -> None:
     run_tests([], built(sanitize=sanitize), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["packet", "control", "plans"])
+@pytest.mark.parametrize("name", ["packet", "control", "plans", "coflows"])
 def test_fuzz(tmp_path: Path, name: str) -> None:
     """So many seconds as OFFRAMP_FUZZ_SECONDS says; a finding makes the program fail."""
     folder = built(fuzz=True)

@@ -16,7 +16,7 @@ _MOST = 4096
 def write_seeds(name: str, folder: Path) -> None:
     """Files of the corpus of a fuzzer."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number, seed in enumerate({"packet": _packets, "control": _messages, "plans": _plans}[name]()):
+    for number, seed in enumerate(_SEEDS[name]()):
         (folder / f"seed-{number}").write_bytes(seed)
 
 
@@ -54,6 +54,7 @@ def _messages() -> Iterator[bytes]:
             0, 0, 0, 0, 0, 256, 64, 4096, 0, 10**6, 10**7, 10**9, 0, 1e11, 0.1, 0.1, 1
         ),
         wire.Kind.STATS: b"",
+        wire.Kind.COFLOWS: wire.COFLOWS.pack(0, 0, 0, 2, 0, 46, 64, 10**6, 0.1, 1),
     }
     for kind, body in bodies.items():
         yield bytes([0, kind, kind == wire.Kind.MAP, 0]) + body
@@ -68,3 +69,25 @@ def _plans() -> Iterator[bytes]:
         job, _ = job_of(seed, workers=2 + seed % 2, width=40 * (seed % 2 + 1))
         for worker in range(2):
             yield plans.write(plans.share(job.plans, worker))
+
+
+def _coflows() -> Iterator[bytes]:
+    """A message out in order and one in, READY, DATA and DONE of them; see ``smartnic/fuzz/coflows.cpp``."""
+    head = wire.COFLOW.pack(1, 10, 1, 1, 1, 1, 1, 2, 0) + bytes(8)
+    lists = [(1, 0, 3000), (2, 4000, 1500), (1, 0, 1408), (1, 1408, 1592)]
+    request = head + b"".join(wire.TRANSFER.pack(peer, 0, start, length) for peer, start, length in lists)
+
+    def step(kind: int, content: bytes) -> bytes:
+        return bytes([kind]) + len(content).to_bytes(2, "big") + content
+
+    def frame(kind: int, rank: int, start: int, stop: int, total: int, payload: bytes = b"") -> bytes:
+        numbers = b"".join(number.to_bytes(8, "big") for number in (start, stop, total))
+        return step(2, bytes([kind, 0, 0, rank, 0, 0, 0, 1]) + numbers + payload)
+
+    data = [frame(0, 2, at, stop, 1500, bytes(stop - at)) for at, stop in ((0, 1408), (1408, 1500))]
+    ready, again = frame(1, 1, 0, 3000, 3000), frame(1, 1, 1408, 2816, 3000)
+    yield b"".join([step(0, request), ready, *data, again, frame(2, 1, 0, 3000, 3000)])
+    yield b"".join([ready, step(0, request), *data[::-1], *data])
+
+
+_SEEDS = {"packet": _packets, "control": _messages, "plans": _plans, "coflows": _coflows}

@@ -81,6 +81,18 @@ def test_small_functions_share_a_site():
     assert pairing.sites({"modules": {"leaf": leaf, "top": top, "FDRE": {"cells": {}}}}, "top") == 2
 
 
+def test_a_build_that_was_killed_leaves_nothing(tmp_path, monkeypatch, simulator):
+    from offramp_sim.rtl.build import Design, build
+
+    monkeypatch.setenv("OFFRAMP_RTL_CACHE", str(tmp_path))
+    folder = build(Design("skid_buffer"), simulator)
+    (folder / ".complete").unlink()
+    (folder / "half.o").touch()
+    assert build(Design("skid_buffer"), simulator) == folder
+    assert (folder / ".complete").exists()
+    assert not (folder / "half.o").exists()
+
+
 @pytest.mark.skipif(not shutil.which("yosys"), reason="needs yosys")
 def test_yosys_maps_the_fifo(tmp_path):
     found = synth.ultrascale("fifo", {"WIDTH": 64, "DEPTH": 32}, tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random as dice
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from offramp.leo.functions import ebs, kvs, reduce
 from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory
 from offramp.train.sylvie import model, quantiser
+from rtl import quantpack_cases
 
 pytestmark = [pytest.mark.hls, pytest.mark.timeout(600)]
 
@@ -197,3 +199,22 @@ def test_quantise_and_back(bits: int, compact: bool, count: int) -> None:
         kernels().dequantise_csim(pointer(kept_bounds), pointer(kept), columns, bits, len(values), pointer(values))
         assert values.tobytes() == model.values(code[good], bits, least[good], greatest[good]).tobytes()
         done += rows
+
+
+def test_quantise_makes_of_the_rtls_requests_what_the_rtl_must() -> None:
+    chosen = dice.Random(4)
+    for _ in range(60):
+        wanted = quantpack_cases.case(chosen, chosen.choice((1, 8, 33, 100)), chosen.randrange(9), odd=0.2)
+        rows, columns = wanted.x.shape
+        packed, bounds = np.zeros_like(wanted.packed), np.zeros_like(wanted.bounds)
+        bad, numbers = np.zeros(rows, np.uint8), wanted.numbers.astype(np.uint64)
+        kernels().quantise_csim(
+            pointer(numbers), pointer(wanted.x), ctypes.c_uint64(wanted.seed), columns, wanted.bits, wanted.compact,
+            rows, pointer(packed), pointer(bounds), pointer(bad),
+        )  # fmt: skip
+        assert (bad == wanted.wrong).all()
+        assert packed.tolist() == wanted.packed.tolist()
+        assert bounds[~wanted.wrong].tolist() == wanted.bounds[~wanted.wrong].tolist()
+        values = np.zeros_like(wanted.values)
+        kernels().dequantise_csim(pointer(wanted.bounds), pointer(packed), columns, wanted.bits, rows, pointer(values))
+        assert values.tobytes() == wanted.values.tobytes()

@@ -1,12 +1,20 @@
 """Bitstreams and boards: the ECP5 demonstrator for real, vendors' projects complete, nothing written unasked."""
 
+import re
+import shutil
+import subprocess
+
 import pytest
 from typer.testing import CliRunner
 
 from offramp.cli.app import app
 from offramp.errors import OfframpError
 from offramp.fpga.boards import board_of, build
+from offramp.fpga.ports import write_kernel
+from offramp.fpga.sources import fpga_root
 from offramp.fpga.tools import wasm_tool
+from offramp_sim.rtl.build import Design, missing
+from offramp_sim.rtl.build import build as compile_rtl
 
 pytestmark = pytest.mark.rtl
 
@@ -31,6 +39,77 @@ def test_a_vendors_project_has_all_its_sources(name, tmp_path, monkeypatch):
     assert all(path.is_file() for path in made.files)
     names = {path.name for path in made.files}
     assert {"project.tcl", "kvs_lookup.sv", "kvs_lookup_regs.sv", "reduce.sv", "fp32_add.sv"} <= names
+
+
+VIVADO = """
+set said [open said.log w]
+proc unknown {args} { puts $::said $args; return [lindex $args end] }
+proc get_property {name args} { return [dict get {PROGRESS 100% SLACK 0.1 STATUS done} $name] }
+proc get_bd_intf_nets {args} { return {} }
+proc get_bd_intf_pins {args} { return [lindex $args end] }
+rename file tcl_file
+proc file {verb args} { if {$verb ne "copy"} { return [tcl_file $verb {*}$args] } }
+source project.tcl
+close $said
+"""
+
+
+@pytest.mark.skipif(not shutil.which("tclsh"), reason="needs tclsh")
+@pytest.mark.parametrize("name", ["pynq-z2", "u50"])
+def test_a_vendors_script_runs_to_its_end_where_every_command_of_vivados_succeeds(name, tmp_path):
+    """Tcl's own part: quotes, lists, loops. What Vivado makes of its commands is not seen here."""
+    shutil.copy(fpga_root() / "boards" / name / "project.tcl", tmp_path)
+    for path in ("engines.sv", "project/engines.gen/sources_1/bd/engines/hw_handoff/engines.hwh"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / "vivado.tcl").write_text(VIVADO)
+    done = subprocess.run(
+        ["tclsh", "vivado.tcl"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+    said = (tmp_path / "said.log").read_text()
+    if name == "u50":
+        assert said.count("package_xo") == 2
+        assert "sp=kvs_lookup.m_axi_1:HBM[0:15]" in (tmp_path / "link.cfg").read_text()
+        assert (tmp_path / "link.sh").read_text().count(".xo") == 2
+        return
+    joined = [
+        line for line in said.splitlines() if line.startswith("apply_bd_automation -rule xilinx.com:bd_rule:axi4")
+    ]
+    assert len(joined) == 2 * 2 + 2 * 2 + 2
+    assert all(f"Slave /{pin}" in said for pin in ("reduce/s_axil", "kvs_dma/S_AXI_LITE", "ps/S_AXI_HP2"))
+
+
+@pytest.mark.parametrize("engine", board_of("u50").kernels)
+def test_a_kernel_elaborates_and_has_the_ports_that_vitis_wants(engine, tmp_path):
+    """UG1393, Kernel Interface Requirements: ap_clk, ap_rst_n (low), s_axi_control, all other ports in interfaces."""
+    if lacking := missing("icarus"):
+        pytest.skip(f"needs {lacking}")
+    kernel = write_kernel(engine, board_of("u50").kernels[engine], tmp_path)
+    compile_rtl(Design(kernel.stem, extra=(kernel,)), "icarus")
+    names = re.findall(r"(?:in|out)put wire .*?(\w+),?$", kernel.read_text(), re.MULTILINE)
+    assert {"ap_clk", "ap_rst_n", "s_axi_control_awaddr"} <= set(names)
+    buses = ("s_axi_control", "s_axis", "m_axis", "m_axi_0", "m_axi_1")
+    assert all(name.startswith(tuple(f"{bus}_" for bus in buses)) for name in names[2:])
+    script = (fpga_root() / "boards" / "u50" / "project.tcl").read_text()
+    assert f"{kernel.stem} {{{' '.join(bus for bus in buses[3:] if engine == 'kvs_lookup')}}}" in script
+
+
+@pytest.mark.parametrize(
+    ("board", "said"),
+    [
+        ("pynq-z2", ["python3 -c 'import pynq; overlay = pynq.Overlay(", "python3 -m offramp_pynq.check {}"]),
+        ("u50", ["xbutil program --user {}", "xbutil examine --report dynamic-regions"]),
+    ],
+)
+def test_flash_of_the_other_boards_is_a_program_and_a_check(board, said, tmp_path):
+    bitstream = tmp_path / "engines.bin"
+    bitstream.write_bytes(b"bits")
+    dry = CliRunner().invoke(app, ["fpga", "flash", str(bitstream), "--board", board, "--dry-run"])
+    assert dry.exit_code == 0
+    lines = dry.output.strip().splitlines()
+    assert len(lines) == len(said)
+    assert all(line.startswith(start.format(bitstream)) for line, start in zip(lines, said, strict=True))
 
 
 def test_flash_says_what_it_would_do_and_asks(tmp_path):

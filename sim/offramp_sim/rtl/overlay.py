@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.errors import OfframpError
-from offramp.fpga.sources import modules
+from offramp.fpga.ports import interface_of
 
 PARAMETERS: Final = {
     "kvs_lookup": {"WIDTH": 128, "FLIGHT": 16},
@@ -20,17 +20,13 @@ PARAMETERS: Final = {
 """Of each engine in an overlay."""
 
 USUAL: Final = ("kvs_lookup", "reduce", "ebs_lookup")
-_HEADER: Final = re.compile(r"^module \w+ #\((.*?)\n\) \((.*?)\n\);", re.DOTALL | re.MULTILINE)
-_PARAMETER: Final = re.compile(r"parameter\s+(?:\[[^\]]*\]\s*)?(\w+)\s*=\s*([^,/\n]+)")
-_PORT: Final = re.compile(r"(input|output)\s+(?:wire|reg)\s*(\[[^\]]*\])?\s*(\w+)")
-_COMMENT: Final = re.compile(r"//[^\n]*")
 
 
 def engines_of(text: str) -> tuple[str, ...]:
     """Engines whose names are separated by commas or ``+``; the usual ones where there are none.
 
     Raises:
-        OfframpError: there is no such engine.
+        OfframpError: there is no such engine, or one is named twice.
     """
     chosen = tuple(filter(None, re.split(r"[,+]", text))) or USUAL
     for name in chosen:
@@ -43,22 +39,19 @@ def engines_of(text: str) -> tuple[str, ...]:
 
 def write_overlay(engines: Sequence[str], folder: Path) -> Path:
     """Write ``engines.sv``: every port of every engine, its name behind the engine's; clock and reset are shared."""
-    known = modules()
     parameters, ports, instances = [], ["input wire clk", "input wire rst"], []
     for name in engines:
-        found = _HEADER.search(_COMMENT.sub("", known[name].read_text(encoding="utf-8")))
-        assert found is not None, name
-        values = dict(_PARAMETER.findall(found[1])) | PARAMETERS[name]
-        parameters += [f"parameter {name}_{key} = {value}" for key, value in values.items()]
-        own, prefixed = re.compile(rf"\b({'|'.join(values)})\b"), rf"{name}_\1"
+        inner = interface_of(name, PARAMETERS[name])
+        parameters += [f"parameter {name}_{key} = {value}" for key, value in inner.parameters.items()]
         wires = []
-        for direction, width, port in _PORT.findall(found[2]):
-            if port in ("clk", "rst"):
+        for port in inner.ports:
+            if port.name in ("clk", "rst"):
+                wires.append(f".{port.name}({port.name})")
                 continue
-            ports.append(f"{direction} wire {own.sub(prefixed, width)} {name}_{port}")
-            wires.append(f".{port}({name}_{port})")
-        given = ", ".join(f".{key}({name}_{key})" for key in values)
-        instances.append(f"{name} #({given}) {name}_i (.clk(clk), .rst(rst), {', '.join(wires)});")
+            ports.append(f"{port.direction} wire {inner.prefixed(port, f'{name}_')} {name}_{port.name}")
+            wires.append(f".{port.name}({name}_{port.name})")
+        given = ", ".join(f".{key}({name}_{key})" for key in inner.parameters)
+        instances.append(f"{name} #({given}) {name}_i ({', '.join(wires)});")
     path = folder / "engines.sv"
     head = f"module engines #(\n{_lines(parameters)}\n) (\n{_lines(ports)}\n);"
     path.write_text("\n".join([head, *instances, "endmodule\n"]), encoding="utf-8")

@@ -13,8 +13,8 @@ KINDS: Final[dict[str, str]] = {
     "model": "offramp.leo.devices.model",
     "faulty": "offramp.leo.devices.faulty",
     "fpga": "offramp.leo.devices.fpga",
-    "fpga-model": "offramp.leo.devices.fpga_model",
     "nic": "offramp.leo.devices.smartnic",
+    "fpga-model": "offramp.leo.devices.fpga_model",
 }
 """Modules with a function ``open_device(options, name)`` for the text behind the colon."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from nic_agent import built, emulated
+from offramp.nic.build import source_root
 from offramp.nic.process import AgentProcess
 
 ARM = os.environ.get("OFFRAMP_NIC_ARCH", "native") == "aarch64"
@@ -27,12 +28,39 @@ def possible(request: pytest.FixtureRequest) -> None:
         pytest.skip("Debian has no ISA-L driver for arm64")
 
 
+TSAN_SUPPRESSIONS = source_root() / "tests" / "tsan.supp"
+SANITIZE = os.environ.get("OFFRAMP_NIC_SANITIZE", "")
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder where sanitizers write what they find, in whichever process."""
+    folder = tmp_path_factory.mktemp("sanitizers")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ASAN", "UBSAN", "TSAN", "LSAN"):
+            suppressions = f":suppressions={TSAN_SUPPRESSIONS}" if name == "TSAN" else ""
+            patch.setenv(f"{name}_OPTIONS", f"log_path={folder}/{name}{suppressions}")
+        yield folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def clean(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No sanitizer has found anything, also as agents ended."""
+    if not SANITIZE:
+        yield
+        return
+    folder = request.getfixturevalue("reports")
+    yield
+    found = sorted(folder.iterdir())
+    assert not found, found[0].read_text(errors="replace")[:4000]
+
+
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The folder with the agent and its test programs."""
     if ARM:
         return emulated()
-    return built(sanitize=os.environ.get("OFFRAMP_NIC_SANITIZE", ""))
+    return built(sanitize=SANITIZE)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from offramp.nic.build import source_root
 from offramp.nic.process import AgentProcess
 
 ARM = os.environ.get("OFFRAMP_NIC_ARCH", "native") == "aarch64"
+SANITIZE = os.environ.get("OFFRAMP_NIC_SANITIZE", "")
 
 
 @pytest.fixture(autouse=True)
@@ -28,29 +29,18 @@ def possible(request: pytest.FixtureRequest) -> None:
         pytest.skip("Debian has no ISA-L driver for arm64")
 
 
-TSAN_SUPPRESSIONS = source_root() / "tests" / "tsan.supp"
-SANITIZE = os.environ.get("OFFRAMP_NIC_SANITIZE", "")
-
-
-@pytest.fixture(scope="session")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder where sanitizers write what they find, in whichever process."""
-    folder = tmp_path_factory.mktemp("sanitizers")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("ASAN", "UBSAN", "TSAN", "LSAN"):
-            suppressions = f":suppressions={TSAN_SUPPRESSIONS}" if name == "TSAN" else ""
-            patch.setenv(f"{name}_OPTIONS", f"log_path={folder}/{name}{suppressions}")
-        yield folder
-
-
 @pytest.fixture(autouse=True, scope="session")
-def clean(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No sanitizer has found anything, also as agents ended."""
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Sanitizers write what they find to a folder, whichever process they are in; in the end nothing is there."""
     if not SANITIZE:
         yield
         return
-    folder = request.getfixturevalue("reports")
-    yield
+    folder = tmp_path_factory.mktemp("sanitizers")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ASAN", "UBSAN", "TSAN"):
+            patch.setenv(f"{name}_OPTIONS", f"log_path={folder}/{name}")
+        patch.setenv("TSAN_OPTIONS", f"log_path={folder}/TSAN:suppressions={source_root() / 'tests' / 'tsan.supp'}")
+        yield
     found = sorted(folder.iterdir())
     assert not found, found[0].read_text(errors="replace")[:4000]
 

@@ -97,6 +97,8 @@ void Core::run() {
     take_tasks();
     work_.clear();
     ends_.clear();
+    ended_.store(true, std::memory_order_release);
+    ended_.notify_all();
 }
 
 void Core::idle(bool active) {

@@ -102,6 +102,7 @@ int serve(const Options& options) {
     }
     for (auto& core : agent.cores) core->stop();
     rte_eal_mp_wait_lcore();
+    for (const auto& core : agent.cores) core->join();
     agent.cores.clear();
     agent.ports.clear();
     return outcome;

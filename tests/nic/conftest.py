@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from nic_agent import built, emulated
+from offramp.nic.build import source_root
 from offramp.nic.process import AgentProcess
 
 ARM = os.environ.get("OFFRAMP_NIC_ARCH", "native") == "aarch64"
+SANITIZE = os.environ.get("OFFRAMP_NIC_SANITIZE", "")
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +29,28 @@ def possible(request: pytest.FixtureRequest) -> None:
         pytest.skip("Debian has no ISA-L driver for arm64")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Sanitizers write what they find to a folder, whichever process they are in; in the end nothing is there."""
+    if not SANITIZE:
+        yield
+        return
+    folder = tmp_path_factory.mktemp("sanitizers")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ASAN", "UBSAN", "TSAN"):
+            patch.setenv(f"{name}_OPTIONS", f"log_path={folder}/{name}")
+        patch.setenv("TSAN_OPTIONS", f"log_path={folder}/TSAN:suppressions={source_root() / 'tests' / 'tsan.supp'}")
+        yield
+    found = sorted(folder.iterdir())
+    assert not found, found[0].read_text(errors="replace")[:4000]
+
+
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The folder with the agent and its test programs."""
     if ARM:
         return emulated()
-    return built(sanitize=os.environ.get("OFFRAMP_NIC_SANITIZE", ""))
+    return built(sanitize=SANITIZE)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -48,18 +48,28 @@ def reproduce(
     except OSError as error:
         raise OfframpError(f"--plots {plots}: cannot be made: {error.strerror}") from None
     expect_writable("--json", json_path)
-    written = []
+    written: list[dict[str, Any]] = []
+    failed: list[str] = []
     for place, item in enumerate(items, 1):
-        with stages(console) as stage:
-            name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
-            stage(name)
-            with listen(partial(_advance, stage, name)):
-                found = item.reproduce(scale, seed, data)
+        try:
+            with stages(console) as stage:
+                name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
+                stage(name)
+                with listen(partial(_advance, stage, name)):
+                    found = item.reproduce(scale, seed, data)
+        except OfframpError as error:
+            if len(items) == 1:
+                raise
+            failed.append(item.name)
+            console.print(f"{item.name}: {error}", markup=False)
+            continue
         path = folder / f"{item.name.replace('/', '-')}.png"
         draw(found.panels, f"{item.name}: {item.title}", path)
         written.append(found.as_json(item.name))
         _show(console, item, found, path)
     write_json(json_path, written)
+    if failed:
+        raise OfframpError(f"not reproduced here: {', '.join(failed)}")
 
 
 def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None:

@@ -10,6 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from offramp.cli.app import app
+from offramp_sim.reproduce.catalogue import find
+
+ITEMS = [*(f"leo/fig6.{n}" for n in (3, 10, 11, 12, 13, 14)), "leo/overheads"]
+"""What is simulated; the measured one needs an agent."""
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder: Path = tmp_path_factory.mktemp("reproduced")
     path = folder / "found.json"
     result = CliRunner().invoke(
-        app, ["reproduce", "leo", "--scale", "0.1", "--plots", str(folder), "--json", str(path)]
+        app, ["reproduce", *ITEMS, "--scale", "0.1", "--plots", str(folder), "--json", str(path)]
     )
     assert result.exit_code == 0, result.exception
     items = {item["name"]: item for item in json.loads(path.read_text())}
@@ -27,7 +31,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_every_figure_of_the_evaluation_is_there(found: dict[str, Any]) -> None:
-    assert list(found) == [f"leo/fig6.{n}" for n in (3, 10, 11, 12, 13, 14)] + ["leo/overheads"]
+    assert list(found) == ITEMS
+    assert {item.name for item in find("leo")} == {*ITEMS, "leo/fig6.11-measured"}
 
 
 def test_two_resources_together(found: dict[str, Any]) -> None:

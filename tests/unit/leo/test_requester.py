@@ -111,8 +111,30 @@ def test_nobody_there():
         Requester(program([[ECHO]]), ["127.0.0.1:1"])
 
 
-@given(st.integers(0, 2**32), st.sampled_from(["NONE", "ADDR"]), st.integers(1, 3))
+class Aborting(FunctionDevice):
+    """A device that has done the second of its first two requests when the first is aborted."""
+
+    aborted = False
+
+    def poll(self):
+        found = super().poll()
+        if len(found) == 2 and not self.aborted:
+            self.aborted = True
+            return [found[1], found[0]._replace(status=Status.ABORTED, message=b"")]
+        return found
+
+
+def test_a_request_does_not_end_before_one_of_its_key_that_has_to_go_again():
+    device = Aborting({"echo": bytes}, "acc")
+    flow = (Trip("echo", remote="acc"),)
+    with lab(program([[flow]], "ADDR"), {"acc": device}) as made:
+        made.requester.admit(batch([b"first", b"second"], [7, 7]), np.array([1, 2]))
+        assert run(made, 2) == [(1, Status.OK, b"first"), (2, Status.OK, b"second")]
+        assert made.requester.retries == 2
+
+
 @settings(derandomize=True, deadline=None, max_examples=12)
+@given(st.integers(0, 2**32), st.sampled_from(["NONE", "ADDR"]), st.integers(1, 3))
 def test_random_paths_lose_and_reorder_nothing(seed, dependency, parallelism):
     """Section 13: over paths of different speed, with a device that fails now and then."""
     rng = np.random.default_rng(seed)

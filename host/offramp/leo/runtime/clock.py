@@ -29,6 +29,8 @@ class Clock:
     def __init__(self, function: Callable[[], int] | None = None) -> None:
         """``function`` gives nanoseconds that never fall."""
         self.now: Callable[[], int] = function or time.monotonic_ns
+        self.real = function is None
+        """Whether it is the machine's."""
         self._keep: Any = None
         if function is None:
             libc = ctypes.CDLL(None)

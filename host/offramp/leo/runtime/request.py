@@ -15,6 +15,7 @@ from offramp.leo.runtime.ring import (
     INFO,
     NOTHING,
     ONCE,
+    ORDERED,
     STAMP,
     entry,
     front,
@@ -40,6 +41,7 @@ from offramp.leo.runtime.state import (
     COUNT,
     DELAY,
     ENDED,
+    FAILED,
     FIRST,
     FREE,
     FREE_COUNT,
@@ -311,6 +313,7 @@ def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> Non
     if (once != 0 and status == _LOST) or _column(table, ATTEMPT)[row] >= MOST_ATTEMPTS:
         _end(table, selector, row, status, now)
     else:
+        table[FAILED] = table[FAILED] | 1 << _column(table, PATH)[row]
         _push(table, _queue_from_end(table, FAILED_QUEUE), _ticket(table, row))
 
 
@@ -353,6 +356,8 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
         return
     if (info >> 24) & 0xFF != _column(table, TRIP)[row]:
         return
+    if (table[FAILED] >> _column(table, PATH)[row]) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
+        return  # it may not end before one of its key that goes again, and goes again with it
     came = words[STAMP] if arrived == 0 else arrived
     status = (info >> 40) & 0xFF
     length = words[ENTRY_LENGTH] - _HEADER
@@ -409,6 +414,7 @@ def failures(table: Words, rows: Words, most: int) -> int:
         if _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT and _column(table, STATE)[row] != _DONE:
             rows[count] = row
             count += 1
+    table[FAILED] = 0
     return count
 
 

@@ -141,6 +141,7 @@ class Requester:
         self._room = np.zeros((8, RECEIVED), np.int64)
         self._collected = 0
         self._payloads: dict[int, Bytes] = {}
+        self._composed = np.zeros(2 * self.stride, np.uint8)
         self._engines = self._compile(local or {})
         self._room_at = [address(row) for row in self._room]
         self.retries = 0
@@ -286,8 +287,8 @@ class Requester:
         worked = self._native["act"](self._at, self._selector_at, number, where, self._tickets_at, 256)
         for ticket in self._tickets[: int(self.table[at.ESCAPED])].tolist():
             row = ticket & 0xFFFFFFFF
-            message = np.empty(2 * self.stride, np.uint8)
-            length = self._native["compose"](self.table, row, message)
+            message = self._composed
+            length = self._native["compose"](self._at, row, address(message))
             key = int(self._column(at.KEY)[row]) if self._keyed(row) else None
             function = self._trip(row).local_function
 

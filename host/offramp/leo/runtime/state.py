@@ -40,6 +40,7 @@ ANSWERS: Final = ROWS + 7
 LINKS: Final = ROWS + 8
 IN_FLIGHT: Final = ROWS + 9  # requests that are neither done nor free
 ESCAPED: Final = ROWS + 10  # requests that the last call leaves to devices in Python
+FAILED: Final = ROWS + 11  # a bit for each path on which a request has failed since the last look at failures
 
 # Where sections begin.
 FIRST: Final = 16  # types x paths: the first trip, -1 where the type may not take the path

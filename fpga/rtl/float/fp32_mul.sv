@@ -65,8 +65,9 @@ module fp32_mul (
   end
 
   // 5: shift, with guard, round and sticky bits.
-  wire [47:0] shifted = (bits_4 << left_4) >> right_4;
-  wire [47:0] lost = bits_4 & ~({48{1'b1}} << right_4);  // nothing moves both ways
+  wire [47:0] moved = bits_4 << left_4;  // nothing moves both ways
+  wire [25:0] shifted = moved[47:22] >> right_4;
+  wire [25:0] lost = moved[47:22] & ~({26{1'b1}} << right_4);
 
   reg [26:0] total_5;
   reg [8:0] exponent_5;
@@ -74,7 +75,7 @@ module fp32_mul (
   reg special_5, sign_5;
   always @(posedge clk) begin
     {special_5, sign_5, value_5, exponent_5} <= {special_4, sign_4, value_4, exponent_4};
-    total_5 <= {shifted[47:22], shifted[21:0] != 0 || lost != 0};
+    total_5 <= {shifted, moved[21:0] != 0 || lost != 0};
   end
 
   // 6: round; a carry goes into the exponent, from subnormal to normal and from the greatest to infinity.

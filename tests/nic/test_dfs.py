@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from offramp.errors import OfframpError
+from offramp.leo.applications import dfs
+from offramp.leo.applications.compare import running
 from offramp.leo.applications.samples import chunk
 from offramp.leo.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
+from offramp.leo.selection import Policy
+from offramp.leo.transports.ucx import library
 from offramp.nic.process import AgentProcess
 from offramp_sim.nic.dfs import Case, Throughput, rate_of
 
@@ -26,6 +32,21 @@ def test_chunks_are_stored_right(programs: Path, monkeypatch: pytest.MonkeyPatch
         pytest.skip("needs two processors")
     assert rate_of(Case(way, cpus[:1], cpus[-2:]), 0.2) > 0
     assert sorted(os.sched_getaffinity(0)) == cpus
+
+
+def test_through_ucx(agent: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A responder beside the agent serves it to whoever comes by UCX, here over TCP."""
+    try:
+        library()
+    except OfframpError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("UCX_TLS", "tcp,self")
+    made = dfs.application({dfs.ACCELERATOR: f"nic:{agent.path}"})
+    application = replace(made, settings=replace(made.settings, transport="ucx"))
+    with running(application) as run:
+        outcome, names = run(("cpu-acc",), {}, Policy.LOOKAHEAD, 1, None, 0.2)
+    assert outcome.wrong == 0
+    assert outcome.by_path[names.index("cpu-acc")] > 0
 
 
 def test_share_of_the_sum() -> None:

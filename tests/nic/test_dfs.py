@@ -30,7 +30,8 @@ def test_chunks_are_stored_right(programs: Path, monkeypatch: pytest.MonkeyPatch
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("needs two processors")
-    assert rate_of(Case(way, cpus[:1], cpus[-2:]), 0.2) > 0
+    case = Case(way, cpus[:1], cpus[-2:])
+    assert any(rate_of(case, seconds) > 0 for seconds in (0.2, 2.0, 20.0))  # sanitizers and emulators are slow
     assert sorted(os.sched_getaffinity(0)) == cpus
 
 

@@ -65,8 +65,8 @@ def emulated() -> Path:
     folder = built("aarch64", sysroot=sysroot)
     programs = folder / "emulated"
     programs.mkdir(exist_ok=True)
-    for name in ("agent", "vectors", "exchange"):
-        script, program = programs / f"offramp-nic-{name}", folder / f"offramp-nic-{name}"
+    for program in folder.glob("offramp-nic-*"):
+        script = programs / program.name
         partial = script.with_suffix(f".{os.getpid()}")
         partial.write_text(f'#!/bin/sh\nexec {qemu} -L {sysroot} {program} "$@"\n', "ascii")
         partial.chmod(0o755)

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from offramp.errors import OfframpError
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.kvs_check import PUT, check_values
 from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_of, memory_bytes, values_of
@@ -32,6 +33,7 @@ WRITES: Final = {"C": 0.0, "B": 0.05}
 """Share of PUT in YCSB's workloads."""
 KEYS: Final = 100_000
 _TRACE: Final = 1 << 18
+"""Requests before they repeat, and the most that are made at a time."""
 _NOMINAL_NS: Final = {CPU: 500.0}
 
 
@@ -86,20 +88,24 @@ class Ycsb:
         rng = np.random.default_rng(seed + 1)
         self.all_keys = keys_of(keys, seed)
         self.addresses = addresses_of(keys)
-        self._keys = self.all_keys[rng.permutation(keys)[Zipf(keys, exponent).draw(rng, _TRACE)]]
-        self._types = (rng.random(_TRACE) < WRITES[mix]).astype(np.int64)
-        self._writes, self._key_bytes = bool(self._types.any()), self._keys.view(np.uint8)
+        drawn = self.all_keys[rng.permutation(keys)[Zipf(keys, exponent).draw(rng, _TRACE)]]
+        types = (rng.random(_TRACE) < WRITES[mix]).astype(np.int64)
+        self._keys, self._types = (np.tile(a, 2) for a in (drawn, types))
+        self._writes, self._key_bytes = bool(types.any()), self._keys.view(np.uint8)
+        self._places, self._sizes = np.arange(len(self._keys)) * 8, np.full(_TRACE, 8, np.int64)
 
     def batch(self, start: int, count: int) -> Batch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
-        numbers = np.arange(start, start + count)
-        places = numbers & (_TRACE - 1)
-        keys, types = self._keys[places], self._types[places]
+        if count > _TRACE:
+            raise OfframpError(f"kvs: {count} requests at a time: expected at most {_TRACE}")
+        some = slice(start & (_TRACE - 1), (start & (_TRACE - 1)) + count)
+        keys, types = self._keys[some], self._types[some]
         if not self._writes:
-            return Batch(types, keys, self._key_bytes, places * 8, np.full(count, 8, np.int64), lasts=True)
+            return Batch(types, keys, self._key_bytes, self._places[some], self._sizes[:count], lasts=True)
         payload = np.empty((count, 8 + VALUE_BYTES), np.uint8)
         payload[:, :8] = keys[:, None].view(np.uint8)
-        payload[:, 8:] = values_of(keys, numbers + 1).view(np.uint8)
+        puts = np.flatnonzero(types)
+        payload[puts, 8:] = values_of(keys[puts], start + puts + 1).view(np.uint8)
         offsets = np.arange(count, dtype=np.int64) * payload.shape[1]
         return Batch(types, keys, payload.reshape(-1), offsets, np.where(types == PUT, payload.shape[1], 8))
 

@@ -102,7 +102,7 @@ class Ycsb:
         keys, types = self._keys[some], self._types[some]
         if not self._writes:
             return Batch(types, keys, self._key_bytes, self._places[some], self._sizes[:count], lasts=True)
-        payload = np.empty((count, 8 + VALUE_BYTES), np.uint8)
+        payload = np.zeros((count, 8 + VALUE_BYTES), np.uint8)
         payload[:, :8] = keys[:, None].view(np.uint8)
         puts = np.flatnonzero(types)
         payload[puts, 8:] = values_of(keys[puts], start + puts + 1).view(np.uint8)

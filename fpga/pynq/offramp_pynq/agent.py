@@ -24,7 +24,7 @@ REQUEST = struct.Struct("<BQI")
 ANSWER = struct.Struct("<BBQQI")
 """Operation, status, number, nanoseconds that the engine worked, bytes of the message that follows."""
 
-TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ = range(8)
+TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ, QUANTISE, DEQUANTISE = range(10)
 KVS_TABLE, EBS_TABLES, MEMORIES = range(3)
 """Memories that the host fills and reads."""
 
@@ -39,6 +39,9 @@ PLACE = struct.Struct("<BQ")
 LENGTH = struct.Struct("<I")
 HEADER = struct.Struct("<BBHI")
 COMPLETION = struct.Struct("<B3xIQ")
+ROWS = struct.Struct("<BBHIIIQ")
+CODES = struct.Struct("<BBHIII")
+"""Headers of messages to the quantiser."""
 
 
 class Agent:
@@ -103,13 +106,17 @@ class Agent:
             return self._reduce(message) if self._engines.sums is not None else (UNKNOWN, b"")
         if operation == COPY:
             return self._copy(message) if self._engines.copies is not None else (UNKNOWN, b"")
+        if operation in (QUANTISE, DEQUANTISE):
+            if self._engines.quantiser is None:
+                return UNKNOWN, b""
+            return self._quantise(message) if operation == QUANTISE else self._dequantise(message)
         if operation == WRITE and len(message) >= PLACE.size:
             return self._write(*PLACE.unpack_from(message), message[PLACE.size :])
         if operation == READ and len(message) == PLACE.size + LENGTH.size:
             return self._read(*PLACE.unpack_from(message), *LENGTH.unpack_from(message, PLACE.size))
         if operation == ABORT:
             engines = self._engines
-            for engine in (engines.kvs, engines.sums, engines.ebs, engines.copies):
+            for engine in (engines.kvs, engines.sums, engines.ebs, engines.copies, engines.quantiser):
                 if engine is not None:
                     engine.abort()
             return OK, b""
@@ -163,6 +170,37 @@ class Agent:
             return BAD_LENGTH, b""
         found = self._engines.copies.copy(descriptor)
         return found.status, b"" if found.status else COMPLETION.pack(*found[:3])
+
+    def _quantise(self, message: bytes) -> tuple[int, bytes]:
+        """Header, the rows' numbers, the rows; answered with codes, least and greatest values."""
+        if len(message) < ROWS.size:
+            return BAD_LENGTH, b""
+        bits, compact, zeros, rows, columns, more, seed = ROWS.unpack_from(message)
+        expected = ROWS.size + rows * (8 + 4 * columns)
+        if bits not in (1, 2, 4, 8) or compact > 1 or zeros or more or not columns or len(message) != expected:
+            return BAD_LENGTH, b""
+        if columns > self._engines.quantiser.columns:
+            return OUT_OF_BOUNDS, b""
+        numbers = np.frombuffer(message, "<u8", rows, ROWS.size)
+        x = np.frombuffer(message, "<f4", rows * columns, ROWS.size + 8 * rows).reshape(rows, columns)
+        found = self._engines.quantiser.quantise(x, numbers, bits, seed, compact=bool(compact))
+        return found.status, b"" if found.status else found.packed.tobytes() + found.bounds.T.tobytes()
+
+    def _dequantise(self, message: bytes) -> tuple[int, bytes]:
+        """Header and what :meth:`_quantise` answered."""
+        if len(message) < CODES.size:
+            return BAD_LENGTH, b""
+        bits, zero, zeros, rows, columns, more = CODES.unpack_from(message)
+        width = -(-columns * bits // 8)
+        good = bits in (1, 2, 4, 8) and columns and not (zero or zeros or more)
+        if not good or len(message) != CODES.size + rows * (width + 8):
+            return BAD_LENGTH, b""
+        if columns > self._engines.quantiser.columns:
+            return OUT_OF_BOUNDS, b""
+        packed = np.frombuffer(message, np.uint8, rows * width, CODES.size).reshape(rows, width)
+        bounds = np.frombuffer(message, "<f4", 2 * rows, CODES.size + rows * width).reshape(2, rows)
+        status, values = self._engines.quantiser.dequantise(packed, bounds.T, bits, columns)
+        return status, b"" if status else values.tobytes()
 
     def _reduce(self, message: bytes) -> tuple[int, bytes]:
         if len(message) < HEADER.size:

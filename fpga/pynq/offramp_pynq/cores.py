@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-ENGINES = ("kvs_lookup", "reduce", "ebs_lookup", "p2p_dma", "path_router")
-DMAS = {"kvs_lookup": "kvs_dma", "reduce": "reduce_dma", "ebs_lookup": "ebs_dma", "p2p_dma": "copy_dma"}
-"""What feeds the streams of those that a processor asks."""
+ENGINES = ("kvs_lookup", "reduce", "ebs_lookup", "p2p_dma", "path_router", "quantpack")
+DMAS = {
+    "kvs_lookup": {"kvs_dma": ("s_axis", "m_axis")},
+    "reduce": {"reduce_dma": ("s_axis", "m_axis")},
+    "ebs_lookup": {"ebs_dma": ("s_axis", "m_axis")},
+    "p2p_dma": {"copy_dma": ("s_axis", "m_axis")},
+    "path_router": {},
+    "quantpack": {
+        "quantise_dma": ("s_axis_values", "m_axis_codes"),
+        "dequantise_dma": ("s_axis_codes", "m_axis_values"),
+    },
+}
+"""What feeds the streams of those that a processor asks, and the streams."""
 
 MEMORY_PORTS = {
     "kvs_lookup": ("m_axi_0", "m_axi_1"),
@@ -16,14 +26,14 @@ USUAL = ("kvs_lookup", "reduce", "ebs_lookup")
 
 PAGE = 0x10000
 BASE = 0x40000000
-TIMER = BASE + 2 * len(ENGINES) * PAGE
+TIMER = BASE + 0xFF * PAGE
 
 
 def registers_at(engine: str) -> int:
     """Address of an engine's registers in a simulated board."""
-    return BASE + 2 * ENGINES.index(engine) * PAGE
+    return BASE + 4 * ENGINES.index(engine) * PAGE
 
 
-def dma_at(engine: str) -> int:
-    """Address of its DMA engine's registers."""
-    return registers_at(engine) + PAGE
+def dmas_at(engine: str) -> dict[str, int]:
+    """Addresses of the registers of its DMA engines."""
+    return {name: registers_at(engine) + place * PAGE for place, name in enumerate(DMAS[engine], 1)}

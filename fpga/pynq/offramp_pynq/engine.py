@@ -41,13 +41,11 @@ class Engine(DefaultIP):  # type: ignore[misc]
                 f"{type(self).__name__}: the overlay has register map {magic:08x} version {version:08x}, "
                 f"expected {MAGIC:08x} version {self.VERSION:08x}: load the overlay that came with this driver"
             )
-        self._dma: Any = None
+        self._ways: list[Way] = []
 
-    def attach(self, dma: Any) -> None:
-        """Use ``dma``, a ``pynq.lib.dma.DMA``, and allocate a buffer each way."""
-        self._dma = dma
-        self._to = allocate(shape=(MOST,), dtype=np.uint8, target=self.device)
-        self._from = allocate(shape=(MOST,), dtype=np.uint8, target=self.device)
+    def attach(self, *dmas: Any) -> None:
+        """Use these, each a ``pynq.lib.dma.DMA``, with a buffer each way."""
+        self._ways = [Way(dma, self.device) for dma in dmas]
 
     def read_register(self, name: str) -> int:
         """The register's value."""
@@ -61,29 +59,50 @@ class Engine(DefaultIP):  # type: ignore[misc]
         """End what is unfinished with ABORTED."""
         self.write_register("CONTROL", 1)
 
-    def exchange(self, packet: bytes, room: int) -> Answer:
-        """Send a request packet and wait for its answer of at most ``room`` bytes.
+    def exchange(self, packet: bytes, room: int, way: int = 0) -> Answer:
+        """Send a request packet and wait for its answer of at most ``room`` bytes; ``way``: by which DMA engine.
 
         Raises:
             ValueError: one of them is longer than a buffer.
         """
-        self.begin(packet, room)
-        return self.finish()
+        self._ways[way].begin(packet, room)
+        return self.finish(way)
+
+    def begin(self, packet: bytes, room: int, way: int = 0) -> None:
+        """Send a request packet, whose answer :meth:`finish` waits for.
+
+        Raises:
+            ValueError: one of them is longer than a buffer.
+        """
+        self._ways[way].begin(packet, room)
+
+    def finish(self, way: int = 0) -> Answer:
+        """The answer to what was begun."""
+        return answer(self._ways[way].finish(), self.BEAT)
+
+
+class Way:
+    """A DMA engine, and a buffer to the engine and one back."""
+
+    def __init__(self, dma: Any, device: Any) -> None:
+        """Allocate the buffers."""
+        self.dma = dma
+        self.to, self.back = (allocate(shape=(MOST,), dtype=np.uint8, target=device) for _ in range(2))
 
     def begin(self, packet: bytes, room: int) -> None:
-        """Send a request packet, whose answer :meth:`finish` waits for.
+        """Start both transfers.
 
         Raises:
             ValueError: one of them is longer than a buffer.
         """
         if max(len(packet), room) > MOST:
             raise ValueError(f"a packet of {max(len(packet), room)} bytes, the buffers have {MOST}")
-        self._to[: len(packet)] = np.frombuffer(packet, np.uint8)
-        self._dma.recvchannel.transfer(self._from, nbytes=room)
-        self._dma.sendchannel.transfer(self._to, nbytes=len(packet))
+        self.to[: len(packet)] = np.frombuffer(packet, np.uint8)
+        self.dma.recvchannel.transfer(self.back, nbytes=room)
+        self.dma.sendchannel.transfer(self.to, nbytes=len(packet))
 
-    def finish(self) -> Answer:
-        """The answer to what was begun."""
-        self._dma.sendchannel.wait()
-        self._dma.recvchannel.wait()
-        return answer(self._from[: self._dma.recvchannel.transferred].tobytes(), self.BEAT)
+    def finish(self) -> bytes:
+        """What came back."""
+        self.dma.sendchannel.wait()
+        self.dma.recvchannel.wait()
+        return bytes(self.back[: self.dma.recvchannel.transferred].tobytes())

@@ -12,9 +12,10 @@ from offramp_pynq.ebs_lookup import EbsLookup
 from offramp_pynq.kvs_lookup import KvsLookup
 from offramp_pynq.p2p_dma import P2pDma
 from offramp_pynq.path_router import PathRouter
+from offramp_pynq.quantpack import QuantPack
 from offramp_pynq.reduce import Reduce
 
-__all__ = ["EbsLookup", "Engines", "KvsLookup", "P2pDma", "PathRouter", "Reduce"]
+__all__ = ["EbsLookup", "Engines", "KvsLookup", "P2pDma", "PathRouter", "QuantPack", "Reduce"]
 
 
 class Engines(pynq.Overlay):  # type: ignore[misc]
@@ -25,6 +26,7 @@ class Engines(pynq.Overlay):  # type: ignore[misc]
         sums: of ``reduce``.
         ebs: of ``ebs_lookup``.
         copies: of ``p2p_dma``.
+        quantiser: of ``quantpack``.
         router: of ``path_router``.
     """
 
@@ -39,12 +41,12 @@ class Engines(pynq.Overlay):  # type: ignore[misc]
         self.sums: Reduce | None = self._engine("reduce")
         self.ebs: EbsLookup | None = self._engine("ebs_lookup")
         self.copies: P2pDma | None = self._engine("p2p_dma")
+        self.quantiser: QuantPack | None = self._engine("quantpack")
         self.router: PathRouter | None = self._engine("path_router")
 
     def _engine(self, name: str) -> Any:
         if name not in self.ip_dict:
             return None
         engine = getattr(self, name)
-        if name in DMAS:
-            engine.attach(getattr(self, DMAS[name]))
+        engine.attach(*(getattr(self, dma) for dma in DMAS[name]))
         return engine

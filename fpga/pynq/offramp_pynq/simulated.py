@@ -13,7 +13,7 @@ import numpy as np
 import pynq
 from pynq.buffer import PynqBuffer
 
-from offramp_pynq.cores import DMAS, PAGE, TIMER, USUAL, dma_at, registers_at
+from offramp_pynq.cores import PAGE, TIMER, USUAL, dmas_at, registers_at
 
 REQUEST = struct.Struct("<BQI")
 DRAM_BASE = 0x10000000
@@ -28,8 +28,7 @@ def cores(engines: Sequence[str]) -> dict[str, tuple[str, int, dict[str, str]]]:
     found: dict[str, tuple[str, int, dict[str, str]]] = {}
     for name in engines:
         found[name] = (f"xilinx.com:module_ref:{name}:1.0", registers_at(name), {})
-        if name in DMAS:
-            found[DMAS[name]] = ("xilinx.com:ip:axi_dma:7.1", dma_at(name), _DMA)
+        found |= {dma: ("xilinx.com:ip:axi_dma:7.1", address, _DMA) for dma, address in dmas_at(name).items()}
     return found
 
 

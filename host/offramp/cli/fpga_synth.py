@@ -38,7 +38,7 @@ def synth(
         for name in names:
             target, folder = known[name], (out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
-            resources = ultrascale(name, target.ultrascale, folder, flatten=target.flatten)
+            resources = ultrascale(target.module, target.ultrascale, folder, flatten=target.flatten)
             entry = {
                 "parameters": target.ultrascale,
                 "counts": resources.counts,
@@ -47,7 +47,7 @@ def synth(
             }
             if fmax and target.ecp5:
                 stage(f"{name}: ECP5")
-                timing = ecp5(name, target.ecp5, folder)
+                timing = ecp5(target.module, target.ecp5, folder)
                 entry["ecp5"] = {"parameters": target.ecp5, "fmax_mhz": timing.fmax_mhz, "used": timing.used}
             found[name] = entry
     Console(highlight=False, soft_wrap=True).print(_table(found))

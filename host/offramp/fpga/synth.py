@@ -67,7 +67,7 @@ def targets() -> dict[str, Target]:
         raise OfframpError(f"{path}: {error}") from None
     return {
         name: Target(
-            name,
+            entry.get("module", name),
             entry.get("flatten", False),
             entry.get("ultrascale", {}),
             entry.get("ecp5", {}),

@@ -16,7 +16,7 @@ from typing import Any, Final
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiStreamFrame
-from offramp_pynq.cores import DMAS, MEMORY_PORTS, PAGE, TIMER, dma_at, registers_at
+from offramp_pynq.cores import DMAS, MEMORY_PORTS, PAGE, TIMER, dmas_at, registers_at
 
 from offramp_sim.rtl.bench import settings
 from offramp_sim.rtl.models.clocking import start
@@ -41,10 +41,10 @@ _CHANNELS: Final = {"to_engine": 0x00, "from_engine": 0x30}
 class Dma:
     """AMD's AXI DMA in simple mode (PG021): registers, and transfers between DRAM and an engine's streams."""
 
-    def __init__(self, dut: Any, prefix: str, dram: mmap.mmap) -> None:
+    def __init__(self, dut: Any, to: str, back: str, dram: mmap.mmap) -> None:
         self._registers: dict[int, int] = {0x04: _HALTED, 0x34: _HALTED}
         self._dram = dram
-        self._source, self._sink = source(dut, f"{prefix}_s_axis"), sink(dut, f"{prefix}_m_axis")
+        self._source, self._sink = source(dut, to), sink(dut, back)
         self._sink.pause = True  # an engine waits until a buffer is there
         self.running = 0
 
@@ -114,7 +114,11 @@ class Bus:
     def __init__(self, dut: Any, dram: mmap.mmap, engines: Sequence[str]) -> None:
         self._dut = dut
         self._engines = {registers_at(name): registers(dut, f"{name}_s_axil") for name in engines}
-        self.dmas = {dma_at(name): Dma(dut, name, dram) for name in engines if name in DMAS}
+        self.dmas = {
+            dmas_at(name)[dma]: Dma(dut, f"{name}_{to}", f"{name}_{back}", dram)
+            for name in engines
+            for dma, (to, back) in DMAS[name].items()
+        }
         self.cycles = 0
 
     async def count(self) -> None:

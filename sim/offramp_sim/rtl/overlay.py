@@ -16,6 +16,7 @@ PARAMETERS: Final = {
     "ebs_lookup": {"WIDTH": 128, "FLIGHT": 8},
     "p2p_dma": {"WIDTH": 256, "BURST": 8, "DEPTH": 32, "QUEUE": 8},
     "path_router": {"WIDTH": 64, "DEPTH": 64, "PACKET": 16},
+    "quantpack": {"WIDTH": 256, "DEPTH": 64},
 }
 """Of each engine in an overlay."""
 

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from offramp_pynq import quantpack
 from offramp_pynq.check import check
 from offramp_pynq.cores import ENGINES
 from offramp_pynq.engine import MOST, WrongRegisterMap
-from offramp_pynq.overlay import EbsLookup, Engines, KvsLookup, P2pDma, PathRouter, Reduce
+from offramp_pynq.overlay import EbsLookup, Engines, KvsLookup, P2pDma, PathRouter, QuantPack, Reduce
 from offramp_pynq.p2p_dma import COPY, DESCRIPTOR
 from offramp_pynq.packets import answer
 from offramp_pynq.simulated import SimulatedDevice
@@ -83,20 +84,41 @@ def copies(dma):
 
 def fill(dma, ask):
     """Descriptors while nobody takes completions: how many went in, and what became of them."""
-    to, back = dma._dma.sendchannel, dma._dma.recvchannel
+    (way,) = dma._ways
+    to, back = way.dma.sendchannel, way.dma.recvchannel
     sent, taken = 0, True
     while taken and sent < 64:
-        dma._to[: dma.BEAT] = np.frombuffer(dma.packet(ask(64, 0, 64 * sent, 50 + sent)), np.uint8)
-        to.transfer(dma._to, nbytes=dma.BEAT)
+        way.to[: dma.BEAT] = np.frombuffer(dma.packet(ask(64, 0, 64 * sent, 50 + sent)), np.uint8)
+        to.transfer(way.to, nbytes=dma.BEAT)
         sent += 1
         taken = any(to.idle for _ in range(500))
     numbers = []
     for _ in range(sent):
-        back.transfer(dma._from, nbytes=dma.BEAT)
+        back.transfer(way.back, nbytes=dma.BEAT)
         back.wait()
-        status, _, number, _ = answer(dma._from[: dma.BEAT].tobytes(), dma.BEAT)
+        status, _, number, _ = answer(way.back[: dma.BEAT].tobytes(), dma.BEAT)
         numbers.append(number if status == 0 else -status)
     return [sent, numbers]
+
+
+def rows(quantiser):
+    """Rows in one packet, and in several where buffers are small."""
+    random = np.random.default_rng(4)
+    x, numbers = random.normal(size=(9, 20)).astype(np.float32), np.arange(9)
+    whole = quantiser.quantise(x, numbers, 2, 5)
+    back = quantiser.dequantise(whole.packed, whole.bounds, 2, 20)
+    quantpack.MOST = 600
+    parts = quantiser.quantise(x, numbers, 2, 5)
+    back_in_parts = quantiser.dequantise(whole.packed, whole.bounds, 2, 20)
+    steps = (whole.bounds[:, 1] - whole.bounds[:, 0]) / 3
+    return {
+        "rows": [whole.status, parts.status, back[0], back_in_parts[0], quantiser._step(20)],
+        "rows alike": bool((whole.packed == parts.packed).all() and (whole.bounds == parts.bounds).all()),
+        "values alike": bool((back[1] == back_in_parts[1]).all()),
+        "within a step": bool((abs(back[1] - x) <= steps[:, None] * 1.001).all()),
+        "counted rows": [quantiser.read_register("QUANTISED"), quantiser.read_register("DEQUANTISED")],
+        "too wide": raised(lambda: quantiser.quantise(np.zeros((1, 513), np.float32), [0], 2, 5)),
+    }
 
 
 def ways(router):
@@ -116,7 +138,7 @@ def main(bus, dram):
     bitfile = Path(dram).with_name("engines.bit")
     bitfile.touch()
     found = {}
-    for driver in (KvsLookup, Reduce, EbsLookup, P2pDma, PathRouter):
+    for driver in (KvsLookup, Reduce, EbsLookup, P2pDma, PathRouter, QuantPack):
         driver.VERSION += 1
         found[f"version of {driver.__name__}"] = raised(lambda: Engines(str(bitfile), device=device))
         driver.VERSION -= 1
@@ -135,6 +157,7 @@ def main(bus, dram):
     engines.kvs.abort()
     found["after abort"] = engines.kvs.lookup(np.array([7], np.uint64), 8)[:3]
     found |= volumes(engines.ebs) | copies(engines.copies) | ways(engines.router)
+    found |= rows(engines.quantiser)
     found["wrong register map"] = issubclass(WrongRegisterMap, RuntimeError)
     say(json.dumps(found))
 

@@ -39,7 +39,7 @@ def found():
 
 
 def test_an_overlay_of_another_version_is_refused(found):
-    for engine in ("KvsLookup", "Reduce", "EbsLookup", "P2pDma", "PathRouter"):
+    for engine in ("KvsLookup", "Reduce", "EbsLookup", "P2pDma", "PathRouter", "QuantPack"):
         refused = found[f"version of {engine}"]
         assert refused.startswith(f"WrongRegisterMap: {engine}: the overlay has register map 4f465250 version")
         assert refused.endswith("load the overlay that came with this driver")
@@ -97,3 +97,15 @@ def test_a_full_queue_holds_the_next_descriptor_back_and_loses_none(found):
 def test_the_router_takes_the_models_that_it_has(found):
     assert found["models"] == ["direct", "off-path", ["direct", "on-path", "off-path"], 0]
     assert found["no model"] == "ValueError: model sideways: the overlay has direct, on-path, off-path"
+
+
+def test_rows_go_in_parts_where_buffers_are_small(found):
+    *statuses, step = found["rows"]
+    assert statuses == [0, 0, 0, 0]
+    packets = 1 + -(-9 // step)
+    assert packets > 2
+    assert found["counted rows"] == [packets, packets]
+    assert found["rows alike"]
+    assert found["values alike"]
+    assert found["within a step"]
+    assert found["too wide"] == "ValueError: rows of 513 columns: expected 1 to 512"

@@ -11,7 +11,7 @@ from offramp.leo import dma
 from offramp.leo.device import Status
 from offramp.leo.devices.fpga import FpgaDevice, Options, open_device
 from offramp.leo.devices.software import EBS_LAYOUT
-from offramp.leo.functions import ebs, kvs, reduce
+from offramp.leo.functions import ebs, kvs, reduce, sylvie
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.build import missing
 
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.rtl
 def device():
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
-    card = open_device("table_bytes=4096,depth=70,copy_bytes=8192,engines=kvs_lookup+reduce+ebs_lookup+p2p_dma", "card")
+    engines = "kvs_lookup+reduce+ebs_lookup+p2p_dma+quantpack"
+    card = open_device(f"table_bytes=4096,depth=70,copy_bytes=8192,engines={engines}", "card")
     yield card
     card.close()
 
@@ -110,6 +111,35 @@ def test_copies_between_memories_are_the_models(device):
         assert found[number].message == (completion if status is Status.OK else b"")
     assert {c.status for c in found.values()} >= {Status.OK, Status.OUT_OF_BOUNDS}
     assert memory.read(0, memory.size) == b"".join(bytes(model.view) for model in models)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "columns", "bits"), [(9, 41, 4), (3, 70, 1), (0, 5, 2)])
+def test_codes_and_values_of_rows_are_the_models(device, rows, columns, bits):
+    random = np.random.default_rng(rows)
+    x = random.normal(size=(rows, columns)).astype(np.float32)
+    message = sylvie.quantise_request(x, random.integers(0, 1 << 40, rows), bits, 77, compact=rows == 3)
+    codes = sylvie.quantise(message)
+    back = sylvie.dequantise_request(codes, rows, columns, bits)
+    device.submit(sylvie.QUANTISE, 1, message)
+    device.submit(sylvie.DEQUANTISE, 2, back)
+    device.submit(sylvie.QUANTISE, 3, message[:-1])
+    found = finish(device, 3)
+    assert (found[1].status, found[1].message) == (Status.OK, codes)
+    assert (found[2].status, found[2].message) == (Status.OK, sylvie.dequantise(back))
+    assert found[3].status is Status.BAD_LENGTH
+
+
+@pytest.mark.slow
+def test_rows_that_cannot_be_quantised_fail_and_others_go_on(device):
+    x = np.ones((2, 40), np.float32)
+    x[1, 7] = np.nan
+    numbers = np.arange(2)
+    device.submit(sylvie.QUANTISE, 1, sylvie.quantise_request(x, numbers, 4, 1))
+    device.submit(sylvie.QUANTISE, 2, sylvie.quantise_request(x[:1], numbers[:1], 4, 1))
+    device.submit(sylvie.QUANTISE, 3, sylvie.quantise_request(np.ones((1, 513), np.float32), numbers[:1], 4, 1))
+    found = finish(device, 3)
+    assert [found[number].status for number in (1, 2, 3)] == [Status.FAILED, Status.OK, Status.OUT_OF_BOUNDS]
 
 
 @pytest.mark.slow

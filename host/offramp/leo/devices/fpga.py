@@ -15,21 +15,22 @@ from typing import Final
 from offramp.errors import OfframpError
 from offramp.leo import dma
 from offramp.leo.device import Completion, Message, Status
-from offramp.leo.devices.fpga_link import ABORT, COPY, EBS, LOOKUP, REDUCE, Link
+from offramp.leo.devices.fpga_link import ABORT, COPY, DEQUANTISE, EBS, LOOKUP, QUANTISE, REDUCE, Link
 from offramp.leo.devices.fpga_memory import COPIES, KVS, CardMemory
 from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import EBS_LAYOUT
-from offramp.leo.functions import ebs, kvs, reduce
+from offramp.leo.functions import ebs, kvs, reduce, sylvie
 from offramp.leo.runtime.station import HANG_S
 
 _ENGINES: Final = {
-    "kvs_lookup": (kvs.NAME, LOOKUP),
-    "reduce": (reduce.NAME, REDUCE),
-    "ebs_lookup": (ebs.NAME, EBS),
-    "p2p_dma": (dma.NAME, COPY),
+    "kvs_lookup": {kvs.NAME: LOOKUP},
+    "reduce": {reduce.NAME: REDUCE},
+    "ebs_lookup": {ebs.NAME: EBS},
+    "p2p_dma": {dma.NAME: COPY},
+    "quantpack": {sylvie.QUANTISE: QUANTISE, sylvie.DEQUANTISE: DEQUANTISE},
 }
-"""Function and operation of each engine; ``path_router`` is no function of a host."""
+"""Functions and operations of each engine; ``path_router`` is no function of a host."""
 
 USUAL: Final = "kvs_lookup+reduce+ebs_lookup"
 _COPY_UNIT: Final = 4096
@@ -77,10 +78,10 @@ class FpgaDevice:
         engines = [engine for engine in options.engines.split("+") if engine in _ENGINES]
         if not engines:
             raise OfframpError(f"device {name}: engines {options.engines}: expected some of {', '.join(_ENGINES)}")
-        self._operations = dict(_ENGINES[engine] for engine in engines)
+        self._operations = {name: operation for engine in engines for name, operation in _ENGINES[engine].items()}
         self.functions: Sequence[str] = tuple(self._operations)
         self.patience_s = HANG_S if options.at else SIMULATED_S
-        self._lock = threading.Lock()
+        self._lock, self._sending = threading.Lock(), threading.Lock()
         self._open: dict[int, int] = {}  # requests by their serial number on the line
         self._done: list[Completion] = []
         self._serial = 0
@@ -125,8 +126,9 @@ class FpgaDevice:
             if function not in self._operations:
                 self._done.append(Completion(request, Status.UNKNOWN_FUNCTION, b"", 0))
                 return True
-            self._open[self._serial] = request
-            self._post(self._operations[function], bytes(message))
+            serial = self._next()
+            self._open[serial] = request
+        self._send(self._operations[function], serial, bytes(message))
         return True
 
     def post(self, operation: int, message: bytes) -> None:
@@ -137,7 +139,8 @@ class FpgaDevice:
         """
         with self._lock:
             self._expect_open()
-            self._post(operation, message)
+            serial = self._next()
+        self._send(operation, serial, message)
 
     def ask(self, operation: int, message: bytes) -> bytes:
         """The answer to a request of the device's own.
@@ -148,8 +151,9 @@ class FpgaDevice:
         answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         with self._lock:
             self._expect_open()
-            self._asked[self._serial] = answers
-            self._post(operation, message)
+            serial = self._next()
+            self._asked[serial] = answers
+        self._send(operation, serial, message)
         try:
             found = answers.get(timeout=self.patience_s)
         except Empty:
@@ -171,10 +175,10 @@ class FpgaDevice:
                 raise OfframpError(f"device {self.name} is closed")
             self._done += [Completion(request, Status.ABORTED, b"", 0) for request in self._open.values()]
             self._open.clear()
-            gone = self._gone
-            if not gone:
-                self._post(ABORT, b"")
-        if gone:
+            gone, serial = self._gone, self._next()
+        if not gone:
+            self._send(ABORT, serial, b"")
+        else:
             self._link.close()
             self._link = self._start()
             self._gone = False
@@ -192,9 +196,15 @@ class FpgaDevice:
         if self._closed or self._gone:
             raise OfframpError(f"device {self.name} is {'closed' if self._closed else 'gone'}")
 
-    def _post(self, operation: int, message: bytes) -> None:
-        serial, self._serial = self._serial, self._serial + 1
-        self._link.send(operation, serial, message)
+    def _next(self) -> int:
+        """A number for what is sent."""
+        self._serial += 1
+        return self._serial
+
+    def _send(self, operation: int, serial: int, message: bytes) -> None:
+        """Answers are heard meanwhile: a card that cannot give any takes no more requests."""
+        with self._sending:
+            self._link.send(operation, serial, message)
 
     def _heard(self, serial: int, status: int, worked: int, message: bytes) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ REQUEST: Final = struct.Struct("<BQI")
 ANSWER: Final = struct.Struct("<BBQQI")
 """Operation, status, serial number, nanoseconds of work, bytes of the message that follows."""
 
-TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ = range(8)
+TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ, QUANTISE, DEQUANTISE = range(10)
 START_S: Final = 600.0
 """For a simulated card: the first start installs PYNQ and builds the RTL."""
 

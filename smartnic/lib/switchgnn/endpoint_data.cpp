@@ -1,0 +1,47 @@
+// What the endpoint does with the host's arrays: features into frames, sums of blocks into those of rows.
+#include <algorithm>
+
+#include "switchgnn/endpoint.hpp"
+
+namespace offramp::switchgnn {
+
+// The features of one vertex and chunk, filled up with zeros.
+void Endpoint::payload(std::byte* frame, Upload of) const {
+    const std::size_t row = block().rows[of.vertex], first = of.chunk * lanes, width = exchange_.width;
+    const std::byte* from = exchange_.values + (row * width + first) * 4;
+    std::byte* to = frame + short_bytes;
+    if (first + lanes <= width) {
+        to_network(from, to);
+        return;
+    }
+    const std::size_t present = first < width ? width - first : 0;
+    for (std::size_t i = 0; i < present; ++i) store_be32(to + 4 * i, load<std::uint32_t>(from + 4 * i));
+    std::fill(to + 4 * present, to + 4 * lanes, std::byte{0});
+}
+
+// Rows may be in several blocks: the first that has a row writes it, the others add. Whole packets of rows that are in
+// one block only are there already.
+void Endpoint::collect() {
+    const Plan& plan = this->plan();
+    const std::size_t width = exchange_.width, step = plan.chunks * lanes, whole = width / lanes * lanes;
+    std::vector<bool> written(plan.boundary);
+    const std::int64_t* from = exchange_.scratch;
+    for (const auto& block : plan.blocks)
+        for (std::size_t v = 0; v < block.rows.size(); ++v, from += step) {
+            const auto row = block.rows[v];
+            std::int64_t* to = exchange_.sums + row * width;
+            if (written[row])
+                for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
+            else
+                for (std::size_t i = block.alone[v] ? whole : 0; i < width; ++i) to[i] = from[i];
+            written[row] = true;
+        }
+    for (std::size_t row = 0; row < written.size(); ++row)
+        if (!written[row]) std::fill_n(exchange_.sums + row * width, width, 0);
+    running_ = false;
+    complete_ = true;
+    next_ = 0;
+    note();
+}
+
+}  // namespace offramp::switchgnn

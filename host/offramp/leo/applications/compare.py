@@ -136,7 +136,7 @@ def compare(
                 outcome = run(row.paths, measured, row.policy, seed + number, None, seconds)
                 row.most.append(_in_order(outcome, application))
                 if len(row.paths) == 1:
-                    measured[row.paths[0]] = 1e9 / max(row.rate, 1e-3)
+                    measured[row.paths[0]] = 1e9 / max(row.rate, 1e-2)
                 done += 1
                 _tell(show, f"{'+'.join(row.paths)}: closed loop", done, total)
             for row in rows:

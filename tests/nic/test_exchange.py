@@ -19,6 +19,8 @@ import pytest
 import namespaces
 from nic_agent import job_of, write_job
 from offramp.errors import OfframpError
+from offramp.nic import plans
+from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
 from offramp.nic.worker import NicWorker, parse_nic_link
 from offramp.p4src import p4_text
@@ -204,3 +206,15 @@ def test_plans_that_do_not_fit_are_refused(programs: Path) -> None:
         pytest.raises(OfframpError, match="transport: port 0 of 0"),
     ):
         NicWorker(0, job.plans, f"nic:{agent.path}#0")
+
+
+def test_plans_that_lie_about_their_size_are_refused(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that believed them would lack the memory, and take its other clients with it."""
+    job, _ = job_of(9)
+    text = bytearray(plans.write(plans.share(job.plans, 0)))
+    text[12:16] = b"\xff\xff\xff\xff"  # rows of an exchange
+    monkeypatch.setattr(plans, "write", lambda _: bytes(text))
+    with AgentProcess(["net_ring0"], program=programs / "offramp-nic-agent") as agent:
+        with pytest.raises(OfframpError, match=r"plans: 4294967295 rows, of which blocks have \d+$"):
+            NicWorker(0, job.plans, f"nic:{agent.path}#0")
+        Connection(agent.path).close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,9 @@ def train(path: Path, *arguments: str, launcher: list[str] | None = None) -> dic
     return found
 
 
-def test_losses_and_duplicates_change_nothing(programs: Path, tmp_path: Path) -> None:
+def test_losses_and_duplicates_change_nothing(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespaces.require()
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     with namespaces.Namespace() as space:
         faults = ["--loss", "0.02", "--duplicate", "0.02", "--retry", "0.1"]
         nic = train(tmp_path / "nic", "--transport", "nic", *faults, launcher=space.command)

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t magic = 0x31504753;  // "SGP1"
 constexpr std::uint32_t most_plans = 256, most_blocks = 65536, most_chunks = 256;
+constexpr std::uint64_t most_states = 1 << 26;  // that a worker keeps of a block's packets, which take memory here
 
 class Reader {
   public:
@@ -53,8 +54,10 @@ bool csr(const Numbers& indptr, const Numbers& entries, std::size_t rows, std::s
     return true;
 }
 
-bool whole(Block& block, std::uint32_t id, std::uint32_t boundary) {
+bool whole(Block& block, std::uint32_t id, std::uint32_t boundary, std::uint32_t chunks) {
     const std::size_t count = block.vertices.size();
+    const std::uint64_t states = count + block.sources.size() + block.targets.size() + block.reader_locals.size();
+    if (states * chunks > most_states) return false;
     block.id = static_cast<std::uint16_t>(id);
     const bool shape = id < most_blocks && ascending(block.vertices) && block.rows.size() == count &&
                        block.need.size() == count && block.fan_out.size() == count && ascending(block.rows) &&
@@ -119,6 +122,7 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
     plans.assign(count, {});
     for (auto& plan : plans) {
         std::uint32_t blocks = 0;
+        std::uint64_t rows = 0;
         if (!reader.number(plan.chunks) || !reader.number(plan.boundary) || !reader.number(blocks) || plan.chunks < 1 ||
             plan.chunks > most_chunks || blocks > most_blocks) {
             why = "plans: a header of numbers that cannot be";
@@ -132,11 +136,16 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
                                &block.indptr, &block.targets, &block.way_of, &block.way_vertex, &block.remotes,
                                &block.reader_indptr, &block.reader_locals})
                 read = read && reader.list(*list);
-            if (!read || !whole(block, id, plan.boundary)) {
+            if (!read || !whole(block, id, plan.boundary, plan.chunks)) {
                 why = "plans: block " + std::to_string(b) + " is cut off or does not fit together";
                 return false;
             }
+            rows += block.rows.size();
             plan.blocks.push_back(std::move(block));
+        }
+        if (plan.boundary > rows) {
+            why = "plans: " + std::to_string(plan.boundary) + " rows, of which blocks have " + std::to_string(rows);
+            return false;
         }
     }
     if (!reader.empty()) {

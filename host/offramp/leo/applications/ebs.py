@@ -6,6 +6,7 @@ iPipe's migration between the two (section 6.4.1), which is a rule of the select
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ _SEGMENT_BYTES: Final = ebs.SEGMENT * ebs.BLOCK
 _FIRST: Final = 4096
 """Address of the first segment: 0 says that there is none."""
 _TRACE: Final = 1 << 14
+_TICK: Final = 2  # word of a request
 _NEAR: Final = "near "
 
 
@@ -79,16 +81,18 @@ class Reads:
         starts = (
             rng.integers(0, ebs.SEGMENT // count, _TRACE) * count + rng.integers(0, _SEGMENTS, _TRACE) * ebs.SEGMENT
         )
-        requests = [ebs.REQUEST.pack(v, count, b, i) for i, (v, b) in enumerate(zip(volumes, starts, strict=True))]
-        self._payload = np.frombuffer(b"".join(requests), np.uint8)
+        requests = [ebs.REQUEST.pack(v, count, b, 0) for v, b in zip(volumes, starts, strict=True)]
+        self._words = np.frombuffer(bytearray(b"".join(requests)), np.int64).reshape(_TRACE, -1)
         self._addresses = address_of(volumes, starts)
         self._size = size
 
     def batch(self, start: int, count: int) -> Batch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64) & (_TRACE - 1)
+        self._words[numbers, _TICK] = time.monotonic_ns() // 1000  # microseconds; who had the place before has ended
         zeros = np.zeros(count, np.int64)
-        return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
+        payload = self._words.view(np.uint8).reshape(-1)
+        return Batch(zeros, zeros, payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Reads of other blocks, or that failed."""

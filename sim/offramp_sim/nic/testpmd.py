@@ -64,11 +64,13 @@ def pace(link: str, near: str, far: str, seconds: float) -> Pace:
 def _reports(process: subprocess.Popen[str], deadline: float) -> Iterator[int]:
     """Frames received so far and as many sent, once a second: what was sent and got lost does not count."""
     assert process.stdout is not None
-    while select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        line = process.stdout.readline()
-        if not line:
+    pipe, rest = process.stdout.fileno(), ""  # a buffered file would hold lines back that `select` does not see
+    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        piece = os.read(pipe, 1 << 16)
+        if not piece:
             break
-        yield from (2 * int(count) for count in _RECEIVED.findall(line))
+        *lines, rest = (rest + piece.decode(errors="replace")).split("\n")
+        yield from (2 * int(count) for line in lines for count in _RECEIVED.findall(line))
     raise OfframpError("dpdk-testpmd: reported no rates")
 
 
@@ -77,9 +79,15 @@ def _run(program: str, port: str, mode: str) -> Iterator[subprocess.Popen[str]]:
     device = port if port.startswith("net_") else f"net_af_packet0,iface={port},{AF_PACKET}"
     cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
     eal = ["--no-huge", "-m", "128", "--no-pci", "--no-shconf", "--no-telemetry", f"--lcores=(0-1)@({cpus})"]
-    options = [f"--forward-mode={mode}", f"--txpkts={_FRAME}", f"--burst={BURST}"]
+    options = [
+        f"--forward-mode={mode}",
+        f"--txpkts={_FRAME}",
+        f"--burst={BURST}",
+        "--stats-period=1",
+        "--total-num-mbufs=8192",
+    ]
     process = subprocess.Popen(
-        [program, *eal, f"--vdev={device}", "--", *options, "--stats-period=1", "--total-num-mbufs=8192"],
+        ["stdbuf", "-oL", program, *eal, f"--vdev={device}", "--", *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -129,3 +130,15 @@ def test_gradients_of_ranks_are_added_over_paths(tmp_path):
         assert sum(rank["by_path"].values()) > 2
     for rank in found[1:]:
         assert all(torch.equal(a, b) for a, b in zip(rank["found"], found[0]["found"], strict=True))
+
+
+def test_the_time_of_reads_goes_on_when_the_trace_repeats() -> None:
+    """Else volumes' buckets are empty one day, and every later read waits."""
+    reads, length = ebs.Reads(65536, 1), 1 << 14
+    ticks = []
+    for lap in range(3):
+        batch = reads.batch(lap * length, 4)
+        message = batch.payload[: ebs.ebs.REQUEST.size].tobytes()
+        ticks.append(ebs.ebs.REQUEST.unpack(message)[3])
+        time.sleep(1e-5)
+    assert 0 < ticks[0] < ticks[1] < ticks[2]

@@ -82,17 +82,17 @@ class Reads:
             rng.integers(0, ebs.SEGMENT // count, _TRACE) * count + rng.integers(0, _SEGMENTS, _TRACE) * ebs.SEGMENT
         )
         requests = [ebs.REQUEST.pack(v, count, b, 0) for v, b in zip(volumes, starts, strict=True)]
-        self._words = np.frombuffer(bytearray(b"".join(requests)), np.int64).reshape(_TRACE, -1)
+        self._payload = np.frombuffer(bytearray(b"".join(requests)), np.uint8)
+        self._ticks = self._payload.view(np.int64).reshape(_TRACE, -1)[:, _TICK]
         self._addresses = address_of(volumes, starts)
         self._size = size
 
     def batch(self, start: int, count: int) -> Batch:
         """See :class:`offramp.leo.applications.workload.Workload`."""
         numbers = np.arange(start, start + count, dtype=np.int64) & (_TRACE - 1)
-        self._words[numbers, _TICK] = time.monotonic_ns() // 1000  # microseconds; who had the place before has ended
+        self._ticks[numbers] = time.monotonic_ns() // 1000  # microseconds; who had the place before has ended
         zeros = np.zeros(count, np.int64)
-        payload = self._words.view(np.uint8).reshape(-1)
-        return Batch(zeros, zeros, payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
+        return Batch(zeros, zeros, self._payload, numbers * ebs.REQUEST.size, zeros + ebs.REQUEST.size, lasts=True)
 
     def wrong(self, done: Completions) -> int:
         """Reads of other blocks, or that failed."""

@@ -143,6 +143,8 @@ class Requester:
         self._payloads: dict[int, Bytes] = {}
         self._composed = np.zeros(2 * self.stride, np.uint8)
         self._engines = self._compile(local or {})
+        names = [station.device.name for station in self._stations.values()]
+        self._engines_at = [address(self._engines[name]) if name in self._engines else 0 for name in names]
         self._room_at = [address(row) for row in self._room]
         self.retries = 0
         """Attempts that were made because others had failed."""
@@ -199,7 +201,7 @@ class Requester:
         admit = self._native["admit"]
         whole = np.ascontiguousarray(payload)
         if lasts:
-            self._payloads[id(whole)] = whole
+            self._payloads[address(whole)] = whole  # views of one memory are one payload
         return admit(self._at, self._selector_at, count, *places[:3], whole, *places[3:], int(lasts))
 
     def step(self) -> bool:
@@ -282,9 +284,8 @@ class Requester:
         return found
 
     def _act(self, number: int, station: Station) -> bool:
-        engine = self._engines.get(station.device.name)
-        where = 0 if engine is None else address(engine)
-        worked = self._native["act"](self._at, self._selector_at, number, where, self._tickets_at, 256)
+        engine = self._engines_at[number]
+        worked = self._native["act"](self._at, self._selector_at, number, engine, self._tickets_at, 256)
         for ticket in self._tickets[: int(self.table[at.ESCAPED])].tolist():
             row = ticket & 0xFFFFFFFF
             message = self._composed

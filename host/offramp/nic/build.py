@@ -108,9 +108,18 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
         raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
     folder = folder or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
+    _forget_other_sources(folder)
     _run(["cmake", "-G", "Ninja", "-S", str(source_root()), "-B", str(folder), *options])
     _run(["cmake", "--build", str(folder), *(["--target", target] if target else [])])
     return folder
+
+
+def _forget_other_sources(folder: Path) -> None:
+    """CMake refuses a build folder that another checkout of the same sources configured; it then begins anew."""
+    cache = folder / "CMakeCache.txt"
+    if cache.is_file() and f"CMAKE_HOME_DIRECTORY:INTERNAL={source_root()}\n" not in cache.read_text(encoding="utf-8"):
+        cache.unlink()
+        shutil.rmtree(folder / "CMakeFiles", ignore_errors=True)
 
 
 def agent_program(folder: Path | None = None) -> Path:

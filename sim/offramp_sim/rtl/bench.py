@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from offramp.errors import OfframpError
-from offramp_sim.rtl.build import TIMESCALE, Design, build, runner
+from offramp_sim.rtl.build import TIMESCALE, Design, build, libraries, runner
 
 
 def run_bench(
@@ -58,7 +58,7 @@ def run_bench(
             test_dir=work,
             results_xml=str(results),
             timescale=TIMESCALE,
-            extra_env=environment,
+            extra_env=environment | libraries(),
             log_file=log,
         )
     except (RuntimeError, SystemExit):  # a test failed, or the simulator: the results say which

@@ -107,19 +107,30 @@ def _icarus(design: Design, folder: Path) -> list[list[str]]:
 
 
 def _verilator(design: Design, folder: Path) -> list[list[str]]:
-    """Only the top module's signals are public: what is hidden can be optimised."""
+    """Only the top module's signals are public: what is hidden can be optimised.
+
+    The program does not say where cocotb's libraries are (see :func:`libraries`): environments share the cache.
+    """
     from cocotb_tools import config
 
     (folder / "public.vlt").write_text(
         f'`verilator_config\npublic_flat_rw -module "{design.top}" -var "*"\n', encoding="utf-8"
     )
-    libraries = f"-Wl,-rpath,{config.libs_dir} -L{config.libs_dir} -lcocotbvpi_verilator"
+    link = f"-L{config.libs_dir} -lcocotbvpi_verilator"
     values = [f"-G{name}={value}" for name, value in design.parameters.items()]
     options = ["-cc", "--exe", "--vpi", "--assert", "--x-assign", "fast", "-O3", "-Wno-fatal", "-Wno-lint"]
     names = ["-Mdir", str(folder), "--prefix", "Vtop", "--top-module", design.top, "-o", design.top]
     main = str(config.share_dir / "lib" / "verilator" / "verilator.cpp")
-    command = ["verilator", *options, *names, "--timescale", "/".join(TIMESCALE), "-LDFLAGS", libraries, *values, main]
+    command = ["verilator", *options, *names, "--timescale", "/".join(TIMESCALE), "-LDFLAGS", link, *values, main]
     return [[*command, "public.vlt"], ["make", "-j2", "-f", "Vtop.mk", *_MAKE]]
+
+
+def libraries() -> dict[str, str]:
+    """The environment variable by which a cached build finds cocotb's libraries, in the Python that runs it."""
+    from cocotb_tools import config
+
+    found = [str(config.libs_dir), os.environ.get("LD_LIBRARY_PATH", "")]
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, found))}
 
 
 def runner(simulator: str) -> Any:

@@ -1,0 +1,24 @@
+"""The build folder in the user's cache is shared by checkouts of the same sources."""
+
+import pytest
+
+from offramp.nic import build as nic_build
+
+pytestmark = pytest.mark.nic
+
+
+def test_a_second_checkout_builds_in_the_folder_of_the_first(monkeypatch, tmp_path):
+    if lacking := nic_build.missing():
+        pytest.skip(f"needs {', '.join(lacking)}")
+    for checkout in ("first", "second"):
+        source = tmp_path / checkout
+        source.mkdir()
+        source.joinpath("CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(agent NONE)\n"
+            "add_custom_target(made ALL COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_CURRENT_BINARY_DIR}/"
+            + checkout
+            + ")\n"
+        )
+        monkeypatch.setattr(nic_build, "source_root", lambda source=source: source)
+        folder = nic_build.build(tmp_path / "build")
+        assert (folder / checkout).exists()

@@ -24,9 +24,9 @@ def run(
     device: Annotated[
         list[str], typer.Option(help="NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET.")
     ] = [],  # noqa: B006
-    seconds: Annotated[float, typer.Option(help="Length of each measurement.", min=0.05)] = 2.0,
+    seconds: Annotated[float, typer.Option(help="Length of each measurement.", min=0.05)] = 0.5,
     load: Annotated[float, typer.Option(help="Part of the rate for the latency.", min=0.01, max=1.0)] = 0.6,
-    rounds: Annotated[int, typer.Option(help="How often all measurements are made.", min=1)] = 1,
+    rounds: Annotated[int, typer.Option(help="How often all measurements are made.", min=1)] = 5,
     policy: Annotated[str, typer.Option(help="Rule that selects paths, see simulate leo.")] = "lookahead",
     transport: Annotated[str, typer.Option(help="shm, tcp or ucx.")] = "shm",
     workload: Annotated[str, typer.Option(help="Of kvs: B or C, of ebs: 4K or 64K.")] = "",

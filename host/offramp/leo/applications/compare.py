@@ -73,8 +73,10 @@ class Comparison:
 
     @property
     def share_of_sum(self) -> float:
-        """The rate of all paths over the sum of those that share nothing."""
-        return self.rows[-1].rate / sum(row.rate for row in self.alone if row.paths[0] in self.summed)
+        """The rate of all paths over the sum of those that share nothing, the median of the rounds."""
+        summed = [row.most for row in self.alone if row.paths[0] in self.summed]
+        rounds = zip(self.rows[-1].most, *summed, strict=True)
+        return float(np.median([mixed.rate / sum(o.rate for o in alone) for mixed, *alone in rounds]))
 
     @property
     def alone(self) -> list[Row]:
@@ -83,8 +85,10 @@ class Comparison:
 
     @property
     def against_better(self) -> float:
-        """Median latency of all paths over the better path's."""
-        return self.rows[-1].median_us / min(row.median_us for row in self.alone)
+        """Median latency of all paths over the better path's, the median of the rounds."""
+        better = min(self.alone, key=lambda row: row.median_us)
+        rounds = zip(self.rows[-1].part, better.part, strict=True)
+        return float(np.median([mixed.latency_us() / alone.latency_us() for mixed, alone in rounds]))
 
     def numbers(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -120,7 +124,7 @@ def compare(
     seed: int = 1,
     show: Show | None = None,
 ) -> Comparison:
-    """Measure; rounds take turns, so that what else the machine does falls on all alike.
+    """Measure; rounds take turns and are compared one by one, so that what else the machine does falls on all alike.
 
     Raises:
         OfframpError: a device or function is missing, or requests do not end.
@@ -133,19 +137,16 @@ def compare(
         measured: dict[str, float] = {}
         for number in range(rounds):
             for row in rows:
-                outcome = run(row.paths, measured, row.policy, seed + number, None, seconds)
-                row.most.append(_in_order(outcome, application))
+                outcome = _in_order(run(row.paths, measured, row.policy, seed + number, None, seconds), application)
+                row.most.append(outcome)
                 if len(row.paths) == 1:
                     measured[row.paths[0]] = 1e9 / max(row.rate, 1e-2)
-                done += 1
-                _tell(show, f"{'+'.join(row.paths)}: closed loop", done, total)
-            for row in rows:
-                rate = max(load * row.rate, 1.0)
+                _tell(show, f"{'+'.join(row.paths)}: closed loop", done := done + 1, total)
+                rate = max(load * outcome.rate, 1.0)
                 row.part.append(
                     _in_order(run(row.paths, measured, row.policy, seed + number, rate, seconds), application)
                 )
-                done += 1
-                _tell(show, f"{'+'.join(row.paths)}: {load:.0%} load", done, total)
+                _tell(show, f"{'+'.join(row.paths)}: {load:.0%} load", done := done + 1, total)
         summed = tuple(p for p in application.summed or application.paths if p in application.paths)
         return Comparison(application.name, application.paths, rows, load, summed)
 

@@ -21,17 +21,18 @@ _OK = int(Status.OK)
 @native
 def wrong_values(
     count: int,
-    users: Words,
-    statuses: Words,
-    lengths: Words,
-    rows: Words,
+    words: Words,
     answers: Bytes,
     stride: int,
     keys: Words,
     types: Words,
     mask: int,
 ) -> int:
-    """How many answers are not the key's value, whole, or that a write was made."""
+    """How many answers are not the key's value, whole, or that a write was made; ``words`` are a completion's."""
+    rows = words
+    users = words + count
+    statuses = words + 2 * count
+    lengths = words + 7 * count
     wrong = 0
     for i in range(count):
         at = users[i] & mask

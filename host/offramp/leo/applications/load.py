@@ -11,11 +11,13 @@ import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.leo.applications.workload import Workload
-from offramp.leo.runtime.batch import Words
+from offramp.leo.runtime.batch import Completions, Words
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.requester import Requester
 
 _BATCH: Final = 1024
+_BATCH_BYTES: Final = 1 << 16
+_KEPT: Final = 64
 _DRAIN_S: Final = 30.0
 
 Hook = Callable[[float], None]
@@ -71,80 +73,96 @@ def _never(*, worked: bool) -> None:
 
 
 class _Generator:
-    def __init__(self, requester: Requester, workload: Workload) -> None:
+    """A run; ``due_ns``: when each request is to be sent, by number, or None."""
+
+    def __init__(self, requester: Requester, workload: Workload, seconds: float, due_ns: Words | None) -> None:
         self.requester, self.workload = requester, workload
-        self.outcome = Outcome(by_path=np.zeros(len(requester.program.paths), np.int64))
+        self.outcome = Outcome(seconds, by_path=np.zeros(len(requester.program.paths), np.int64))
         self.latencies: list[Words] = []
         self.jcts: list[Words] = []
+        self.kept: list[Completions] = []
         self.ended = 0
+        self.batch = 1
+        self.begun_ns = requester.settings.clock.now()
+        self.until_ns = self.begun_ns + int(seconds * 1e9)
+        self.due_ns = None if due_ns is None else self.begun_ns + due_ns
 
-    def send(self, most: int) -> int:
-        """Offer the next requests."""
-        most = min(most, _BATCH, self.requester.free)
-        if most <= 0:
-            return 0
-        start = self.outcome.sent
-        users = np.arange(start, start + most, dtype=np.int64)
-        taken = self.requester.admit(self.workload.batch(start, most), users)
-        self.outcome.sent += taken
-        return taken
-
-    def collect(self, due: Callable[[Words], Words] | None, until_ns: int) -> int:
-        """Take what has ended."""
-        done = self.requester.collect()
-        if not done.count:
-            return 0
-        self.ended += done.count
-        self.outcome.wrong += self.workload.wrong(done)
-        counted = done.ended_ns <= until_ns
-        self.outcome.done += int(counted.sum())
-        self.outcome.by_path += np.bincount(done.paths, minlength=len(self.outcome.by_path))
-        since = done.begun_ns if due is None else due(done.users)
-        self.latencies.append(done.ended_ns - since)
-        self.jcts.append(done.jct_ns)
-        return done.count
-
-    def drain(self, due: Callable[[Words], Words] | None, until_ns: int, hook: Hook | None) -> Outcome:
-        """Wait for the last.
+    def run(self, window: int, hook: Hook | None) -> Outcome:
+        """Send until the time is over, then let requests end.
 
         Raises:
             OfframpError: some do not end.
         """
-        idle = Idle() if self.requester.settings.clock.real else _never
+        clock = self.requester.settings.clock
+        idle = Idle() if clock.real else _never
+        while (now := clock.now()) < self.until_ns:
+            if hook is not None:
+                hook((now - self.begun_ns) / 1e9)
+            if not self.requester.offered:
+                self.offer()
+            idle(worked=self.round(window))
+        self.requester.withdraw()
         patience = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
         limit = time.monotonic() + patience
         while self.ended < self.outcome.sent:
             if hook is not None:
                 hook(self.outcome.seconds)
-            worked = self.requester.step()
-            worked |= self.collect(due, until_ns) > 0
-            idle(worked=worked)
+            idle(worked=self.round(0))
             if time.monotonic() > limit:
                 left = self.outcome.sent - self.ended
                 raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {patience:g} s")
+        self.settle()
         self.outcome.latency_ns = np.concatenate(self.latencies) if self.latencies else np.zeros(0, np.int64)
         self.outcome.jct_ns = np.concatenate(self.jcts) if self.jcts else np.zeros(0, np.int64)
         return self.outcome
+
+    def offer(self) -> None:
+        """The next requests: few of those that have to be made anew."""
+        start = self.outcome.sent
+        count = self.batch if self.due_ns is None else min(self.batch, len(self.due_ns) - start)
+        if count <= 0:
+            return
+        batch = self.workload.batch(start, count)
+        due = None if self.due_ns is None else self.due_ns[start : start + count]
+        self.requester.offer(batch, np.arange(start, start + count, dtype=np.int64), due)
+        room = _BATCH_BYTES // max(1, int(batch.sizes.mean()))
+        self.batch = min(_BATCH if batch.lasts else max(1, room), self.requester.settings.rows)
+
+    def round(self, window: int) -> bool:
+        """Send what is due, and take what has ended; whether there was anything to do."""
+        before = self.requester.offered
+        worked, done = self.requester.flow(window)
+        self.outcome.sent += before - self.requester.offered
+        if done.count:
+            self.ended += done.count
+            self.outcome.wrong += self.workload.wrong(done)
+            self.kept.append(done)
+            if len(self.kept) == _KEPT:
+                self.settle()
+        return worked
+
+    def settle(self) -> None:
+        """Count what was taken; many rounds at a time, since each call of NumPy costs as much as a request."""
+        if not self.kept:
+            return
+        done = Completions(np.concatenate([d.words for d in self.kept], axis=1), self.kept[0].memory)
+        self.kept.clear()
+        self.outcome.done += int((done.ended_ns <= self.until_ns).sum())
+        self.outcome.by_path += np.bincount(done.paths, minlength=len(self.outcome.by_path))
+        since = done.begun_ns if self.due_ns is None else self.due_ns[done.users]
+        self.latencies.append(done.ended_ns - since)
+        self.jcts.append(done.jct_ns.copy())
 
 
 def closed_loop(
     requester: Requester, workload: Workload, seconds: float, window: int, hook: Hook | None = None
 ) -> Outcome:
-    """Keep ``window`` requests unfinished for ``seconds``, then let them end."""
-    generator = _Generator(requester, workload)
-    clock = requester.settings.clock.now
-    idle = Idle() if requester.settings.clock.real else _never
-    begun = clock()
-    until = begun + int(seconds * 1e9)
-    while (now := clock()) < until:
-        if hook is not None:
-            hook((now - begun) / 1e9)
-        worked = generator.send(window - (generator.outcome.sent - generator.ended)) > 0
-        worked |= requester.step()
-        worked |= generator.collect(None, until) > 0
-        idle(worked=worked)
-    generator.outcome.seconds = seconds
-    return generator.drain(None, until, hook)
+    """Keep ``window`` requests unfinished for ``seconds``, then let them end.
+
+    Raises:
+        OfframpError: they do not.
+    """
+    return _Generator(requester, workload, seconds, None).run(window, hook)
 
 
 def open_loop(
@@ -153,29 +171,11 @@ def open_loop(
     """Send at ``rate`` a second with exponential gaps; what finds the table full goes as soon as it can.
 
     Raises:
-        OfframpError: not a rate above 0.
+        OfframpError: not a rate above 0, or requests that do not end.
     """
     if not rate > 0:
         raise OfframpError(f"rate {rate}: expected requests a second, above 0")
     gaps = np.random.default_rng(seed).exponential(1e9 / rate, max(1, int(rate * seconds * 1.5) + 16))
     due = np.cumsum(gaps).astype(np.int64)
     due = due[due < seconds * 1e9]
-    generator = _Generator(requester, workload)
-    clock = requester.settings.clock.now
-    idle = Idle() if requester.settings.clock.real else _never
-    begun = clock()
-    until = begun + int(seconds * 1e9)
-
-    def when(users: Words) -> Words:
-        return begun + due[users]
-
-    while (now := clock()) < until:
-        if hook is not None:
-            hook((now - begun) / 1e9)
-        ready = int(np.searchsorted(due, now - begun, side="right"))
-        worked = generator.send(ready - generator.outcome.sent) > 0
-        worked |= requester.step()
-        worked |= generator.collect(when, until) > 0
-        idle(worked=worked)
-    generator.outcome.seconds = seconds
-    return generator.drain(when, until, hook)
+    return _Generator(requester, workload, seconds, due).run(requester.settings.rows, hook)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,24 +35,45 @@ class Batch(NamedTuple):
         return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
 
 
-@dataclass(frozen=True, slots=True)
+COMPLETION_WORDS: Final = 8
+"""Of each request that has ended: rows of :attr:`Completions.words`."""
+
+
 class Completions:
     """Requests that have ended, one an element; times in ns of the requester's clock; answers soon overwritten.
 
     Attributes:
+        words: ``(8, count)``: the following.
         rows: where each one's answer lies in ``memory``.
+        users: the words that came with the requests.
+        statuses: see :class:`offramp.leo.device.Status`.
+        paths: that each one took last.
+        jct_ns: the intra-host part as the selector learns it.
+        begun_ns, ended_ns: when each was admitted, and when its answer was there.
+        lengths: bytes of each answer.
         memory: ``(rows, bytes)``: answers of all requests of the requester.
     """
 
-    users: Words
-    statuses: Words
-    paths: Words
-    jct_ns: Words
-    begun_ns: Words
-    ended_ns: Words
-    lengths: Words
-    rows: Words
-    memory: Bytes
+    __slots__ = (
+        "begun_ns",
+        "ended_ns",
+        "jct_ns",
+        "lengths",
+        "memory",
+        "paths",
+        "rows",
+        "statuses",
+        "users",
+        "words",
+    )
+
+    def __init__(self, words: Words, memory: Bytes) -> None:
+        """Of these words."""
+        self.words, self.memory = words, memory
+        self.rows: Words
+        self.rows, self.users, self.statuses, self.paths, self.jct_ns, self.begun_ns, self.ended_ns, self.lengths = (
+            words
+        )
 
     @property
     def count(self) -> int:

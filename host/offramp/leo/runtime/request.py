@@ -9,6 +9,14 @@ from __future__ import annotations
 from offramp.leo.device import Status
 from offramp.leo.runtime.clock import now_ns
 from offramp.leo.runtime.dataflow import FLAGS, FUNCTION, LENGTH, LINK, LOCAL, PREVIOUS, REMOTE, START, TRIP_WORDS
+from offramp.leo.runtime.intake import COLUMNS, LASTING, NEXT, PAYLOAD
+from offramp.leo.runtime.intake import COUNT as INTAKE_COUNT
+from offramp.leo.runtime.intake import DUE as INTAKE_DUE
+from offramp.leo.runtime.intake import KEY as INTAKE_KEY
+from offramp.leo.runtime.intake import OFFSET as INTAKE_OFFSET
+from offramp.leo.runtime.intake import SIZE as INTAKE_SIZE
+from offramp.leo.runtime.intake import TYPE as INTAKE_TYPE
+from offramp.leo.runtime.intake import USER as INTAKE_USER
 from offramp.leo.runtime.ring import (
     ARRIVED,
     ID,
@@ -182,26 +190,24 @@ def _begin_started(table: Words, selector: Words, count: int, now: int) -> None:
 
 
 @native
-def admit(
-    table: Words,
-    selector: Words,
-    count: int,
-    types: Words,
-    keys: Words,
-    users: Words,
-    payload: Bytes,
-    offsets: Words,
-    sizes: Words,
-    lasting: int,
-) -> int:
-    """New requests, in order; returns how many found a free row. A payload that lasts is not copied."""
+def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
+    """Requests that are due, in order, while rows are free and fewer than ``window`` are under way; how many."""
+    types = Words(intake[COLUMNS + INTAKE_TYPE])
+    keys = Words(intake[COLUMNS + INTAKE_KEY])
+    users = Words(intake[COLUMNS + INTAKE_USER])
+    offsets = Words(intake[COLUMNS + INTAKE_OFFSET])
+    sizes = Words(intake[COLUMNS + INTAKE_SIZE])
+    due = Words(intake[COLUMNS + INTAKE_DUE])
+    payload = Bytes(intake[PAYLOAD])
+    count = 0
     now = 0
-    for i in range(count):
-        if table[FREE_COUNT] == 0:
-            return i
-        row = _column(table, FREE)[table[FREE_COUNT] - 1]
-        if _stale(i, sizes[i]):
+    while intake[NEXT] < intake[INTAKE_COUNT] and table[FREE_COUNT] > 0 and table[IN_FLIGHT] < window:
+        i = intake[NEXT]
+        if _stale(count, sizes[i]):
             now = now_ns(table)
+        if due[i] > now:
+            return count
+        row = _column(table, FREE)[table[FREE_COUNT] - 1]
         table[SERIAL] = table[SERIAL] + 1
         _column(table, NUMBER)[row] = table[SERIAL] << _ROW_BITS | row
         _column(table, STATE)[row] = _NEW
@@ -212,19 +218,21 @@ def admit(
         _column(table, ATTEMPT)[row] = 0
         _column(table, BEGUN)[row] = now
         _column(table, PLACE)[row] = int(payload + offsets[i])
-        if lasting == 0:
+        if intake[LASTING] == 0:
             _column(table, PLACE)[row] = table[REQUESTS] + row * table[STRIDE]
             copy(request_of(table, row), payload + offsets[i], sizes[i])
         path = choose(selector, row, types[i], keys[i], now * PS)
         if path == MISUSE:
             _column(table, STATE)[row] = _FREE
-            return i
+            return count
+        intake[NEXT] = i + 1
         table[FREE_COUNT] = table[FREE_COUNT] - 1
         table[IN_FLIGHT] = table[IN_FLIGHT] + 1
         if path == HOLD:
             _column(table, STATE)[row] = _HELD
         else:
             _begin(table, row, path, now)
+        count += 1
     return count
 
 

@@ -14,11 +14,13 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Device, compiled_function
-from offramp.leo.runtime import act, request
+from offramp.leo.runtime import flow, request
 from offramp.leo.runtime import state as at
-from offramp.leo.runtime.batch import Batch, Completions
+from offramp.leo.runtime.batch import COMPLETION_WORDS, Batch, Completions
 from offramp.leo.runtime.clock import Clock
 from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, TRIP_WORDS, Program
+from offramp.leo.runtime.flow import RECEIVED
+from offramp.leo.runtime.intake import Intake
 from offramp.leo.runtime.machine import address, machine
 from offramp.leo.runtime.memory import ring_size
 from offramp.leo.runtime.station import Station
@@ -28,10 +30,13 @@ from offramp.leo.transports.link import Link, LinkDown
 
 Words = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
-RECEIVED: Final = 1024
 TIMEOUT_S: Final = 5.0
 _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
+_ROUNDS_NS: Final = 500_000
+_PATIENCE_NS: Final = 20_000
+"""Of rounds in compiled code: while there is work, and without any."""
+_TICKETS: Final = 256
 _LOOK_S: Final = 0.02
 """Between two looks at what fails slowly: responses that do not come, paths and links that may work again."""
 _UNDER_WAY: Final = (
@@ -47,15 +52,13 @@ _UNDER_WAY: Final = (
 def functions() -> dict[str, Callable[..., int]]:
     """The compiled part."""
     return machine(
+        flow.flow,
+        flow.collected,
         request.admit,
         request.compose,
-        request.send,
         request.acted,
-        request.receive,
-        act.act,
         request.failures,
         request.change_paths,
-        request.collect,
         request.free_rows,
     )
 
@@ -138,19 +141,24 @@ class Requester:
         self._looked = 0.0
         self._tickets = np.zeros(rows, np.int64)
         self._tickets_at = address(self._tickets)
-        self._room = np.zeros((8, RECEIVED), np.int64)
+        self._room = np.zeros((COMPLETION_WORDS, RECEIVED), np.int64)
+        self._memory = self._answers.reshape(-1, self.stride)
         self._collected = 0
-        self._payloads: dict[int, Bytes] = {}
+        self._intake = Intake(rows, len(program.types), self.stride)
         self._composed = np.zeros(2 * self.stride, np.uint8)
         self._engines = self._compile(local or {})
         names = [station.device.name for station in self._stations.values()]
-        self._engines_at = [address(self._engines[name]) if name in self._engines else 0 for name in names]
-        self._room_at = [address(row) for row in self._room]
+        engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
+        self._flow = np.zeros(flow.FLOW_WORDS, np.int64)
+        self._flow[flow.STATIONS] = len(engines)
+        self._rings = np.zeros((len(addresses), 2), np.int64)
+        self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
+        rings, held, room = (address(array) for array in self._flow_arrays)
+        self._places = self._intake.address, address(self._flow), rings, held, self._tickets_at, _TICKETS, room
         self.retries = 0
         """Attempts that were made because others had failed."""
         self.reconnects = 0
         self._links: list[Link | None] = [None] * len(addresses)
-        self._rings = [(0, 0)] * len(addresses)
         try:
             for number in range(len(addresses)):
                 try:
@@ -181,50 +189,65 @@ class Requester:
             users: words that come back with the completions.
 
         Raises:
-            OfframpError: no such type, or a message longer than the table's.
+            OfframpError: no such type, or a message longer than the table's: none of the batch is admitted.
         """
-        types, keys, payload, offsets, sizes, lasts = batch
-        count = len(types)
-        if not count:
-            return 0
-        if types.min() < 0 or types.max() >= len(self.program.types):
-            raise OfframpError(f"request: expected types 0 to {len(self.program.types) - 1}")
-        if sizes.min() < 0 or sizes.max() > self.stride:
-            raise OfframpError(f"request of {int(sizes.max())} bytes: the table has room for {self.stride}")
-        if offsets.min() < 0 or int((offsets + sizes).max()) > payload.size:
-            raise OfframpError("request: its message does not lie in the payload")
-        words = [np.ascontiguousarray(a, np.int64) for a in (types, keys, users, offsets, sizes)]
-        if any(w.shape != (count,) for w in words):
-            raise OfframpError("requests: expected as many keys, user words and places as types")
-        places = [address(w) for w in words]
         self._release()
-        admit = self._native["admit"]
-        whole = np.ascontiguousarray(payload)
-        if lasts:
-            self._payloads[address(whole)] = whole  # views of one memory are one payload
-        return admit(self._at, self._selector_at, count, *places[:3], whole, *places[3:], int(lasts))
+        if not self._intake.take(batch, users, int(self.table[at.FREE_COUNT])):
+            return 0
+        return self._native["admit"](self._at, self._selector_at, self._intake.address, self.settings.rows)
+
+    def offer(self, batch: Batch, users: Words, due_ns: Words | None = None) -> int:
+        """Requests that :meth:`flow` is to admit, at most a table's rows, in place of any before; returns how many.
+
+        Args:
+            batch: the requests; the payload stays as it is until they are admitted.
+            users: words that come back with the completions.
+            due_ns: times of the requester's clock, rising, before which they are not admitted.
+
+        Raises:
+            OfframpError: as :meth:`admit`.
+        """
+        return self._intake.take(batch, users, self.settings.rows, due_ns)
+
+    @property
+    def offered(self) -> int:
+        """Requests that were offered and are not admitted yet."""
+        return self._intake.left
+
+    def withdraw(self) -> None:
+        """Take back what was offered and not admitted."""
+        self._intake.clear()
+
+    def flow(self, window: int) -> tuple[bool, Completions]:
+        """Do what there is to do, again and again for up to half a millisecond: :meth:`offer`'s requests are admitted.
+
+        It ends earlier where there is nothing to do, where Python is needed, or when all that was offered is admitted.
+
+        Args:
+            window: requests that may be under way; 0: none is admitted.
+
+        Returns:
+            Whether there was anything to do, and the requests that have ended, as :meth:`collect` does.
+        """
+        self._release()
+        alone = self.settings.clock.real and all(link is None or link.shared for link in self._links)
+        waits = any(station.unfinished for station in self._stations.values())
+        worked = self._rounds(window, 0 if waits or not alone else _ROUNDS_NS, RECEIVED)
+        return worked, Completions(self._room[:, : self._collected].copy(), self._memory)
 
     def step(self) -> bool:
-        """Do what there is to do; whether there was anything."""
-        worked = False
-        send, receive = self._native["send"], self._native["receive"]
-        for number, link in enumerate(self._links):
-            if link is None:
-                continue
-            sent, received = self._rings[number]
-            try:
-                worked |= send(self._at, number, sent) > 0
-                worked |= link.pump()
-                if receive(self._at, self._selector_at, received, RECEIVED):
-                    worked = True
-                    send(self._at, number, sent)
-                    link.pump()
-            except LinkDown:
-                self._link_failed(number)
-        for number, station in enumerate(self._stations.values()):
-            worked |= self._act(number, station)
-        failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
-        if failed:
+        """Do what there is to do, once; whether there was anything."""
+        return self._rounds(0, 0, 0)
+
+    def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
+        worked = self._pump()
+        self._flow[: flow.ROOM + 1] = window, lasts_ns, _PATIENCE_NS, room
+        self._collected += self._native["flow"](self._at, self._selector_at, *self._places)
+        worked |= bool(self._flow[flow.WORKED]) | self._pump()
+        if self._stations:
+            worked |= self._serve(int(self._flow[flow.ESCAPED_FROM]))
+        if self.table[at.FAILED]:
+            failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
             self._fail({int(self._column(at.PATH)[row]) for row in self._tickets[:failed]})
         now = time.monotonic()
         if now - self._looked > _LOOK_S:
@@ -232,17 +255,26 @@ class Requester:
             self._look(now)
         return worked
 
+    def _pump(self) -> bool:
+        """Move bytes on links that do not share memory; whether there were any."""
+        worked = False
+        for number, link in enumerate(self._links):
+            if link is not None:
+                try:
+                    worked |= link.pump()
+                except LinkDown:
+                    self._link_failed(number)
+        return worked
+
     def collect(self, most: int = RECEIVED) -> Completions:
         """Requests that have ended since the last call, in order; answers stay until the next call of this or admit."""
         self._release()
-        self._collected = self._native["collect"](self._at, min(most, RECEIVED), *self._room_at)
-        rows, users, statuses, paths, jcts, begun, ended, lengths = self._room[:, : self._collected].copy()
-        memory = self._answers.reshape(-1, self.stride)
-        return Completions(users, statuses, paths, jcts, begun, ended, lengths, rows, memory)
+        self._collected = self._native["collected"](self._at, self._places[-1], 0, min(most, RECEIVED))
+        return Completions(self._room[:, : self._collected].copy(), self._memory)
 
     def _release(self) -> None:
         if self._collected:
-            self._native["free_rows"](self._at, self._room_at[0], self._collected)
+            self._native["free_rows"](self._at, self._places[-1], self._collected)
             self._collected = 0
 
     def close(self) -> None:
@@ -283,10 +315,11 @@ class Requester:
             row[ENGINE] = address(found[device.name]) if make is not None else 0
         return found
 
-    def _act(self, number: int, station: Station) -> bool:
-        engine = self._engines_at[number]
-        worked = self._native["act"](self._at, self._selector_at, number, engine, self._tickets_at, 256)
-        for ticket in self._tickets[: int(self.table[at.ESCAPED])].tolist():
+    def _serve(self, escaped_from: int) -> bool:
+        """Hand requests that have escaped to their device, and take what devices have done."""
+        stations = list(self._stations.values())
+        tickets = self._tickets[: int(self.table[at.ESCAPED])] if escaped_from != flow.NOBODY else self._tickets[:0]
+        for ticket in tickets.tolist():
             row = ticket & 0xFFFFFFFF
             message = self._composed
             length = self._native["compose"](self._at, row, address(message))
@@ -300,8 +333,8 @@ class Requester:
                     self.table, self.selector.memory, ticket, int(completion.status), where, len(answer)
                 )
 
-            station.submit(function, message[:length].tobytes(), key, done)
-        return bool(station.poll()) or worked > 0
+            stations[escaped_from].submit(function, message[:length].tobytes(), key, done)
+        return sum(station.poll() for station in stations) > 0
 
     def _keyed(self, row: int) -> bool:
         return bool(self.program.table.dependency[int(self._column(at.TYPE)[row])].code)
@@ -364,6 +397,7 @@ class Requester:
         assert link is not None
         link.close()
         self._links[number] = None
+        self._rings[number] = 0
         self._link_retry[number] = time.monotonic()
         self._fail({i for i in range(len(self._paths)) if self._broken(i)})
 

@@ -37,12 +37,15 @@ ESCAPES: Final = 256
 BUDGET: Final = 256
 _LISTENED: Final = 32
 """Rounds between two looks for new requesters."""
+_ROUNDS_NS: Final = 500_000
+_PATIENCE_NS: Final = 20_000
+"""Of rounds in compiled code for the only requester: while there is work, and without any."""
 
 
 @cache
 def functions() -> dict[str, Callable[..., int]]:
     """The compiled part."""
-    return machine(at.serve, at.respond, at.note, at_journal.recover)
+    return machine(at.serve_on, at.respond, at.note, at_journal.recover)
 
 
 @dataclass
@@ -231,8 +234,16 @@ class Responder:
             self._flush(connection)
         budget = 32 if self.busy else BUDGET
         state, buffer = connection.state, connection.buffer
-        taken = self._native["serve"](
-            *connection.places[:4], budget, connection.places[4], ESCAPES, connection.places[5], len(buffer)
+        alone = connection.link.shared and len(self._connections) == 1 and not self.busy
+        taken = self._native["serve_on"](
+            *connection.places[:4],
+            budget,
+            connection.places[4],
+            ESCAPES,
+            connection.places[5],
+            len(buffer),
+            _ROUNDS_NS if alone and self._clock.real else 0,
+            _PATIENCE_NS,
         )
         self.served += taken
         for i in range(int(state[at.ESCAPED])):

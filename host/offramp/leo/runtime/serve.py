@@ -91,6 +91,9 @@ HOST_BYTES: Final = 6
 OWN: Final = 7  # the function's context
 SCRATCH: Final = 8
 
+FULL_ROUND: Final = 32  # requests
+REST_NS: Final = 3000  # after smaller rounds
+
 # An escaped request.
 ESCAPE_ID: Final = 0
 ESCAPE_KEY: Final = 1
@@ -301,6 +304,50 @@ def serve(
     publish_ring(sent)
     give_back(received)
     return taken + ended
+
+
+@native
+def rest(state: Words, since: int) -> int:
+    """Leave the rings alone for a moment; the time then.
+
+    Each look at a ring takes its words from the other side's cache: few large rounds cost both less than many small.
+    """
+    now = since
+    while now - since < REST_NS:
+        now = now_ns(state)
+    return now
+
+
+@native
+def serve_on(
+    state: Words,
+    journal: Words,
+    received: Words,
+    sent: Words,
+    budget: int,
+    escapes: Words,
+    most: int,
+    buffer: Bytes,
+    room: int,
+    lasts: int,
+    patience: int,
+) -> int:
+    """:func:`serve` for ``lasts`` ns, or until something escapes, or there was nothing to do for ``patience`` ns."""
+    begun = now_ns(state)
+    worked_at = begun
+    total = 0
+    while True:
+        count = serve(state, journal, received, sent, budget, escapes, most, buffer, room)
+        total += count
+        if state[ESCAPED] != 0:
+            return total
+        now = now_ns(state)
+        if count > 0:
+            worked_at = now
+        if lasts > 0 and count < FULL_ROUND:
+            now = rest(state, now)
+        if now - begun >= lasts or now - worked_at >= patience:
+            return total
 
 
 @native

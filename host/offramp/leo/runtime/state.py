@@ -73,6 +73,8 @@ HEADER: Final = 41
 QUEUE_HEAD: Final = 0
 QUEUE_TAIL: Final = 1
 QUEUE_SLOTS: Final = 2
+STAGGER: Final = 40
+"""Words between sections: without them one row's words of all sections would lie in one set of the caches."""
 MOST_ROWS: Final = 1 << 16
 MOST_ATTEMPTS: Final = 64
 _ARGUMENT_WORDS: Final = 16
@@ -87,11 +89,11 @@ def make_state(program: Program, rows: int, stride: int) -> Words:
     lengths = {FIRST: types * paths, COUNT: types * paths, TRIPS: trips.size}
     lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, PLACE + 1), rows)
     lengths[ARGUMENTS] = _ARGUMENT_WORDS
-    state = np.zeros(HEADER + sum(lengths.values()), np.int64)
+    state = np.zeros(HEADER + sum(length + STAGGER for length in lengths.values()), np.int64)
     at = HEADER
     for which, length in lengths.items():
         state[which] = at
-        at += length
+        at += length + STAGGER
     state[[ROWS, STRIDE, FREE_COUNT, PATHS, MASK, LINKS]] = rows, stride, rows, paths, slots - 1, len(program.links)
     first, count = program.index()
     section(state, FIRST, types * paths)[:] = first

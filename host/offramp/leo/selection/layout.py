@@ -106,6 +106,8 @@ ENTRY_WRITES: Final = 76  # requests under way that are no reads
 STARTED_ROWS: Final = 77  # rows
 HEADER: Final = 80
 
+STAGGER: Final = 40
+ROWS_STAGGERED: Final = 512
 WINDOW: Final = 64
 WINDOW_SHIFT: Final = 6
 ONE: Final = 1 << 20
@@ -161,11 +163,13 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
         (STARTED_ROWS, STARTED_ROWS + 1, rows),
     )
     lengths = {which: length for first, end, length in sizes for which in range(first, end)}
-    memory = np.zeros(HEADER + sum(lengths.values()), np.int64)
+    memory = np.zeros(
+        HEADER + sum(length + STAGGER * (length >= ROWS_STAGGERED) for length in lengths.values()), np.int64
+    )
     at = HEADER
     for which, length in lengths.items():
         memory[which] = at
-        at += length
+        at += length + STAGGER * (length >= ROWS_STAGGERED)
     memory[[POLICY, TYPES, PATHS, RESOURCES, ROWS, BUCKETS]] = policy.code, kinds, paths, resources, rows, buckets
     memory[RANDOM] = np.random.default_rng(seed).integers(1, 2**62)
     memory[FREE] = 1

@@ -29,10 +29,12 @@ class Link(Protocol):
     Attributes:
         sent: ring whose producer is this side: the NIC's send queue.
         received: ring whose consumer is this side: the NIC's receive and completion queue.
+        shared: the peer works on the same rings: :meth:`pump` moves nothing.
     """
 
     sent: Words
     received: Words
+    shared: bool
 
     def pump(self) -> bool:
         """Move what can be moved without waiting; whether anything was.

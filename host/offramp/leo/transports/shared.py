@@ -14,6 +14,8 @@ _CHECKED = 256
 class SharedLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
+    shared = True
+
     def __init__(self, control: Control, segment: Segment, ring_bytes: int, *, requester: bool) -> None:
         words = ring_words(ring_bytes)
         rings = segment.words[:words], segment.words[words : 2 * words]

@@ -20,6 +20,8 @@ _MOST: Final = 1 << 20
 class TcpLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
+    shared = False
+
     def __init__(self, control: Control, ring_bytes: int) -> None:
         self.sent, self.received = make_ring(ring_bytes), make_ring(ring_bytes)
         self._control, self._size = control, ring_bytes

@@ -70,6 +70,8 @@ def _params(**words: Any) -> Any:
 class UcxLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
+    shared = False
+
     def __init__(self, control: Control, ring_bytes: int) -> None:
         self._ucp, self._control, self._size = library(), control, ring_bytes
         words = ring_words(ring_bytes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from offramp.leo.selection.exact import search
 from offramp.leo.selection.kernel import choose, finished
 from offramp.leo.selection.layout import FIRST as FIRST_LOAD
-from offramp.leo.selection.layout import HOLD, LOAD, ROW_PATH, STARTED_ROWS
+from offramp.leo.selection.layout import HOLD, LOAD, ROW_PATH, STARTED_ROWS, row_of
 from offramp.leo.selection.layout import RESOURCE as RESOURCE_OF
 from offramp.leo.selection.steps import NETWORK
 from offramp.native.subset import Words, native
@@ -127,7 +127,7 @@ def _end(ctx: Words, request: int) -> None:
         count = finished(memory, request, whole - Words(ctx[AWAY])[request], whole, ctx[NOW])
         for i in range(count):
             started = (memory + memory[STARTED_ROWS])[i]
-            _begin(ctx, started, (memory + memory[ROW_PATH])[started])
+            _begin(ctx, started, row_of(memory, started)[ROW_PATH])
     if ctx[WINDOW] > 0 and ctx[ISSUED] < ctx[REQUESTS]:
         _issue(ctx)
 

@@ -28,7 +28,7 @@ ESCAPED_FROM: Final = 6  # the device whose tickets have escaped, or NOBODY
 WORKED: Final = 7  # whether there was anything to do
 FLOW_WORDS: Final = 8
 NOBODY: Final = -1
-RECEIVED: Final = 1024
+RECEIVED: Final = 1000
 """Responses of a round, and requests that are collected at a time."""
 
 

@@ -20,6 +20,8 @@ PAYLOAD: Final = 2  # address
 LASTING: Final = 3
 COLUMNS: Final = 4  # addresses of types, keys, user words, offsets, sizes, times at which they are due
 INTAKE_WORDS: Final = 10
+_STAGGER: Final = 40
+"""Words between columns: the same rows of columns a power of two apart would lie in one set of the caches."""
 TYPE, KEY, USER, OFFSET, SIZE, DUE = range(6)
 
 
@@ -48,7 +50,7 @@ class Intake:
     def __init__(self, rows: int, types: int, stride: int) -> None:
         """Empty."""
         self._types, self._stride = types, stride
-        self._columns = np.zeros((6, rows), np.int64)
+        self._columns = np.zeros((6, rows + _STAGGER), np.int64)
         self._words = np.zeros(INTAKE_WORDS, np.int64)
         self._words[COLUMNS:] = [address(column) for column in self._columns]
         self.address = address(self._words)

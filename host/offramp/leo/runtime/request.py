@@ -68,7 +68,9 @@ from offramp.leo.runtime.state import (
     QUEUE_TAIL,
     QUEUES,
     REQUESTS,
+    ROW_WORDS,
     ROWS,
+    ROWS_AT,
     SERIAL,
     SIZE,
     STATE,
@@ -83,7 +85,7 @@ from offramp.leo.runtime.state import (
     State,
 )
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
-from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS
+from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS, row_of
 from offramp.native.subset import Bytes, Words, copy, inlined, native
 
 _OK = int(Status.OK)
@@ -109,8 +111,14 @@ FAILED_QUEUE = -1
 
 
 @inlined
-def _column(table: Words, which: int) -> Words:
+def _section(table: Words, which: int) -> Words:
     return table + table[which]
+
+
+@inlined
+def state_row(table: Words, row: int) -> Words:
+    """A row's words."""
+    return table + (table[ROWS_AT] + row * ROW_WORDS)
 
 
 @inlined
@@ -128,20 +136,21 @@ def _push(table: Words, queue: Words, ticket: int) -> None:
 @inlined
 def _ticket(table: Words, row: int) -> int:
     """Row and attempt: what waits in a queue, stale once the request has gone another way."""
-    return row | _column(table, ATTEMPT)[row] << TICKET_SHIFT
+    return row | state_row(table, row)[ATTEMPT] << TICKET_SHIFT
 
 
 @inlined
 def trip_of(table: Words, row: int) -> Words:
     """The trip that a request is on."""
-    pair = _column(table, TYPE)[row] * table[PATHS] + _column(table, PATH)[row]
-    return table + (table[TRIPS] + (_column(table, FIRST)[pair] + _column(table, TRIP)[row]) * TRIP_WORDS)
+    own = state_row(table, row)
+    pair = own[TYPE] * table[PATHS] + own[PATH]
+    return table + (table[TRIPS] + (_section(table, FIRST)[pair] + own[TRIP]) * TRIP_WORDS)
 
 
 @inlined
 def request_of(table: Words, row: int) -> Bytes:
     """Its message."""
-    return Bytes(_column(table, PLACE)[row])
+    return Bytes(state_row(table, row)[PLACE])
 
 
 @inlined
@@ -159,25 +168,27 @@ def _stale(number: int, length: int) -> bool:
 @native
 def _stage(table: Words, row: int) -> None:
     """The trip begins: at the requester's accelerator, or at once in the NIC's queue."""
+    own = state_row(table, row)
     trip = trip_of(table, row)
-    if trip[LOCAL] >= 0 and _column(table, ACTED)[row] == 0:
-        _column(table, STATE)[row] = _ACC_PENDING
+    if trip[LOCAL] >= 0 and own[ACTED] == 0:
+        own[STATE] = _ACC_PENDING
         _push(table, queue_of(table, table[LINKS] + trip[LOCAL]), _ticket(table, row))
     else:
-        _column(table, STATE)[row] = _NIC_PENDING
+        own[STATE] = _NIC_PENDING
         _push(table, queue_of(table, trip[LINK]), _ticket(table, row))
 
 
 @native
 def _begin(table: Words, row: int, path: int, now: int) -> None:
     """A path is chosen: its first trip begins."""
-    _column(table, PATH)[row] = path
-    _column(table, TRIP)[row] = 0
-    _column(table, ANSWER)[row] = 0
-    _column(table, ACTED)[row] = 0
-    _column(table, JCT)[row] = 0
-    _column(table, T1)[row] = now
-    _column(table, STATE)[row] = _SELECTED
+    own = state_row(table, row)
+    own[PATH] = path
+    own[TRIP] = 0
+    own[ANSWER] = 0
+    own[ACTED] = 0
+    own[JCT] = 0
+    own[T1] = now
+    own[STATE] = _SELECTED
     _stage(table, row)
 
 
@@ -186,7 +197,7 @@ def _begin_started(table: Words, selector: Words, count: int, now: int) -> None:
     """Requests that the selector had held begin."""
     for i in range(count):
         row = (selector + selector[STARTED_ROWS])[i]
-        _begin(table, row, (selector + selector[ROW_PATH])[row], now)
+        _begin(table, row, row_of(selector, row)[ROW_PATH], now)
 
 
 @native
@@ -207,29 +218,30 @@ def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
             now = now_ns(table)
         if due[i] > now:
             return count
-        row = _column(table, FREE)[table[FREE_COUNT] - 1]
+        row = _section(table, FREE)[table[FREE_COUNT] - 1]
+        own = state_row(table, row)
         table[SERIAL] = table[SERIAL] + 1
-        _column(table, NUMBER)[row] = table[SERIAL] << _ROW_BITS | row
-        _column(table, STATE)[row] = _NEW
-        _column(table, TYPE)[row] = types[i]
-        _column(table, KEY)[row] = keys[i]
-        _column(table, USER)[row] = users[i]
-        _column(table, SIZE)[row] = sizes[i]
-        _column(table, ATTEMPT)[row] = 0
-        _column(table, BEGUN)[row] = now
-        _column(table, PLACE)[row] = int(payload + offsets[i])
+        own[NUMBER] = table[SERIAL] << _ROW_BITS | row
+        own[STATE] = _NEW
+        own[TYPE] = types[i]
+        own[KEY] = keys[i]
+        own[USER] = users[i]
+        own[SIZE] = sizes[i]
+        own[ATTEMPT] = 0
+        own[BEGUN] = now
+        own[PLACE] = int(payload + offsets[i])
         if intake[LASTING] == 0:
-            _column(table, PLACE)[row] = table[REQUESTS] + row * table[STRIDE]
+            own[PLACE] = table[REQUESTS] + row * table[STRIDE]
             copy(request_of(table, row), payload + offsets[i], sizes[i])
         path = choose(selector, row, types[i], keys[i], now * PS)
         if path == MISUSE:
-            _column(table, STATE)[row] = _FREE
+            own[STATE] = _FREE
             return count
         intake[NEXT] = i + 1
         table[FREE_COUNT] = table[FREE_COUNT] - 1
         table[IN_FLIGHT] = table[IN_FLIGHT] + 1
         if path == HOLD:
-            _column(table, STATE)[row] = _HELD
+            own[STATE] = _HELD
         else:
             _begin(table, row, path, now)
         count += 1
@@ -239,14 +251,15 @@ def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
 @native
 def compose(table: Words, row: int, into: Bytes) -> int:
     """The message of the trip, into ``into`` unless that is address 0; returns its bytes."""
+    own = state_row(table, row)
     trip = trip_of(table, row)
-    held = _column(table, ANSWER)[row]
-    if _column(table, ACTED)[row] == 0 and trip[PREVIOUS] == 0:
+    held = own[ANSWER]
+    if own[ACTED] == 0 and trip[PREVIOUS] == 0:
         held = 0
     size = 0
     start = trip[START]
-    if _column(table, ACTED)[row] == 0:
-        size = max(_column(table, SIZE)[row] - start, 0)
+    if own[ACTED] == 0:
+        size = max(own[SIZE] - start, 0)
         if trip[LENGTH] >= 0:
             size = min(size, trip[LENGTH])
     if int(into) != 0:
@@ -259,14 +272,13 @@ def compose(table: Words, row: int, into: Bytes) -> int:
 def send(table: Words, link: int, sent: Words) -> int:
     """Messages of a link's queue into its ring, as many as it takes; returns how many."""
     queue = queue_of(table, link)
-    states = _column(table, STATE)
-    attempts = _column(table, ATTEMPT)
     count = 0
     now = 0
     while queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
         ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
         row = ticket & 0xFFFFFFFF
-        if states[row] == _NIC_PENDING and attempts[row] == ticket >> TICKET_SHIFT:
+        own = state_row(table, row)
+        if own[STATE] == _NIC_PENDING and own[ATTEMPT] == ticket >> TICKET_SHIFT:
             length = compose(table, row, Bytes(0))
             place = reserve(sent, length)
             if place == NOTHING:
@@ -277,14 +289,19 @@ def send(table: Words, link: int, sent: Words) -> int:
             if _stale(count, length):
                 now = now_ns(table)
             words[ENTRY_LENGTH] = length
-            words[ID] = _column(table, NUMBER)[row]
-            words[ENTRY_KEY] = _column(table, KEY)[row]
+            words[ID] = own[NUMBER]
+            words[ENTRY_KEY] = own[KEY]
             words[STAMP] = now
             words[INFO] = pack_info(
-                trip[FUNCTION], trip[REMOTE], _column(table, TRIP)[row], attempts[row], 0, trip[FLAGS]
+                trip[FUNCTION],
+                trip[REMOTE],
+                own[TRIP],
+                own[ATTEMPT],
+                0,
+                trip[FLAGS],
             )
-            _column(table, T2)[row] = now
-            states[row] = _WAIT_RESP
+            own[T2] = now
+            own[STATE] = _WAIT_RESP
             count += 1
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
     publish_ring(sent)
@@ -294,14 +311,15 @@ def send(table: Words, link: int, sent: Words) -> int:
 @native
 def _end(table: Words, selector: Words, row: int, status: int, now: int) -> None:
     """The request is done; those that waited for it begin."""
-    jct = _column(table, JCT)[row]
-    taken = now - _column(table, BEGUN)[row]
-    _column(table, STATUS)[row] = status
-    _column(table, ENDED)[row] = now
-    _column(table, STATE)[row] = _DONE
+    own = state_row(table, row)
+    jct = own[JCT]
+    taken = now - own[BEGUN]
+    own[STATUS] = status
+    own[ENDED] = now
+    own[STATE] = _DONE
     table[IN_FLIGHT] = table[IN_FLIGHT] - 1
     if status != _OK:
-        _column(table, ANSWER)[row] = 0
+        own[ANSWER] = 0
     _push(table, _queue_from_end(table, DONE_QUEUE), row)
     if status in (_LOST, _ABORTED):
         jct = -1
@@ -318,10 +336,10 @@ def _queue_from_end(table: Words, number: int) -> Words:
 def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> None:
     """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
     once = trip_of(table, row)[FLAGS] & ONCE
-    if (once != 0 and status == _LOST) or _column(table, ATTEMPT)[row] >= MOST_ATTEMPTS:
+    if (once != 0 and status == _LOST) or state_row(table, row)[ATTEMPT] >= MOST_ATTEMPTS:
         _end(table, selector, row, status, now)
     else:
-        table[FAILED] = table[FAILED] | 1 << _column(table, PATH)[row]
+        table[FAILED] = table[FAILED] | 1 << state_row(table, row)[PATH]
         _push(table, _queue_from_end(table, FAILED_QUEUE), _ticket(table, row))
 
 
@@ -329,7 +347,7 @@ def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> Non
 def expected(table: Words, ticket: int) -> bool:
     """Whether a request waits for its local device under this ticket."""
     row = ticket & 0xFFFFFFFF
-    return _column(table, STATE)[row] == _ACC_PENDING and _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT
+    return state_row(table, row)[STATE] == _ACC_PENDING and state_row(table, row)[ATTEMPT] == ticket >> TICKET_SHIFT
 
 
 @native
@@ -338,16 +356,17 @@ def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes
     if not expected(table, ticket):
         return 0
     row = ticket & 0xFFFFFFFF
+    own = state_row(table, row)
     if status in (_LOST, _ABORTED):
         _fail(table, selector, row, status, now_ns(table))
     elif status != _OK or length > table[STRIDE]:
         _end(table, selector, row, status if status != _OK else _LONG, now_ns(table))
     else:
-        _column(table, STATE)[row] = _ACC_DONE
+        own[STATE] = _ACC_DONE
         if int(answer) != int(answer_of(table, row)):
             copy(answer_of(table, row), answer, length)
-        _column(table, ANSWER)[row] = length
-        _column(table, ACTED)[row] = 1
+        own[ANSWER] = length
+        own[ACTED] = 1
         _stage(table, row)
     return 1
 
@@ -357,14 +376,15 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
     """The response in front belongs to a request that waits for it, or to nobody."""
     words = entry(received, place)
     row = words[ID] & ((1 << _ROW_BITS) - 1)
-    if row >= table[ROWS] or _column(table, NUMBER)[row] != words[ID]:
+    own = state_row(table, row)
+    if row >= table[ROWS] or own[NUMBER] != words[ID]:
         return
     info = words[INFO]
-    if _column(table, STATE)[row] != _WAIT_RESP or (info >> 32) & 0xFF != _column(table, ATTEMPT)[row]:
+    if own[STATE] != _WAIT_RESP or (info >> 32) & 0xFF != own[ATTEMPT]:
         return
-    if (info >> 24) & 0xFF != _column(table, TRIP)[row]:
+    if (info >> 24) & 0xFF != own[TRIP]:
         return
-    if (table[FAILED] >> _column(table, PATH)[row]) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
+    if (table[FAILED] >> own[PATH]) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
         return  # it may not end before one of its key that goes again, and goes again with it
     came = words[STAMP] if arrived == 0 else arrived
     status = (info >> 40) & 0xFF
@@ -374,19 +394,19 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
         return
     body = message(received, place)
     delay = body[0] | body[1] << 8 | body[2] << 16 | body[3] << 24
-    waited = _column(table, T2)[row] - _column(table, T1)[row] + delay + max(now - came, 0)
-    _column(table, DELAY)[row] = delay
-    _column(table, JCT)[row] = _column(table, JCT)[row] + waited
+    waited = own[T2] - own[T1] + delay + max(now - came, 0)
+    own[DELAY] = delay
+    own[JCT] = own[JCT] + waited
     if status in (_LOST, _ABORTED):
         _fail(table, selector, row, status, now)
         return
     copy(answer_of(table, row), body + _HEADER, length)
-    _column(table, ANSWER)[row] = length
-    pair = _column(table, TYPE)[row] * table[PATHS] + _column(table, PATH)[row]
-    if status == _OK and _column(table, TRIP)[row] + 1 < _column(table, COUNT)[pair]:
-        _column(table, TRIP)[row] = _column(table, TRIP)[row] + 1
-        _column(table, ACTED)[row] = 0
-        _column(table, T1)[row] = now
+    own[ANSWER] = length
+    pair = own[TYPE] * table[PATHS] + own[PATH]
+    if status == _OK and own[TRIP] + 1 < _section(table, COUNT)[pair]:
+        own[TRIP] = own[TRIP] + 1
+        own[ACTED] = 0
+        own[T1] = now
         _stage(table, row)
     else:
         _end(table, selector, row, status, now)
@@ -419,7 +439,7 @@ def failures(table: Words, rows: Words, most: int) -> int:
         ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
         row = ticket & 0xFFFFFFFF
-        if _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT and _column(table, STATE)[row] != _DONE:
+        if state_row(table, row)[ATTEMPT] == ticket >> TICKET_SHIFT and state_row(table, row)[STATE] != _DONE:
             rows[count] = row
             count += 1
     table[FAILED] = 0
@@ -434,7 +454,7 @@ def _purge(table: Words, queue: Words) -> None:
     for at in range(queue[QUEUE_HEAD], queue[QUEUE_TAIL]):
         ticket = slots[at & table[MASK]]
         row = ticket & 0xFFFFFFFF
-        if _column(table, ATTEMPT)[row] == ticket >> TICKET_SHIFT:
+        if state_row(table, row)[ATTEMPT] == ticket >> TICKET_SHIFT:
             slots[kept & table[MASK]] = ticket
             kept += 1
     queue[QUEUE_TAIL] = kept
@@ -445,7 +465,7 @@ def change_paths(table: Words, selector: Words, down: int, rows: Words, count: i
     """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
     now = now_ns(table)
     for i in range(count):
-        _column(table, ATTEMPT)[rows[i]] = _column(table, ATTEMPT)[rows[i]] + 1
+        state_row(table, rows[i])[ATTEMPT] = state_row(table, rows[i])[ATTEMPT] + 1
     last = _queue_from_end(table, FAILED_QUEUE)
     queue = queue_of(table, 0)
     while int(queue) < int(_queue_from_end(table, DONE_QUEUE)):
@@ -457,7 +477,7 @@ def change_paths(table: Words, selector: Words, down: int, rows: Words, count: i
     for i in range(count):
         path = reroute(selector, rows[i], now * PS)
         if path == HOLD:
-            _column(table, STATE)[rows[i]] = _HELD
+            state_row(table, rows[i])[STATE] = _HELD
         else:
             _begin(table, rows[i], path, now)
     return started
@@ -481,16 +501,17 @@ def collect(
     count = 0
     while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
         row = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        own = state_row(table, row)
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
         rows[count] = row
-        _column(table, STATE)[row] = _FREE
-        users[count] = _column(table, USER)[row]
-        statuses[count] = _column(table, STATUS)[row]
-        paths[count] = _column(table, PATH)[row]
-        jcts[count] = _column(table, JCT)[row]
-        begun[count] = _column(table, BEGUN)[row]
-        ended[count] = _column(table, ENDED)[row]
-        lengths[count] = _column(table, ANSWER)[row]
+        own[STATE] = _FREE
+        users[count] = own[USER]
+        statuses[count] = own[STATUS]
+        paths[count] = own[PATH]
+        jcts[count] = own[JCT]
+        begun[count] = own[BEGUN]
+        ended[count] = own[ENDED]
+        lengths[count] = own[ANSWER]
         count += 1
     return count
 
@@ -499,6 +520,6 @@ def collect(
 def free_rows(table: Words, rows: Words, count: int) -> int:
     """These rows, which were collected, may be used again."""
     for i in range(count):
-        _column(table, FREE)[table[FREE_COUNT] + i] = rows[i]
+        _section(table, FREE)[table[FREE_COUNT] + i] = rows[i]
     table[FREE_COUNT] = table[FREE_COUNT] + count
     return count

@@ -347,7 +347,7 @@ class Requester:
     # --- failures
 
     def _column(self, which: int) -> Words:
-        return at.section(self.table, which, self.settings.rows)
+        return at.column(self.table, which)
 
     def _fail(self, paths: set[int]) -> None:
         """Try what is on these paths again, elsewhere or later; the paths are tried again after a pause."""

@@ -48,33 +48,35 @@ COUNT: Final = 17
 TRIPS: Final = 18
 QUEUES: Final = 19  # NIC SQ of each link, acc SQ of each local device, done, failed
 FREE: Final = 20  # rows that are free
-STATE: Final = 21
-TYPE: Final = 22
-KEY: Final = 23
-NUMBER: Final = 24  # serial number above 16 bits of row: what travels
-PATH: Final = 25
-TRIP: Final = 26
-ATTEMPT: Final = 27
-T1: Final = 28
-T2: Final = 29
-DELAY: Final = 30  # t4 - t3 of the trip
-JCT: Final = 31  # of the trips that have ended
-SIZE: Final = 32  # of the request, bytes
-ANSWER: Final = 33  # of the last answer, bytes
-STATUS: Final = 34
-USER: Final = 35
-BEGUN: Final = 36
-ENDED: Final = 37
-ACTED: Final = 38  # the local device has done this trip's work
-PLACE: Final = 39  # address of the request's message
-ARGUMENTS: Final = 40  # of a compiled function
-HEADER: Final = 41
+ROWS_AT: Final = 21  # each row's words side by side: a request touches them together, and rows soon are in no order
+ARGUMENTS: Final = 22  # of a compiled function
+HEADER: Final = 23
+
+# A row's words.
+STATE: Final = 0
+TYPE: Final = 1
+KEY: Final = 2
+NUMBER: Final = 3  # serial number above 16 bits of row: what travels
+PATH: Final = 4
+TRIP: Final = 5
+ATTEMPT: Final = 6
+T1: Final = 7
+T2: Final = 8
+DELAY: Final = 9  # t4 - t3 of the trip
+JCT: Final = 10  # of the trips that have ended
+SIZE: Final = 11  # of the request, bytes
+ANSWER: Final = 12  # of the last answer, bytes
+STATUS: Final = 13
+USER: Final = 14
+BEGUN: Final = 15
+ENDED: Final = 16
+ACTED: Final = 17  # the local device has done this trip's work
+PLACE: Final = 18  # address of the request's message
+ROW_WORDS: Final = 24
 
 QUEUE_HEAD: Final = 0
 QUEUE_TAIL: Final = 1
 QUEUE_SLOTS: Final = 2
-STAGGER: Final = 40
-"""Words between sections: without them one row's words of all sections would lie in one set of the caches."""
 MOST_ROWS: Final = 1 << 16
 MOST_ATTEMPTS: Final = 64
 _ARGUMENT_WORDS: Final = 16
@@ -87,13 +89,13 @@ def make_state(program: Program, rows: int, stride: int) -> Words:
     slots = 1 << (2 * rows - 1).bit_length()
     queues = len(program.links) + len(program.local) + 2
     lengths = {FIRST: types * paths, COUNT: types * paths, TRIPS: trips.size}
-    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | dict.fromkeys(range(FREE, PLACE + 1), rows)
+    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | {FREE: rows, ROWS_AT: rows * ROW_WORDS}
     lengths[ARGUMENTS] = _ARGUMENT_WORDS
-    state = np.zeros(HEADER + sum(length + STAGGER for length in lengths.values()), np.int64)
+    state = np.zeros(HEADER + sum(lengths.values()), np.int64)
     at = HEADER
     for which, length in lengths.items():
         state[which] = at
-        at += length + STAGGER
+        at += length
     state[[ROWS, STRIDE, FREE_COUNT, PATHS, MASK, LINKS]] = rows, stride, rows, paths, slots - 1, len(program.links)
     first, count = program.index()
     section(state, FIRST, types * paths)[:] = first
@@ -108,3 +110,8 @@ def section(state: Words, which: int, length: int) -> Words:
     """A view of one section."""
     start = int(state[which])
     return state[start : start + length]
+
+
+def column(state: Words, which: int) -> Words:
+    """A view of one word of all rows."""
+    return section(state, ROWS_AT, int(state[ROWS]) * ROW_WORDS)[which::ROW_WORDS]

@@ -56,6 +56,8 @@ from offramp.leo.selection.layout import (
     WINDOW,
     WINDOW_SHIFT,
     WORK,
+    entry_of,
+    row_of,
 )
 from offramp.leo.selection.learning import join, learn, part
 from offramp.leo.selection.scores import best_path, scaled, wait
@@ -94,6 +96,7 @@ def _arrive(memory: Words, now: int) -> None:
 @native
 def _start(memory: Words, row: int, kind: int, path: int) -> None:
     """A request is under way."""
+    own = row_of(memory, row)
     pair = kind * memory[PATHS] + path
     first = memory + memory[FIRST]
     resources = memory + memory[RESOURCE]
@@ -105,10 +108,10 @@ def _start(memory: Words, row: int, kind: int, path: int) -> None:
     sent = memory + memory[SENT]
     scale = memory + memory[SCALE]
     counts = memory + memory[COUNT]
-    (memory + memory[ROW_WAIT])[row] = wait(memory, pair)
-    (memory + memory[ROW_TIME])[row] = memory[SEEN]
-    (memory + memory[ROW_SENT])[row] = sent[(memory + memory[MAIN])[pair]]
-    (memory + memory[ROW_PATH])[row] = path
+    own[ROW_WAIT] = wait(memory, pair)
+    own[ROW_TIME] = memory[SEEN]
+    own[ROW_SENT] = sent[(memory + memory[MAIN])[pair]]
+    own[ROW_PATH] = path
     (memory + memory[USED])[path] = memory[ORDER]
     counts[path] = counts[path] + 1
     join(memory, row, path)
@@ -136,7 +139,7 @@ def _stop(memory: Words, row: int, kind: int, path: int) -> None:
     backlog = memory + memory[BACKLOG]
     scale = memory + memory[SCALE]
     counts = memory + memory[COUNT]
-    (memory + memory[ROW_PATH])[row] = IDLE
+    row_of(memory, row)[ROW_PATH] = IDLE
     counts[path] = counts[path] - 1
     part(memory, row, path)
     for i in range(first[pair], first[pair + 1]):
@@ -157,14 +160,14 @@ def _joins(memory: Words, entry: int, kind: int, open_paths: int) -> int:
 
     Reads go where they like while only reads are under way. All else goes where the others are.
     """
-    paths = memory + memory[ENTRY_PATH]
-    path = paths[entry]
-    alone = (memory + memory[ENTRY_COUNT])[entry] == 0
-    if alone or (_reads(memory, kind) and (memory + memory[ENTRY_WRITES])[entry] == 0):
+    held = entry_of(memory, entry)
+    path = held[ENTRY_PATH]
+    alone = held[ENTRY_COUNT] == 0
+    if alone or (_reads(memory, kind) and held[ENTRY_WRITES] == 0):
         if open_paths == 0:
             return NONE
         path = best_path(memory, kind, open_paths)
-        paths[entry] = path if alone or paths[entry] == path else SEVERAL
+        held[ENTRY_PATH] = path if alone or held[ENTRY_PATH] == path else SEVERAL
     elif path == SEVERAL or (open_paths >> path) & 1 == 0:
         return NONE
     _enter(memory, entry, kind)
@@ -174,32 +177,28 @@ def _joins(memory: Words, entry: int, kind: int, open_paths: int) -> int:
 @inlined
 def _enter(memory: Words, entry: int, kind: int) -> None:
     """A request of a key is under way."""
-    counts = memory + memory[ENTRY_COUNT]
-    writes = memory + memory[ENTRY_WRITES]
-    counts[entry] = counts[entry] + 1
+    held = entry_of(memory, entry)
+    held[ENTRY_COUNT] = held[ENTRY_COUNT] + 1
     if not _reads(memory, kind):
-        writes[entry] = writes[entry] + 1
+        held[ENTRY_WRITES] = held[ENTRY_WRITES] + 1
 
 
 @inlined
 def _leave(memory: Words, entry: int, kind: int) -> None:
     """It no longer is."""
-    counts = memory + memory[ENTRY_COUNT]
-    writes = memory + memory[ENTRY_WRITES]
-    counts[entry] = counts[entry] - 1
+    held = entry_of(memory, entry)
+    held[ENTRY_COUNT] = held[ENTRY_COUNT] - 1
     if not _reads(memory, kind):
-        writes[entry] = writes[entry] - 1
+        held[ENTRY_WRITES] = held[ENTRY_WRITES] - 1
 
 
 @native
 def _start_held(memory: Words, entry: int) -> None:
     """Those in front of the queue of an entry that may go now."""
     allowed = memory + memory[ALLOWED]
-    kinds = memory + memory[ROW_TYPE]
-    heads = memory + memory[ENTRY_HEAD]
     started = memory + memory[STARTED_ROWS]
-    while heads[entry] != NONE:
-        kind = kinds[heads[entry]]
+    while entry_of(memory, entry)[ENTRY_HEAD] != NONE:
+        kind = row_of(memory, entry_of(memory, entry)[ENTRY_HEAD])[ROW_TYPE]
         path = _joins(memory, entry, kind, allowed[kind] & ~memory[DOWN])
         if path == NONE:
             return
@@ -213,17 +212,18 @@ def _start_held(memory: Words, entry: int) -> None:
 def _first_held(memory: Words) -> int:
     """The entry whose first request came first, of those that nobody uses and that may start; or NONE."""
     allowed = memory + memory[ALLOWED]
-    kinds = memory + memory[ROW_TYPE]
-    order = memory + memory[ROW_ORDER]
-    counts = memory + memory[ENTRY_COUNT]
-    heads = memory + memory[ENTRY_HEAD]
     found = NONE
+    earliest = 0
     for entry in range(1, memory[ROWS] + 1):
-        row = heads[entry]
-        if counts[entry] > 0 or row == NONE or allowed[kinds[row]] & ~memory[DOWN] == 0:
+        held = entry_of(memory, entry)
+        if held[ENTRY_COUNT] > 0 or held[ENTRY_HEAD] == NONE:
             continue
-        if found == NONE or order[row] < order[heads[found]]:
+        first = row_of(memory, held[ENTRY_HEAD])
+        if allowed[first[ROW_TYPE]] & ~memory[DOWN] == 0:
+            continue
+        if found == NONE or first[ROW_ORDER] < earliest:
             found = entry
+            earliest = first[ROW_ORDER]
     return found
 
 
@@ -233,12 +233,12 @@ def _keyed(memory: Words, row: int, kind: int, key: int, space: int) -> int:
     entry = find(memory, key, space)
     if entry == NONE:
         entry = insert(memory, key, space)
-    if (memory + memory[ENTRY_HEAD])[entry] != NONE:
+    if entry_of(memory, entry)[ENTRY_HEAD] != NONE:
         return hold(memory, entry, row)
     path = _joins(memory, entry, kind, (memory + memory[ALLOWED])[kind] & ~memory[DOWN])
     if path == NONE:
         return hold(memory, entry, row)
-    (memory + memory[ROW_ENTRY])[row] = entry
+    row_of(memory, row)[ROW_ENTRY] = entry
     return path
 
 
@@ -248,7 +248,7 @@ def _free_path(memory: Words, row: int, kind: int) -> int:
     open_paths = (memory + memory[ALLOWED])[kind] & ~memory[DOWN]
     if open_paths == 0:
         return hold(memory, PARKED, row)
-    (memory + memory[ROW_ENTRY])[row] = PARKED
+    row_of(memory, row)[ROW_ENTRY] = PARKED
     return best_path(memory, kind, open_paths)
 
 
@@ -257,12 +257,13 @@ def choose(memory: Words, row: int, kind: int, key: int, now: int) -> int:
     """Path of a request, which is under way from now on; HOLD: it waits; MISUSE: nothing has changed."""
     if row < 0 or row >= memory[ROWS] or kind < 0 or kind >= memory[TYPES]:
         return MISUSE
-    if (memory + memory[ROW_PATH])[row] != IDLE:
+    own = row_of(memory, row)
+    if own[ROW_PATH] != IDLE:
         return MISUSE
     _drain(memory, now)
     _arrive(memory, now)
-    (memory + memory[ROW_TYPE])[row] = kind
-    (memory + memory[ROW_ORDER])[row] = memory[ORDER]
+    own[ROW_TYPE] = kind
+    own[ROW_ORDER] = memory[ORDER]
     space = (memory + memory[KEYED])[kind] & (READS - 1)
     path = _free_path(memory, row, kind) if space == 0 else _keyed(memory, row, kind, key, space)
     if path != HOLD:
@@ -285,21 +286,22 @@ def finished(memory: Words, row: int, jct: int, e2e: int, now: int) -> int:
     """A request has ended, or is given up (``jct`` below 0); returns how many that were held have started."""
     if row < 0 or row >= memory[ROWS]:
         return MISUSE
-    path = (memory + memory[ROW_PATH])[row]
+    own = row_of(memory, row)
+    path = own[ROW_PATH]
     if path < 0:
         return MISUSE
     _drain(memory, now)
     memory[STARTED] = 0
-    kind = (memory + memory[ROW_TYPE])[row]
+    kind = own[ROW_TYPE]
     done = memory + memory[DONE]
     if jct >= 0:
         done[path] = done[path] + 1
         learn(memory, row, kind * memory[PATHS] + path, jct, e2e)
     _stop(memory, row, kind, path)
-    entry = (memory + memory[ROW_ENTRY])[row]
+    entry = own[ROW_ENTRY]
     if entry != PARKED:
         _leave(memory, entry, kind)
-        if (memory + memory[ENTRY_COUNT])[entry] == 0:
+        if entry_of(memory, entry)[ENTRY_COUNT] == 0:
             _start_held(memory, entry)
             if idle(memory, entry):
                 remove(memory, entry)
@@ -314,31 +316,30 @@ def reroute(memory: Words, row: int, now: int) -> int:
     """
     if row < 0 or row >= memory[ROWS]:
         return MISUSE
-    path = (memory + memory[ROW_PATH])[row]
+    own = row_of(memory, row)
+    path = own[ROW_PATH]
     if path < 0:
         return MISUSE
     _drain(memory, now)
-    kind = (memory + memory[ROW_TYPE])[row]
-    entry = (memory + memory[ROW_ENTRY])[row]
-    counts = memory + memory[ENTRY_COUNT]
-    paths = memory + memory[ENTRY_PATH]
+    kind = own[ROW_TYPE]
+    entry = own[ROW_ENTRY]
+    held = entry_of(memory, entry)
     open_paths = (memory + memory[ALLOWED])[kind] & ~memory[DOWN]
     free = True
     _stop(memory, row, kind, path)
     if entry != PARKED:
         _leave(memory, entry, kind)
-        free = _reads(memory, kind) and (memory + memory[ENTRY_WRITES])[entry] == 0
-        if counts[entry] > 0 and not free and (memory[DOWN] >> paths[entry]) & 1 == 0:
-            open_paths = open_paths & (1 << paths[entry])
-        first = (memory + memory[ENTRY_HEAD])[entry]
-        order = memory + memory[ROW_ORDER]
-        if first != NONE and order[first] < order[row]:
+        free = _reads(memory, kind) and held[ENTRY_WRITES] == 0
+        if held[ENTRY_COUNT] > 0 and not free and (memory[DOWN] >> held[ENTRY_PATH]) & 1 == 0:
+            open_paths = open_paths & (1 << held[ENTRY_PATH])
+        first = held[ENTRY_HEAD]
+        if first != NONE and row_of(memory, first)[ROW_ORDER] < own[ROW_ORDER]:
             open_paths = 0
     if open_paths == 0:
         return hold(memory, entry, row)
     path = best_path(memory, kind, open_paths)
     if entry != PARKED:
-        paths[entry] = path if counts[entry] == 0 or not free or paths[entry] == path else SEVERAL
+        held[ENTRY_PATH] = path if held[ENTRY_COUNT] == 0 or not free or held[ENTRY_PATH] == path else SEVERAL
         _enter(memory, entry, kind)
     _start(memory, row, kind, path)
     return path
@@ -351,19 +352,18 @@ def set_down(memory: Words, down: int, now: int) -> int:
     memory[STARTED] = 0
     _drain(memory, now)
     allowed = memory + memory[ALLOWED]
-    kinds = memory + memory[ROW_TYPE]
-    following = memory + memory[ROW_NEXT]
     started = memory + memory[STARTED_ROWS]
     before = NONE
-    row = (memory + memory[ENTRY_HEAD])[PARKED]
+    row = entry_of(memory, PARKED)[ENTRY_HEAD]
     while row != NONE:
-        after = following[row]
-        open_paths = allowed[kinds[row]] & ~down
+        after = row_of(memory, row)[ROW_NEXT]
+        kind = row_of(memory, row)[ROW_TYPE]
+        open_paths = allowed[kind] & ~down
         if open_paths == 0:
             before = row
         else:
             release(memory, PARKED, before)
-            _start(memory, row, kinds[row], best_path(memory, kinds[row], open_paths))
+            _start(memory, row, kind, best_path(memory, kind, open_paths))
             started[memory[STARTED]] = row
             memory[STARTED] = memory[STARTED] + 1
         row = after

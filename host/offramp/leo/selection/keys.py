@@ -21,6 +21,8 @@ from offramp.leo.selection.layout import (
     ROW_NEXT,
     ROW_ORDER,
     ROW_PATH,
+    entry_of,
+    row_of,
 )
 from offramp.native.subset import Words, native
 
@@ -36,29 +38,26 @@ def _bucket(memory: Words, key: int, space: int) -> int:
 @native
 def find(memory: Words, key: int, space: int) -> int:
     """The entry of a key, or NONE."""
-    keys = memory + memory[ENTRY_KEY]
-    spaces = memory + memory[ENTRY_SPACE]
-    following = memory + memory[ENTRY_NEXT]
     buckets = memory + memory[BUCKET]
     entry = buckets[_bucket(memory, key, space)]
-    while entry != NONE and (keys[entry] != key or spaces[entry] != space):
-        entry = following[entry]
+    while entry != NONE:
+        held = entry_of(memory, entry)
+        if held[ENTRY_KEY] == key and held[ENTRY_SPACE] == space:
+            break
+        entry = held[ENTRY_NEXT]
     return entry
 
 
 @native
 def insert(memory: Words, key: int, space: int) -> int:
     """A new entry; there is one for each row."""
-    keys = memory + memory[ENTRY_KEY]
-    spaces = memory + memory[ENTRY_SPACE]
-    following = memory + memory[ENTRY_NEXT]
     buckets = memory + memory[BUCKET]
     bucket = _bucket(memory, key, space)
     entry = memory[FREE]
-    memory[FREE] = following[entry]
-    keys[entry] = key
-    spaces[entry] = space
-    following[entry] = buckets[bucket]
+    memory[FREE] = entry_of(memory, entry)[ENTRY_NEXT]
+    entry_of(memory, entry)[ENTRY_KEY] = key
+    entry_of(memory, entry)[ENTRY_SPACE] = space
+    entry_of(memory, entry)[ENTRY_NEXT] = buckets[bucket]
     buckets[bucket] = entry
     return entry
 
@@ -66,75 +65,66 @@ def insert(memory: Words, key: int, space: int) -> int:
 @native
 def remove(memory: Words, entry: int) -> None:
     """An entry that nobody uses or waits for is no more."""
-    keys = memory + memory[ENTRY_KEY]
-    spaces = memory + memory[ENTRY_SPACE]
-    following = memory + memory[ENTRY_NEXT]
+    held = entry_of(memory, entry)
     buckets = memory + memory[BUCKET]
-    bucket = _bucket(memory, keys[entry], spaces[entry])
+    bucket = _bucket(memory, held[ENTRY_KEY], held[ENTRY_SPACE])
     at = buckets[bucket]
     if at == entry:
-        buckets[bucket] = following[entry]
+        buckets[bucket] = held[ENTRY_NEXT]
     else:
-        while following[at] != entry:
-            at = following[at]
-        following[at] = following[entry]
-    following[entry] = memory[FREE]
+        while entry_of(memory, at)[ENTRY_NEXT] != entry:
+            at = entry_of(memory, at)[ENTRY_NEXT]
+        entry_of(memory, at)[ENTRY_NEXT] = held[ENTRY_NEXT]
+    held[ENTRY_NEXT] = memory[FREE]
     memory[FREE] = entry
 
 
 @native
 def hold(memory: Words, entry: int, row: int) -> int:
     """A row waits behind all that came before it."""
-    following = memory + memory[ROW_NEXT]
-    order = memory + memory[ROW_ORDER]
-    heads = memory + memory[ENTRY_HEAD]
-    tails = memory + memory[ENTRY_TAIL]
-    paths = memory + memory[ROW_PATH]
-    entries = memory + memory[ROW_ENTRY]
-    paths[row] = HOLD
-    entries[row] = entry
-    tail = tails[entry]
+    own = row_of(memory, row)
+    held = entry_of(memory, entry)
+    own[ROW_PATH] = HOLD
+    own[ROW_ENTRY] = entry
+    tail = held[ENTRY_TAIL]
     before = NONE
-    if tail != NONE and order[tail] < order[row]:
+    if tail != NONE and row_of(memory, tail)[ROW_ORDER] < own[ROW_ORDER]:
         before = tail
     else:
-        at = heads[entry]
-        while at != NONE and order[at] < order[row]:
+        at = held[ENTRY_HEAD]
+        while at != NONE and row_of(memory, at)[ROW_ORDER] < own[ROW_ORDER]:
             before = at
-            at = following[at]
+            at = row_of(memory, at)[ROW_NEXT]
     if before == NONE:
-        following[row] = heads[entry]
-        heads[entry] = row
+        own[ROW_NEXT] = held[ENTRY_HEAD]
+        held[ENTRY_HEAD] = row
     else:
-        following[row] = following[before]
-        following[before] = row
-    if following[row] == NONE:
-        tails[entry] = row
+        own[ROW_NEXT] = row_of(memory, before)[ROW_NEXT]
+        row_of(memory, before)[ROW_NEXT] = row
+    if own[ROW_NEXT] == NONE:
+        held[ENTRY_TAIL] = row
     return HOLD
 
 
 @native
 def release(memory: Words, entry: int, before: int) -> int:
     """Take out the row that waits behind ``before`` (the first for NONE); returns it."""
-    following = memory + memory[ROW_NEXT]
-    heads = memory + memory[ENTRY_HEAD]
-    tails = memory + memory[ENTRY_TAIL]
+    held = entry_of(memory, entry)
     row = 0
     if before == NONE:
-        row = heads[entry]
-        heads[entry] = following[row]
+        row = held[ENTRY_HEAD]
+        held[ENTRY_HEAD] = row_of(memory, row)[ROW_NEXT]
     else:
-        row = following[before]
-        following[before] = following[row]
-    if tails[entry] == row:
-        tails[entry] = before
-    following[row] = NONE
+        row = row_of(memory, before)[ROW_NEXT]
+        row_of(memory, before)[ROW_NEXT] = row_of(memory, row)[ROW_NEXT]
+    if held[ENTRY_TAIL] == row:
+        held[ENTRY_TAIL] = before
+    row_of(memory, row)[ROW_NEXT] = NONE
     return row
 
 
 @native
 def idle(memory: Words, entry: int) -> bool:
     """Nobody uses it, nobody waits for it."""
-    counts = memory + memory[ENTRY_COUNT]
-    heads = memory + memory[ENTRY_HEAD]
-    return counts[entry] == 0 and heads[entry] == NONE
+    held = entry_of(memory, entry)
+    return held[ENTRY_COUNT] == 0 and held[ENTRY_HEAD] == NONE

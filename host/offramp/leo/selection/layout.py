@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.table import Table
+from offramp.native.subset import Words, inlined
 
 Memory = npt.NDArray[np.int64]
 
@@ -84,30 +85,37 @@ MARK_WAIT: Final = 54  # its wait
 EXPECTED: Final = 55  # sums of the waits of some requests, as expected
 WAITED: Final = 56  # and as they were
 SAMPLES: Final = 57
-ROW_PATH: Final = 58  # rows
-ROW_TYPE: Final = 59
-ROW_ENTRY: Final = 60
-ROW_NEXT: Final = 61  # in the queue of its key
-ROW_ORDER: Final = 62
-ROW_WAIT: Final = 63  # wait that was expected
-ROW_TIME: Final = 64  # when it was sent
-ROW_SENT: Final = 65  # SENT then
-ROW_OLDER: Final = 66  # on its path
-ROW_NEWER: Final = 67
-BUCKET: Final = 68  # buckets: first entry
-ENTRY_KEY: Final = 69  # rows + 1
-ENTRY_SPACE: Final = 70
-ENTRY_PATH: Final = 71
-ENTRY_COUNT: Final = 72
-ENTRY_HEAD: Final = 73
-ENTRY_TAIL: Final = 74
-ENTRY_NEXT: Final = 75
-ENTRY_WRITES: Final = 76  # requests under way that are no reads
-STARTED_ROWS: Final = 77  # rows
-HEADER: Final = 80
+ROWS_AT: Final = 58  # rows, each with its words side by side: a request touches them together
+BUCKET: Final = 59  # buckets: first entry
+ENTRIES_AT: Final = 60  # rows + 1 entries of keys, likewise
+STARTED_ROWS: Final = 61  # rows
+HEADER: Final = 64
 
-STAGGER: Final = 40
-ROWS_STAGGERED: Final = 512
+
+# A row's words.
+ROW_PATH: Final = 0
+ROW_TYPE: Final = 1
+ROW_ENTRY: Final = 2
+ROW_NEXT: Final = 3  # in the queue of its key
+ROW_ORDER: Final = 4
+ROW_WAIT: Final = 5  # wait that was expected
+ROW_TIME: Final = 6  # when it was sent
+ROW_SENT: Final = 7  # SENT then
+ROW_OLDER: Final = 8  # on its path
+ROW_NEWER: Final = 9
+ROW_WORDS: Final = 16
+
+# An entry's words.
+ENTRY_KEY: Final = 0
+ENTRY_SPACE: Final = 1
+ENTRY_PATH: Final = 2
+ENTRY_COUNT: Final = 3
+ENTRY_HEAD: Final = 4
+ENTRY_TAIL: Final = 5
+ENTRY_NEXT: Final = 6
+ENTRY_WRITES: Final = 7  # requests under way that are no reads
+ENTRY_WORDS: Final = 8
+
 WINDOW: Final = 64
 WINDOW_SHIFT: Final = 6
 ONE: Final = 1 << 20
@@ -136,6 +144,18 @@ class Tolerance:
     network_ns: float = 0.0
 
 
+@inlined
+def row_of(memory: Words, row: int) -> Words:
+    """A row's words."""
+    return memory + (memory[ROWS_AT] + row * ROW_WORDS)
+
+
+@inlined
+def entry_of(memory: Words, entry: int) -> Words:
+    """An entry's words."""
+    return memory + (memory[ENTRIES_AT] + entry * ENTRY_WORDS)
+
+
 def section(memory: Memory, which: int, length: int) -> Memory:
     """A view of one section."""
     start = int(memory[which])
@@ -156,20 +176,18 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
         (FIRST, RESOURCE, pairs + 1),
         (RESOURCE, COUNT, loads),
         (COUNT, PENDING, paths),
-        (PENDING, ROW_PATH, resources),
-        (ROW_PATH, BUCKET, rows),
-        (BUCKET, ENTRY_KEY, buckets),
-        (ENTRY_KEY, STARTED_ROWS, rows + 1),
+        (PENDING, ROWS_AT, resources),
+        (ROWS_AT, BUCKET, rows * ROW_WORDS),
+        (BUCKET, ENTRIES_AT, buckets),
+        (ENTRIES_AT, STARTED_ROWS, (rows + 1) * ENTRY_WORDS),
         (STARTED_ROWS, STARTED_ROWS + 1, rows),
     )
     lengths = {which: length for first, end, length in sizes for which in range(first, end)}
-    memory = np.zeros(
-        HEADER + sum(length + STAGGER * (length >= ROWS_STAGGERED) for length in lengths.values()), np.int64
-    )
+    memory = np.zeros(HEADER + sum(lengths.values()), np.int64)
     at = HEADER
     for which, length in lengths.items():
         memory[which] = at
-        at += length + STAGGER * (length >= ROWS_STAGGERED)
+        at += length
     memory[[POLICY, TYPES, PATHS, RESOURCES, ROWS, BUCKETS]] = policy.code, kinds, paths, resources, rows, buckets
     memory[RANDOM] = np.random.default_rng(seed).integers(1, 2**62)
     memory[FREE] = 1
@@ -196,12 +214,16 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
             memory[memory[RESOURCE] + begin + j] = resource
             memory[memory[LOAD] + begin + j] = amount
             memory[memory[SLACK] + begin + j] = amount * (table.capacity[resource] - 1)
-    for which in (INTRA, E2E, OLDEST, NEWEST, ROW_ENTRY, ROW_NEXT, BUCKET, ENTRY_HEAD, ENTRY_TAIL):
+    for which in (INTRA, E2E, OLDEST, NEWEST, BUCKET):
         fill(which, NONE)
     fill(SCALE, UNIT)
     fill(MARK_WAIT, NONE)
     fill(LOW_NOW, ENDLESS)
     fill(LOW_LAST, ENDLESS)
-    fill(ROW_PATH, IDLE)
-    fill(ENTRY_NEXT, [NONE, *range(2, rows + 1), NONE] if rows else [NONE])
+    each_row = section(memory, ROWS_AT, rows * ROW_WORDS).reshape(rows, ROW_WORDS)
+    each_row[:, [ROW_ENTRY, ROW_NEXT]] = NONE
+    each_row[:, ROW_PATH] = IDLE
+    entries = section(memory, ENTRIES_AT, (rows + 1) * ENTRY_WORDS).reshape(rows + 1, ENTRY_WORDS)
+    entries[:, [ENTRY_HEAD, ENTRY_TAIL]] = NONE
+    entries[:, ENTRY_NEXT] = [NONE, *range(2, rows + 1), NONE] if rows else [NONE]
     return memory

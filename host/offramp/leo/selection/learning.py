@@ -43,6 +43,7 @@ from offramp.leo.selection.layout import (
     TOLL,
     UNIT,
     WAITED,
+    row_of,
 )
 from offramp.native.subset import Words, native
 
@@ -60,30 +61,26 @@ MOST = UNIT * 64
 def join(memory: Words, row: int, path: int) -> None:
     """A request is the newest of its path."""
     newest = memory + memory[NEWEST]
-    older = memory + memory[ROW_OLDER]
-    newer = memory + memory[ROW_NEWER]
-    older[row] = newest[path]
-    newer[row] = NONE
+    row_of(memory, row)[ROW_OLDER] = newest[path]
+    row_of(memory, row)[ROW_NEWER] = NONE
     if newest[path] == NONE:
         (memory + memory[OLDEST])[path] = row
     else:
-        newer[newest[path]] = row
+        row_of(memory, newest[path])[ROW_NEWER] = row
     newest[path] = row
 
 
 @native
 def part(memory: Words, row: int, path: int) -> None:
     """A request leaves the list of its path."""
-    older = memory + memory[ROW_OLDER]
-    newer = memory + memory[ROW_NEWER]
-    if older[row] == NONE:
-        (memory + memory[OLDEST])[path] = newer[row]
+    if row_of(memory, row)[ROW_OLDER] == NONE:
+        (memory + memory[OLDEST])[path] = row_of(memory, row)[ROW_NEWER]
     else:
-        newer[older[row]] = newer[row]
-    if newer[row] == NONE:
-        (memory + memory[NEWEST])[path] = older[row]
+        row_of(memory, row_of(memory, row)[ROW_OLDER])[ROW_NEWER] = row_of(memory, row)[ROW_NEWER]
+    if row_of(memory, row)[ROW_NEWER] == NONE:
+        (memory + memory[NEWEST])[path] = row_of(memory, row)[ROW_OLDER]
     else:
-        older[newer[row]] = older[row]
+        row_of(memory, row_of(memory, row)[ROW_NEWER])[ROW_OLDER] = row_of(memory, row)[ROW_OLDER]
 
 
 @native
@@ -137,8 +134,8 @@ def _learn_scale(memory: Words, row: int, resource: int, waited: int, load: int)
     waits = memory + memory[MARK_WAIT]
     spent = memory + memory[SPENT]
     dealt = memory + memory[DEALT]
-    time = (memory + memory[ROW_TIME])[row]
-    sent = (memory + memory[ROW_SENT])[row]
+    time = row_of(memory, row)[ROW_TIME]
+    sent = row_of(memory, row)[ROW_SENT]
     passed = time - times[resource]
     if waits[resource] != NONE and passed < 0:
         return
@@ -174,7 +171,7 @@ def _least(memory: Words, path: int, beyond: int) -> int:
 @native
 def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
     """The times of a finished request."""
-    path = (memory + memory[ROW_PATH])[row]
+    path = row_of(memory, row)[ROW_PATH]
     base = (memory + memory[BASE])[pair]
     khat = memory + memory[KHAT]
     offset = memory + memory[OFFSET]
@@ -189,7 +186,7 @@ def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
     offset[path] = min(offset[path], _least(memory, path, jct - base) + load)
     beyond = jct - base - offset[path]
     main = (memory + memory[MAIN])[pair]
-    expected = (memory + memory[ROW_WAIT])[row]
+    expected = row_of(memory, row)[ROW_WAIT]
     _learn_scale(memory, row, main, beyond, load)
     _lower_scale(memory, main, expected, beyond, load)
     excess = memory + memory[EXCESS]

@@ -40,6 +40,7 @@ from offramp.leo.selection.layout import (
     UNIT,
     USED,
     WORK,
+    row_of,
 )
 from offramp.leo.selection.policies import Policy
 from offramp.native.subset import Words, inlined, native
@@ -99,9 +100,9 @@ def lateness(memory: Words, path: int) -> int:
     longest = (memory + memory[AWAY])[path]
     if oldest == NONE or longest == 0:
         return 0
-    pair = (memory + memory[ROW_TYPE])[oldest] * memory[PATHS] + path
-    expected = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + (memory + memory[ROW_WAIT])[oldest]
-    return max(memory[SEEN] - (memory + memory[ROW_TIME])[oldest] - expected - longest, 0)
+    pair = row_of(memory, oldest)[ROW_TYPE] * memory[PATHS] + path
+    expected = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + row_of(memory, oldest)[ROW_WAIT]
+    return max(memory[SEEN] - row_of(memory, oldest)[ROW_TIME] - expected - longest, 0)
 
 
 @inlined

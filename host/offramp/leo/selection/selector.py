@@ -153,7 +153,7 @@ class Selector:
 
     def path_of(self, row: int) -> int | None:
         """Where a request is under way; HOLD if it waits, None if the row is free."""
-        path = int(self._section(at.ROW_PATH, self._rows)[row])
+        path = int(self._row_paths()[row])
         return None if path == at.IDLE else path
 
     @property
@@ -181,6 +181,9 @@ class Selector:
         """What a unit of each resource's work has turned out to take, 1 for what the table says."""
         return self._section(at.SCALE, len(self.table.resources)) / at.UNIT
 
+    def _row_paths(self) -> at.Memory:
+        return self._section(at.ROWS_AT, self._rows * at.ROW_WORDS)[at.ROW_PATH :: at.ROW_WORDS]
+
     def _section(self, which: int, length: int) -> at.Memory:
         return at.section(self.memory, which, length)
 
@@ -190,7 +193,7 @@ class Selector:
         if count == at.MISUSE:
             raise self._misuse(row)
         rows = self._section(at.STARTED_ROWS, count)
-        return list(zip(rows.tolist(), self._section(at.ROW_PATH, self._rows)[rows].tolist(), strict=True))
+        return list(zip(rows.tolist(), self._row_paths()[rows].tolist(), strict=True))
 
     def _misuse(self, row: int, kind: int | None = None) -> OfframpError:
         if not 0 <= row < self._rows:

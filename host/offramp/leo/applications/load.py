@@ -67,9 +67,9 @@ class Outcome:
         }
 
 
-def _never(*, worked: bool) -> None:
+def _never(*, worked: bool, yields: bool) -> None:
     """Do not wait: a clock that is not the machine's does not go on meanwhile."""
-    del worked
+    del worked, yields
 
 
 class _Generator:
@@ -100,14 +100,14 @@ class _Generator:
                 hook((now - self.begun_ns) / 1e9)
             if not self.requester.offered:
                 self.offer()
-            idle(worked=self.round(window))
+            idle(worked=self.round(window), yields=self.requester.computes)
         self.requester.withdraw()
         patience = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
         limit = time.monotonic() + patience
         while self.ended < self.outcome.sent:
             if hook is not None:
                 hook(self.outcome.seconds)
-            idle(worked=self.round(0))
+            idle(worked=self.round(0), yields=self.requester.computes)
             if time.monotonic() > limit:
                 left = self.outcome.sent - self.ended
                 raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {patience:g} s")

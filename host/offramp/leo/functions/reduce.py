@@ -58,18 +58,21 @@ def total(kind: Type, vectors: Vectors) -> Vectors:
         limits = np.iinfo(np.int32)
         return np.asarray(vectors.sum(axis=0, dtype=np.int64).clip(limits.min, limits.max).astype(np.int32))
     if kind is Type.FLOAT32:
-        return _tree(vectors.astype(np.float32))
+        return _tree(vectors.astype(np.float32, copy=False))
     return _to_bfloat16(_tree((vectors.astype(np.uint32) << np.uint32(16)).view(np.float32)))
 
 
 def _tree(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    level = np.full((MOST, vectors.shape[1]), -0.0, np.float32)
-    level[: len(vectors)] = vectors
+    """The missing vectors of -0.0 are not added: they change no sum."""
+    level: list[npt.NDArray[np.float32]] = [*vectors] if len(vectors) > 1 else [vectors[0].copy()]
     with np.errstate(all="ignore"):
         while len(level) > 1:
-            level = level[0::2] + level[1::2]
-    found: npt.NDArray[np.float32] = level[0]
-    found.view(np.uint32)[np.isnan(found)] = NAN
+            last = level[len(level) & ~1 :]
+            level = [a + b for a, b in zip(level[0::2], level[1::2], strict=False)] + last
+    found = level[0]
+    nan = np.isnan(found)
+    if nan.any():
+        found.view(np.uint32)[nan] = NAN
     return found
 
 

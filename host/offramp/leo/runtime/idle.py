@@ -23,8 +23,8 @@ class Idle:
         self._sleeps = 0
         self._prompt = False
 
-    def __call__(self, *, worked: bool) -> None:
-        """Return at once after work and for 0.1 ms, then sleep, at most a millisecond.
+    def __call__(self, *, worked: bool, yields: bool = False) -> None:
+        """Return at once after work and for 0.1 ms, then sleep, at most a millisecond; who ``yields`` sleeps at once.
 
         Who sleeps is let run as soon as it wakes, which one that spins or yields on a busy machine is not.
         """
@@ -34,7 +34,7 @@ class Idle:
         now = time.monotonic_ns()
         if not self._since:
             self._since, self._sleeps = now, 0
-        elif now - self._since > _SPIN_NS:
+        if yields or now - self._since > _SPIN_NS:
             if not self._prompt:
                 self._prompt = True
                 _wake_in_time()

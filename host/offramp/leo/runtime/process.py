@@ -156,7 +156,7 @@ def _main() -> int:
     try:
         while rounds % _ENDED or os.getppid() == parent:
             rounds += 1
-            idle(worked=responder.step())
+            idle(worked=responder.step(), yields=responder.computes)
     finally:
         responder.close()
         close()

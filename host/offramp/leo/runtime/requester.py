@@ -181,6 +181,11 @@ class Requester:
         """Requests that were admitted and have not ended."""
         return int(self.table[at.IN_FLIGHT])
 
+    @property
+    def computes(self) -> bool:
+        """Whether threads of this machine work for it."""
+        return any(s.computes for s in self._stations.values())
+
     def admit(self, batch: Batch, users: Words) -> int:
         """Take requests, in order; returns how many found room: the others must be offered again.
 

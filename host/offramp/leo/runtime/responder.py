@@ -189,6 +189,11 @@ class Responder:
         """Whether a device has work."""
         return any(s.unfinished for s in self.service.stations.values())
 
+    @property
+    def computes(self) -> bool:
+        """Whether threads of this machine work for it."""
+        return any(s.computes for s in self.service.stations.values())
+
     def close(self) -> None:
         """End all connections."""
         for connection in list(self._connections):

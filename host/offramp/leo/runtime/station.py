@@ -56,6 +56,11 @@ class Station:
         self.hang_s = self.hang_s or getattr(self.device, "patience_s", HANG_S)
 
     @property
+    def computes(self) -> bool:
+        """Whether threads of this machine have work: who waits for them leaves them the processor."""
+        return bool(self._tasks) and self.device.kind == "cpu"
+
+    @property
     def unfinished(self) -> int:
         """Requests that wait or run."""
         return len(self._tasks)

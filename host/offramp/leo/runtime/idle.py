@@ -8,6 +8,7 @@ from typing import Final
 
 _SPIN_NS: Final = 100_000
 _FIRST_S: Final = 20e-6
+_YIELDED_S: Final = 100e-6
 _LONGEST_S: Final = 1e-3
 _ALIKE: Final = 4
 """Sleeps of one length before they double: each is a small part of what the loop has waited."""
@@ -39,7 +40,8 @@ class Idle:
                 self._prompt = True
                 _wake_in_time()
             self._sleeps += 1
-            time.sleep(min(_FIRST_S * 2 ** min(self._sleeps // _ALIKE, 10), _LONGEST_S))
+            first = _YIELDED_S if yields else _FIRST_S
+            time.sleep(min(first * 2 ** min(self._sleeps // _ALIKE, 10), _LONGEST_S))
 
 
 def _wake_in_time() -> None:

@@ -92,7 +92,7 @@ OWN: Final = 7  # the function's context
 SCRATCH: Final = 8
 
 FULL_ROUND: Final = 32  # requests
-REST_NS: Final = 3000  # after smaller rounds
+REST_NS: Final = 4000  # after smaller rounds
 
 # An escaped request.
 ESCAPE_ID: Final = 0

@@ -88,7 +88,7 @@ def runs(pairs):
 
 def test_the_store_over_cpu_and_accelerator(tmp_path):
     numbers = tmp_path / "out.json"
-    arguments = ["leo", "run", "kvs", "--workload", "B", "--seconds", "0.1", "--json", str(numbers)]
+    arguments = ["leo", "run", "kvs", "--workload", "B", "--seconds", "0.1", "--rounds", "1", "--json", str(numbers)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "of cpu + model" in result.output
@@ -114,7 +114,7 @@ def test_the_store_over_cpu_and_accelerator(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(arguments, line):
-    result = CliRunner().invoke(app, ["leo", "run", *arguments, "--seconds", "0.05"])
+    result = CliRunner().invoke(app, ["leo", "run", *arguments, "--seconds", "0.05", "--rounds", "1"])
     assert result.exit_code != 0
     text = result.output + str(result.exception or "")
     assert line in text

@@ -62,13 +62,16 @@ def _table(found: dict[str, Any]) -> Table:
         title="resources on UltraScale+, share of the VU35P beside the thesis's table 6.3", title_justify="left"
     )
     for title in ("module", *kinds, "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz"):
-        table.add_column(title, justify="left" if title == "module" else "right")
+        table.add_column(title, justify="left" if title == "module" else "right", no_wrap=title == "module")
     for name, entry in found.items():
-        cells = [
-            f"{entry['counts'][kind]:,.5g}".rstrip() + f" ({entry['share_percent'][kind]:.2f} %)" for kind in kinds
-        ]
+        cells = [f"{_count(entry['counts'][kind])}\n{entry['share_percent'][kind]:.2f} %" for kind in kinds]
         thesis = entry["thesis"]["share_percent"]
-        published = ", ".join(f"{thesis[kind]:g}" for kind in kinds) + f" ({entry['thesis']['row']})" if thesis else ""
+        published = ", ".join(f"{thesis[kind]:g}" for kind in kinds) + f"\n{entry['thesis']['row']}" if thesis else ""
         clock = f"{entry['ecp5']['fmax_mhz']:.0f}" if "ecp5" in entry else ""
         table.add_row(name, *cells, published, clock)
     return table
+
+
+def _count(number: float) -> str:
+    """Half of a block RAM is one of 18 Kb."""
+    return f"{number:,.1f}".removesuffix(".0")

@@ -8,7 +8,8 @@ from typing import Final
 
 _SPIN_NS: Final = 100_000
 _FIRST_S: Final = 20e-6
-_YIELDED_S: Final = 100e-6
+_PART: Final = 0.125
+_LEARNT: Final = 0.125
 _LONGEST_S: Final = 1e-3
 _ALIKE: Final = 4
 """Sleeps of one length before they double: each is a small part of what the loop has waited."""
@@ -23,14 +24,19 @@ class Idle:
         self._since = 0
         self._sleeps = 0
         self._prompt = False
+        self._usual_s = 0.0
+        """What waits take, the mean of the last."""
 
     def __call__(self, *, worked: bool, yields: bool = False) -> None:
-        """Return at once after work and for 0.1 ms, then sleep, at most a millisecond; who ``yields`` sleeps at once.
+        """Return at once after work and for 0.1 ms, then sleep, at most a millisecond.
 
-        Who sleeps is let run as soon as it wakes, which one that spins or yields on a busy machine is not.
+        Who ``yields`` sleeps at once, for a part of what waits usually take: others need the processor meanwhile. Who
+        sleeps is let run as soon as it wakes, which one that spins or yields on a busy machine is not.
         """
         if worked:
-            self._since = 0
+            if self._since:
+                self._usual_s += _LEARNT * ((time.monotonic_ns() - self._since) / 1e9 - self._usual_s)
+                self._since = 0
             return
         now = time.monotonic_ns()
         if not self._since:
@@ -40,7 +46,7 @@ class Idle:
                 self._prompt = True
                 _wake_in_time()
             self._sleeps += 1
-            first = _YIELDED_S if yields else _FIRST_S
+            first = max(_FIRST_S, _PART * self._usual_s) if yields else _FIRST_S
             time.sleep(min(first * 2 ** min(self._sleeps // _ALIKE, 10), _LONGEST_S))
 
 

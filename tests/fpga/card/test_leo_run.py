@@ -21,20 +21,9 @@ def test_the_store_runs_over_the_rtl_alone_and_with_the_cpu(tmp_path):
     if lacking := missing("icarus"):
         pytest.skip(f"needs {lacking}")
     numbers = tmp_path / "numbers.json"
-    arguments = [
-        "leo",
-        "run",
-        "kvs",
-        "--device",
-        "fpga=fpga:",
-        "--policy",
-        "uniform",
-        "--seconds",
-        "1",
-        "--rounds",
-        "1",
-    ]
-    result = CliRunner().invoke(app, [*arguments, "--json", str(numbers)])
+    arguments = ["leo", "run", "kvs", "--device", "fpga=fpga:", "--policy", "uniform"]
+    short = ["--seconds", "1", "--rounds", "1"]
+    result = CliRunner().invoke(app, [*arguments, *short, "--json", str(numbers)])
     assert result.exit_code == 0, result.output
     rows = json.loads(numbers.read_text())["rows"]
     assert [row["paths"] for row in rows] == [["cpu"], ["fpga"], ["cpu", "fpga"]]

@@ -11,6 +11,7 @@ from typing import Final
 
 from offramp.leo.applications.kvs_store import LAST, MIX, VALUE_BYTES
 from offramp.leo.device import Status
+from offramp.leo.runtime.batch import LENGTH, ROW, STATUS, USER
 from offramp.leo.runtime.machine import machine
 from offramp.native.subset import Bytes, Words, native
 
@@ -29,10 +30,10 @@ def wrong_values(
     mask: int,
 ) -> int:
     """How many answers are not the key's value, whole, or that a write was made; ``words`` are a completion's."""
-    rows = words
-    users = words + count
-    statuses = words + 2 * count
-    lengths = words + 7 * count
+    rows = words + ROW * count
+    users = words + USER * count
+    statuses = words + STATUS * count
+    lengths = words + LENGTH * count
     wrong = 0
     for i in range(count):
         at = users[i] & mask

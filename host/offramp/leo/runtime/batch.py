@@ -35,8 +35,9 @@ class Batch(NamedTuple):
         return Batch(self.types[some], self.keys[some], self.payload, self.offsets[some], self.sizes[some], self.lasts)
 
 
-COMPLETION_WORDS: Final = 8
+ROW, USER, STATUS, PATH, JCT, BEGUN, ENDED, LENGTH = range(8)
 """Of each request that has ended: rows of :attr:`Completions.words`."""
+COMPLETION_WORDS: Final = 8
 
 
 class Completions:

@@ -12,21 +12,20 @@ from typing import Final
 from offramp.leo.runtime.act import act
 from offramp.leo.runtime.clock import now_ns
 from offramp.leo.runtime.intake import COUNT, NEXT
+from offramp.leo.runtime.pace import PATIENCE_NS, after_round
 from offramp.leo.runtime.request import admit, collect, receive, send
-from offramp.leo.runtime.serve import FULL_ROUND, rest
 from offramp.leo.runtime.state import ESCAPED, FAILED, IN_FLIGHT, LINKS
 from offramp.native.subset import Words, native
 
 # The words of a call.
 WINDOW: Final = 0  # requests under way, at most
 LASTS: Final = 1  # ns: rounds are repeated for so long
-PATIENCE: Final = 2  # ns: or until there was nothing to do for so long
-ROOM: Final = 3  # requests that may be collected
-STATIONS: Final = 4  # local devices
-TURN: Final = 5  # the device that is first in the next round
-ESCAPED_FROM: Final = 6  # the device whose tickets have escaped, or NOBODY
-WORKED: Final = 7  # whether there was anything to do
-FLOW_WORDS: Final = 8
+ROOM: Final = 2  # requests that may be collected
+STATIONS: Final = 3  # local devices
+TURN: Final = 4  # the device that is first in the next round
+ESCAPED_FROM: Final = 5  # the device whose tickets have escaped, or NOBODY
+WORKED: Final = 6  # whether there was anything to do
+FLOW_WORDS: Final = 7
 NOBODY: Final = -1
 RECEIVED: Final = 1000
 """Responses of a round, and requests that are collected at a time."""
@@ -100,10 +99,8 @@ def flow(
             return ended
         if intake[NEXT] == intake[COUNT] and table[IN_FLIGHT] < words[WINDOW]:
             return ended
-        now = now_ns(table)
+        now = after_round(table, words[LASTS], worked + more)
         if worked + more > 0:
             worked_at = now
-        if words[LASTS] > 0 and worked + more < FULL_ROUND:
-            now = rest(table, now)
-        if now - begun >= words[LASTS] or now - worked_at >= words[PATIENCE]:
+        if now - begun >= words[LASTS] or now - worked_at >= PATIENCE_NS:
             return ended

@@ -23,6 +23,7 @@ from offramp.leo.runtime.flow import RECEIVED
 from offramp.leo.runtime.intake import Intake
 from offramp.leo.runtime.machine import address, machine
 from offramp.leo.runtime.memory import ring_size
+from offramp.leo.runtime.pace import ROUNDS_NS
 from offramp.leo.runtime.station import Station
 from offramp.leo.selection import Policy, Selector
 from offramp.leo.transports.connect import connect
@@ -33,9 +34,6 @@ Bytes = npt.NDArray[np.uint8]
 TIMEOUT_S: Final = 5.0
 _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
-_ROUNDS_NS: Final = 500_000
-_PATIENCE_NS: Final = 20_000
-"""Of rounds in compiled code: while there is work, and without any."""
 _TICKETS: Final = 256
 _LOOK_S: Final = 0.02
 """Between two looks at what fails slowly: responses that do not come, paths and links that may work again."""
@@ -237,7 +235,7 @@ class Requester:
         self._release()
         alone = self.settings.clock.real and all(link is None or link.shared for link in self._links)
         waits = any(station.unfinished for station in self._stations.values())
-        worked = self._rounds(window, 0 if waits or not alone else _ROUNDS_NS, RECEIVED)
+        worked = self._rounds(window, 0 if waits or not alone else ROUNDS_NS, RECEIVED)
         return worked, Completions(self._room[:, : self._collected].copy(), self._memory)
 
     def step(self) -> bool:
@@ -246,7 +244,7 @@ class Requester:
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
         worked = self._pump()
-        self._flow[: flow.ROOM + 1] = window, lasts_ns, _PATIENCE_NS, room
+        self._flow[: flow.ROOM + 1] = window, lasts_ns, room
         self._collected += self._native["flow"](self._at, self._selector_at, *self._places)
         worked |= bool(self._flow[flow.WORKED]) | self._pump()
         if self._stations:

@@ -22,6 +22,7 @@ from offramp.leo.runtime.dataflow import CPU
 from offramp.leo.runtime.machine import address as place_of
 from offramp.leo.runtime.machine import machine
 from offramp.leo.runtime.memory import Host
+from offramp.leo.runtime.pace import ROUNDS_NS
 from offramp.leo.runtime.ring import ONCE, ORDERED
 from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
@@ -37,9 +38,6 @@ ESCAPES: Final = 256
 BUDGET: Final = 256
 _LISTENED: Final = 32
 """Rounds between two looks for new requesters."""
-_ROUNDS_NS: Final = 500_000
-_PATIENCE_NS: Final = 20_000
-"""Of rounds in compiled code for the only requester: while there is work, and without any."""
 
 
 @cache
@@ -247,8 +245,7 @@ class Responder:
             ESCAPES,
             connection.places[5],
             len(buffer),
-            _ROUNDS_NS if alone and self._clock.real else 0,
-            _PATIENCE_NS,
+            ROUNDS_NS if alone and self._clock.real else 0,
         )
         self.served += taken
         for i in range(int(state[at.ESCAPED])):

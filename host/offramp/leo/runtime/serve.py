@@ -40,6 +40,7 @@ from offramp.leo.runtime.journal import (
 from offramp.leo.runtime.journal import (
     LENGTH as WRITE_LENGTH,
 )
+from offramp.leo.runtime.pace import PATIENCE_NS, after_round
 from offramp.leo.runtime.ring import (
     ARRIVED,
     DRAFT,
@@ -90,9 +91,6 @@ HOST: Final = 5  # address and bytes of the host's memory
 HOST_BYTES: Final = 6
 OWN: Final = 7  # the function's context
 SCRATCH: Final = 8
-
-FULL_ROUND: Final = 32  # requests
-REST_NS: Final = 4000  # after smaller rounds
 
 # An escaped request.
 ESCAPE_ID: Final = 0
@@ -307,18 +305,6 @@ def serve(
 
 
 @native
-def rest(state: Words, since: int) -> int:
-    """Leave the rings alone for a moment; the time then.
-
-    Each look at a ring takes its words from the other side's cache: few large rounds cost both less than many small.
-    """
-    now = since
-    while now - since < REST_NS:
-        now = now_ns(state)
-    return now
-
-
-@native
 def serve_on(
     state: Words,
     journal: Words,
@@ -330,9 +316,8 @@ def serve_on(
     buffer: Bytes,
     room: int,
     lasts: int,
-    patience: int,
 ) -> int:
-    """:func:`serve` for ``lasts`` ns, or until something escapes, or there was nothing to do for ``patience`` ns."""
+    """:func:`serve` for ``lasts`` ns, or until something escapes, or there was nothing to do for a while."""
     begun = now_ns(state)
     worked_at = begun
     total = 0
@@ -341,12 +326,10 @@ def serve_on(
         total += count
         if state[ESCAPED] != 0:
             return total
-        now = now_ns(state)
+        now = after_round(state, lasts, count)
         if count > 0:
             worked_at = now
-        if lasts > 0 and count < FULL_ROUND:
-            now = rest(state, now)
-        if now - begun >= lasts or now - worked_at >= patience:
+        if now - begun >= lasts or now - worked_at >= PATIENCE_NS:
             return total
 
 

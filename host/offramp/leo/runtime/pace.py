@@ -1,0 +1,32 @@
+"""How long loops in machine code go on, and when they leave the rings alone.
+
+Written in the part of Python that :mod:`offramp.native` compiles.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp.leo.runtime.clock import now_ns
+from offramp.native.subset import Words, native
+
+ROUNDS_NS: Final = 500_000
+"""Of rounds without Python while there is work."""
+PATIENCE_NS: Final = 20_000
+"""Of rounds without any."""
+_FULL_ROUND: Final = 32  # requests
+_REST_NS: Final = 4000  # after smaller rounds
+
+
+@native
+def after_round(state: Words, lasts: int, count: int) -> int:
+    """The time, once the rings were left alone for a moment if a round was small and more are to follow.
+
+    Each look at a ring takes its words from the other side's cache: few large rounds cost both less than many small.
+    """
+    begun = now_ns(state)
+    now = begun
+    if lasts > 0 and count < _FULL_ROUND:
+        while now - begun < _REST_NS:
+            now = now_ns(state)
+    return now

@@ -8,8 +8,8 @@ _LONGEST = 4000  # characters of a message: what a file from outside says is quo
 class OfframpError(Exception):
     """Bad input or a missing resource; the message names the file, field or flag and what was expected.
 
-    A message may quote what a stranger wrote, so ``str()`` escapes whatever is not printable, newlines too, and shortens
-    what is too long.
+    A message may quote what a stranger wrote: ``str()`` escapes what is not printable, newlines too, and shortens what
+    is too long.
     """
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class MultilineError(OfframpError):
 
 
 def printable(message: str, keep: str = "") -> str:
-    """At most 4,000 characters of ``message``; what is not printable is escaped, except for the characters in ``keep``."""
+    """At most 4,000 characters of ``message``; whatever is not printable is escaped, unless it is in ``keep``."""
     if len(message) > _LONGEST:
         message = f"{message[:_LONGEST]}… ({len(message) - _LONGEST} more characters)"
     if message.isprintable():

@@ -6,7 +6,6 @@ import math
 import random
 
 from fuzzing import mutate
-
 from offramp.placement.quantity import amount, count
 
 NAME = "quantities with units"

@@ -20,7 +20,7 @@ def toy(tmp_path: Path, body: str, head: str = "") -> Path:
     path = tmp_path / "target_toy.py"
     lines = textwrap.indent(textwrap.dedent(body), "        ")
     path.write_text(
-        f'import os, signal, time\nfrom offramp.errors import OfframpError\nNAME = "toy"\n{head}\n'
+        f'import os, signal, time\nfrom offramp.errors import MultilineError, OfframpError\nNAME = "toy"\n{head}\n'
         f"def run(rng):\n    if rng.random() < 0.25:\n{lines}\n    time.sleep(0.001)\n"
     )
     return path
@@ -60,7 +60,7 @@ def test_offramp_errors_and_allowed_exceptions_are_answers(tmp_path: Path) -> No
         ("x = bytearray(200 << 20)", "MemoryError"),
         ("raise SystemExit(0)", "SystemExit"),
         ("raise OfframpError('')", "message empty"),
-        (r"raise OfframpError('two\nlines')", "message of more than 1 lines"),
+        (r"raise MultilineError('two\nlines')", "message of more than 1 lines"),
     ],
 )
 def test_what_ends_a_process_or_eats_memory_is_found(tmp_path: Path, body: str, kind: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from offramp.errors import OfframpError
+from offramp.errors import MultilineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Pos:
 NOWHERE = Pos("<built-in>", 0, 0)
 
 
-class P4Error(OfframpError):
+class P4Error(MultilineError):
     """A fault in a P4 program: position, what is wrong, and the line with a caret.
 
     ``str()`` gives ``file:line:column: error: message`` and, when the file can be read, the source line

@@ -6,10 +6,10 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from offramp.coflow.deploy.sonic.patch import Operation
 from offramp.coflow.deploy.sonic.tables import TABLES, Config
+from offramp.documents import parse_json
 from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError, not_restored
 
@@ -78,9 +78,9 @@ def config_of(text: str, source: str) -> Config:
         OfframpError: not JSON, or no tables of rows.
     """
     try:
-        config: Any = json.loads(text)
-    except ValueError as error:
-        raise OfframpError(f"{source}: expected JSON: {error}") from None
+        config = parse_json(text)
+    except OfframpError as error:
+        raise OfframpError(f"{source}: {error}") from None
     if not isinstance(config, dict) or not all(isinstance(rows, dict) for rows in config.values()):
         raise OfframpError(f"{source}: expected the tables of CONFIG_DB")
     return config

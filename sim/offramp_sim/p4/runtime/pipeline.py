@@ -27,6 +27,7 @@ from offramp_sim.p4.runtime.entities.value_sets import ValueSetHandler
 from offramp_sim.p4.runtime.environment import Environment
 from offramp_sim.p4.runtime.packet_io import ControllerHeader
 from offramp_sim.p4.runtime.translation import Codec, data_width
+from offramp_sim.p4.source import quoting_only_given
 
 if TYPE_CHECKING:
     from offramp_sim.p4 import AnySwitch
@@ -153,7 +154,7 @@ def compile_config(given: Any, name: str) -> Program:
     Raises:
         RpcError: INVALID_ARGUMENT with the compiler's message.
     """
-    from offramp_sim.p4.frontend import load_text
+    from offramp_sim.p4.frontend import load_pushed
 
     if not given.p4_device_config:
         raise invalid("p4_device_config is empty; this switch takes the text of a P4 program")
@@ -164,7 +165,8 @@ def compile_config(given: Any, name: str) -> Program:
     if text.lstrip().startswith("{"):
         raise invalid("p4_device_config is JSON, for bmv2; this switch takes the text of a P4 program")
     try:
-        return load_text(text, name)
+        with quoting_only_given():
+            return load_pushed(text, name)
     except OfframpError as error:
         raise invalid(str(error)) from None
 

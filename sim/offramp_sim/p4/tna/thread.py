@@ -64,9 +64,10 @@ class Thread:
         *,
         random: Random,
         clock: Callable[[], int],
+        steps: Steps,
     ) -> None:
         layout = Layout(program)
-        target = TnaTarget(program, layout, gress, direction, objects, random=random, clock=clock)
+        target = TnaTarget(program, layout, gress, direction, objects, random=random, clock=clock, steps=steps)
         compiled = compile_blocks(program, layout, target, gress.blocks)
         self._cells, self._clock, self._deposits = target.cells, clock, target.deposits
         *self._parsers, self._control, self._deparser = compiled.functions

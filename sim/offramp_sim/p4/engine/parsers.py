@@ -122,6 +122,7 @@ class _States:
 
 
 def may_repeat(parser: ir.ParserInstance) -> bool:
+    """Whether a packet may visit a state again."""
     finished: set[str] = set()
 
     def loops(name: str, path: frozenset[str]) -> bool:

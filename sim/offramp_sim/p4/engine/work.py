@@ -17,8 +17,9 @@ _ELSEWHERE: Final = (ir.Var, Type, ir.ExternInstance, ir.ValueSet)
 
 
 class Work:
-    """Statements that running a node executes at most; those of loops are counted for one round, if it is not known
-    how many there are.
+    """The most statements that running a node executes.
+
+    A loop counts with all its rounds where it is known how many they are and they are few, else it counts itself.
     """
 
     def __init__(self) -> None:

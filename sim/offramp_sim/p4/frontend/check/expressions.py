@@ -323,9 +323,10 @@ class Expressions(Conversions):
         if op == "++":
             if not (isinstance(left.type, Bits) and isinstance(right.type, Bits)):
                 raise P4Error(pos, f"'++' joins bit strings, not {describe(left.type)} and {describe(right.type)}")
-            t: Type = Bits(left.type.width + right.type.width, left.type.signed)
-            if t.width > MAX_BITS:
-                raise P4Error(pos, f"'++' makes a number of {t.width} bits; at most {MAX_BITS} are supported")
+            width = left.type.width + right.type.width
+            if width > MAX_BITS:
+                raise P4Error(pos, f"'++' makes a number of {width} bits; at most {MAX_BITS} are supported")
+            t: Type = Bits(width, left.type.signed)
             if isinstance(left, ir.Const) and isinstance(right, ir.Const):
                 value = int(left.value) << right.type.width | (int(right.value) & right.type.mask)
                 return ir.Const(fold.wrap(t, value), type=t, pos=pos)

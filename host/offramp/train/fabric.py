@@ -106,6 +106,7 @@ class SwitchFabric:
             recirculations=counters["recirculations"],
             aggregators_peak=occupancy and occupancy[1],
             overflows=counters["overflows"],
+            strangers=counters["stranger"],
         )
 
     def _push(self, plans: Sequence[Plan], capacity: int | None) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import struct
-
 import numpy as np
 import pytest
 
@@ -13,8 +10,8 @@ from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
-from offramp.leo.transports import TRANSPORTS, Listener, connect
-from offramp.leo.transports.link import Control, LinkDown
+from offramp.leo.transports import TRANSPORTS, connect
+from offramp.leo.transports.link import LinkDown
 
 ECHO = (Trip("echo"),)
 

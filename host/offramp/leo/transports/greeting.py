@@ -98,7 +98,7 @@ def _power_of_two(value: Any) -> int:
 
 
 def _pair(value: Any) -> tuple[str, str]:
-    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004
+    if not isinstance(value, list) or len(value) != 2:
         raise ValueError("pairs of a device and a function")
     return _name(value[0]), _name(value[1])
 

@@ -21,9 +21,9 @@ from offramp.leo.device import Status
 from offramp.nic import plans as plan_text
 from offramp.nic import wire
 from offramp.nic.connection import Connection
-from offramp.nic.memory import SharedMemory
 from offramp.nic.rings import Rings, Submission
 from offramp.numerals import whole_number
+from offramp.sealed_memory import SharedMemory
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.recovery import Recovery
 from offramp.switch.switchgnn.stats import Link, WorkerStats

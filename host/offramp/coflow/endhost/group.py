@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch.distributed as dist
 
 from offramp.coflow.endhost.endpoint import Endpoint
 from offramp.coflow.endhost.priorities import Priorities
 from offramp.coflow.endhost.tuning import Tuning
+from offramp.collective.messages import introduce
 from offramp.errors import OfframpError
 
 
@@ -31,9 +30,4 @@ def endpoint_of(
     if rank < 0:
         raise OfframpError("endpoint: this rank is not in the group")
 
-    def introduce(row: bytes) -> list[bytes]:
-        rows: list[Any] = [None] * size
-        dist.all_gather_object(rows, row, group=group)
-        return rows
-
-    return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning)
+    return Endpoint(rank, size, lambda row: introduce(row, group), priorities, where=where, tuning=tuning)

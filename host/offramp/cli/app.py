@@ -26,6 +26,7 @@ from offramp.cli.switch_shell import CONTEXT as SHELL_CONTEXT
 from offramp.cli.switch_shell import shell
 from offramp.cli.switch_stf import stf
 from offramp.cli.switch_trace import trace
+from offramp.cli.token import token
 from offramp.cli.training import training
 from offramp.cli.transport_bench import bench as transport_bench
 from offramp.cli.transport_list import list_transports
@@ -66,6 +67,7 @@ switch.command(context_settings=SHELL_CONTEXT)(shell)
 app.add_typer(transport, name="transport")
 transport.command("list")(list_transports)
 transport.command("bench")(transport_bench)
+app.command()(token)
 
 
 def _version(wanted: bool) -> None:

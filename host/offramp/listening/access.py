@@ -1,0 +1,37 @@
+"""Who may speak to a listener."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offramp.errors import OfframpError
+from offramp.listening.address import Address
+from offramp.listening.token import Token
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a peer must show.
+
+    Attributes:
+        token: that it must prove; None: nothing.
+        certificates: clients show certificates by TLS (gRPC alone does).
+        insecure: an address beyond this machine is served though nobody shows anything.
+    """
+
+    token: Token | None = None
+    certificates: bool = False
+    insecure: bool = False
+
+    def check(self, address: Address, what: str) -> None:
+        """Refuse to serve strangers of other machines by accident.
+
+        Raises:
+            OfframpError: the address is reachable from other machines, and nobody would have to show who he is.
+        """
+        if not (address.local or self.token or self.certificates or self.insecure):
+            ways = "a token (--token-file)" + (" or client certificates (--grpc-server-ca)" if what == "gRPC" else "")
+            raise OfframpError(
+                f"{what} {address}: other machines reach this address; it needs {ways}, or --insecure where every "
+                "machine that reaches it is trusted"
+            )

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 
 from offramp.collective import messages
+from offramp.listening import Token
 from offramp.wire.objects import pack, unpack
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Group:
 
     rank = 0
     size = 1
+    token: Token | None = None
+    """That workers prove to each other on connections of their own; it never travels over gloo."""
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over workers, in place."""
@@ -83,9 +86,14 @@ class Group:
 
 
 class GlooGroup(Group):
-    """One process for each worker, joined by ``torch.distributed`` with the gloo back end."""
+    """One process for each worker, joined by ``torch.distributed`` with the gloo back end.
 
-    def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1) -> None:
+    Raises:
+        OfframpError: OFFRAMP_TOKEN_FILE names a file that holds no token.
+    """
+
+    def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1, token: Token | None = None) -> None:
+        self.token = token or Token.from_environment()
         dist.init_process_group("gloo", init_method=init_method, rank=rank, world_size=size, timeout=TIMEOUT)
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()

@@ -9,6 +9,7 @@ from offramp.coflow.endhost.priorities import Priorities
 from offramp.coflow.endhost.tuning import Tuning
 from offramp.collective.messages import introduce
 from offramp.errors import OfframpError
+from offramp.listening import Token
 
 
 def endpoint_of(
@@ -17,6 +18,8 @@ def endpoint_of(
     *,
     where: str | None = None,
     tuning: Tuning | None = None,
+    token: Token | None = None,
+    insecure: bool = False,
 ) -> Endpoint:
     """This rank's endpoint among a group's ranks, which all call this; the group, of any kind, only introduces them.
 
@@ -30,4 +33,7 @@ def endpoint_of(
     if rank < 0:
         raise OfframpError("endpoint: this rank is not in the group")
 
-    return Endpoint(rank, size, lambda row: introduce(row, group), priorities, where=where, tuning=tuning)
+    def tell(row: bytes) -> list[bytes]:
+        return introduce(row, group)
+
+    return Endpoint(rank, size, tell, priorities, where=where, tuning=tuning, token=token, insecure=insecure)

@@ -82,7 +82,7 @@ def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list
     _await(Path(place.ready))
     # Small buffers: bytes in the kernel can no longer be overtaken at this host.
     tuning = Tuning(chunk=1 << 15, unsent=1 << 14, congestion=scenario.congestion, timeout_s=_LATE_S, dead_s=_LATE_S)
-    with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning) as endpoint:
+    with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning, token=group.token) as endpoint:
         spans, wrong = _run(group, endpoint, scenario)
         group.sum(torch.zeros(1))  # nobody leaves before all have what they wait for
         seen = Observation(spans, wrong, endpoint.sent_bytes)

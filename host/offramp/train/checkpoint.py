@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from offramp.archive import open_archive
 from offramp.documents import parse_json
 from offramp.errors import OfframpError
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
     from offramp.train.settings import TrainSettings
+
 
 _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 
 
+@sendable
 @dataclass(frozen=True)
 class Snapshot:
     """A run after some epochs.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.ending.children import ends_with_parent, how_ended, stop
 from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
+from offramp.listening import Token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,7 @@ def run_workers(work: Work, items: Sequence[Any], report: Callable[[Any], None])
     # A server process imports PyTorch once and the workers are its forks; it has no threads and no gRPC.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
+    token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
     with temporary_folder() as folder:
         store = (Path(folder) / "store").as_uri()
         processes: list[BaseProcess] = []
@@ -68,7 +70,7 @@ def run_workers(work: Work, items: Sequence[Any], report: Callable[[Any], None])
         try:
             for rank, item in enumerate(items):
                 ours, theirs = context.Pipe(duplex=False)
-                arguments = (work, item, rank, len(items), store, theirs)
+                arguments = (work, item, rank, len(items), store, token, theirs)
                 process = context.Process(target=_enter, args=arguments, name=f"worker {rank}", daemon=True)
                 process.start()
                 theirs.close()
@@ -121,7 +123,7 @@ def _end(processes: list[BaseProcess]) -> None:
         stop(process, STOP_SECONDS)
 
 
-def _enter(work: Work, item: Any, rank: int, size: int, store: str, parent: Connection) -> None:
+def _enter(work: Work, item: Any, rank: int, size: int, store: str, token: Token, parent: Connection) -> None:
     """A worker process from start to end."""
     ends_with_parent()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -131,7 +133,7 @@ def _enter(work: Work, item: Any, rank: int, size: int, store: str, parent: Conn
 
     torch.set_num_threads(threads_each(size))
     try:
-        group = GlooGroup(store, rank, size)
+        group = GlooGroup(store, rank, size, token)
         result = work(group, item, lambda news: parent.send(("news", news)))
         group.close()
     except Exception as error:

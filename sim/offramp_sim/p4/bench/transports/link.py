@@ -69,7 +69,7 @@ def _over_veth(transport: str, size: int, seconds: float, seed: int) -> LinkRate
         with _far_end(pairs.launcher, f"{transport}:{pairs.switch_ends[0]}") as (process, _):
             pairs.up()
             return _play(transport, f"{transport}:{pairs.host_ends[0]}", process, size, seconds, seed)
-    with _far_end(pairs.launcher, f"udp:{_FAR}:7001", f"{_FAR}/24") as (process, link):
+    with _far_end(pairs.launcher, f"udp:{_FAR}:7001,insecure", f"{_FAR}/24") as (process, link):
         ip("addr", "add", f"{_HOST}/24", "dev", pairs.host_ends[0])
         pairs.up()
         return _play(transport, link, process, size, seconds, seed)

@@ -1,31 +1,37 @@
-"""Arrays from an ``.npz`` file that someone else may have written: each is checked as it is read."""
+"""Arrays from an ``.npz`` file that someone else may have written: each is checked before it is read.
+
+An ``.npz`` file is a ZIP archive of ``.npy`` members: a header with type and shape, then the values. The header is read
+alone first, so that nothing is allocated for an array that the caller does not expect or the member does not hold.
+"""
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.errors import OfframpError
 
-_UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+_TEXT_BYTES: Final = 1 << 20
+"""Of one string: they are names and settings."""
 
 
 class Archive:
     """An open ``.npz`` file; every error names the file and the field."""
 
-    def __init__(self, path: Path, arrays: Any) -> None:
+    def __init__(self, path: Path, members: zipfile.ZipFile) -> None:
         self.path = path
-        self._arrays = arrays
+        self._members = members
+        self._names = set(members.namelist())
 
     def __contains__(self, field: str) -> bool:
-        return field in self._arrays
+        return f"{field}.npy" in self._names
 
     def read(self, field: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
         """Field ``field``, whose dtype kind is one of ``kinds`` (NumPy's letters).
@@ -33,18 +39,15 @@ class Archive:
         Raises:
             OfframpError: it is missing, damaged, or of another type or number of dimensions.
         """
-        if field not in self._arrays:
-            raise OfframpError(f"{self.path}: {field}: missing")
-        try:
-            array: npt.NDArray[Any] = self._arrays[field]
-        except _UNREADABLE as error:
-            raise OfframpError(f"{self.path}: {field}: cannot be read: {_one_line(error)}") from None
-        if array.dtype.kind not in kinds or array.ndim != dimensions:
+        shape, kind = self.header(field)
+        if kind.kind not in kinds or len(shape) != dimensions:
             raise OfframpError(
                 f"{self.path}: {field}: expected {dimensions} dimensions of kind {'/'.join(kinds)}, "
-                f"got {array.ndim} of {array.dtype}"
+                f"got {len(shape)} of {kind}"
             )
-        return array
+        if kind.kind in "US" and kind.itemsize > _TEXT_BYTES:
+            raise OfframpError(f"{self.path}: {field}: {kind.itemsize} bytes of text, expected at most {_TEXT_BYTES}")
+        return self.values(field)
 
     def integers(self, field: str, dimensions: int = 1) -> npt.NDArray[np.int64]:
         """Integer field as int64."""
@@ -53,6 +56,44 @@ class Archive:
     def scalar(self, field: str) -> int:
         """Integer field without dimensions."""
         return int(self.read(field, "iu", 0))
+
+    def header(self, field: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of a field; the file has the bytes for them.
+
+        Raises:
+            OfframpError: it is missing or damaged, or has more or fewer bytes.
+        """
+        if field not in self:
+            raise OfframpError(f"{self.path}: {field}: missing")
+        try:
+            with self._members.open(f"{field}.npy") as file:
+                read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+                shape, _, kind = read[np.lib.format.read_magic(file)](file)
+                held = self._members.getinfo(f"{field}.npy").file_size - file.tell()
+        except Exception as error:
+            raise self._damaged(field, error) from None
+        if kind.hasobject:
+            raise OfframpError(f"{self.path}: {field}: cannot be read: Object arrays cannot be loaded")
+        if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != held:
+            raise OfframpError(f"{self.path}: {field}: its header says {kind} of shape {shape}, it holds {held} bytes")
+        return shape, kind
+
+    def values(self, field: str) -> npt.NDArray[Any]:
+        """A field as it is.
+
+        Raises:
+            OfframpError: it is damaged.
+        """
+        try:
+            with self._members.open(f"{field}.npy") as file:
+                array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        except Exception as error:
+            raise self._damaged(field, error) from None
+        return array
+
+    def _damaged(self, field: str, error: Exception) -> OfframpError:
+        """Whatever a decoder stumbles over: what it raises depends on where, and is never the caller's business."""
+        return OfframpError(f"{self.path}: {field}: cannot be read: {_one_line(error)}")
 
 
 @contextmanager
@@ -63,15 +104,23 @@ def open_archive(path: Path) -> Iterator[Archive]:
         OfframpError: no such file, or not an ``.npz`` file.
     """
     try:
-        arrays = np.load(path, allow_pickle=False)
+        members = zipfile.ZipFile(path)
     except FileNotFoundError:
         raise OfframpError(f"{path}: no such file") from None
-    except _UNREADABLE:
+    except Exception:
+        if _is_single(path):
+            raise OfframpError(f"{path}: expected a NumPy .npz file, found a single array") from None
         raise OfframpError(f"{path}: expected a NumPy .npz file") from None
-    if not isinstance(arrays, np.lib.npyio.NpzFile):
-        raise OfframpError(f"{path}: expected a NumPy .npz file, found a single array")
-    with arrays:
-        yield Archive(path, arrays)
+    with members:
+        yield Archive(path, members)
+
+
+def _is_single(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX
+    except OSError:
+        return False
 
 
 def _one_line(error: Exception) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import threading
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Final
 
 STOP_S: Final = 5.0
@@ -27,13 +28,19 @@ def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess,
     _ended(process, None)
 
 
-def how_ended(process: BaseProcess) -> str:
-    """What a child's exit status says: ``killed by SIGKILL`` or ``exit code 7``; waits for it."""
-    process.join(STOP_S)
-    code = process.exitcode
+def ended_as(name: str, code: int | None) -> str:
+    """How something ended, by its exit code as :mod:`subprocess` and :mod:`multiprocessing` have it."""
     if code is not None and code < 0:
-        return f"killed by {signal.Signals(-code).name}"
-    return f"exit code {code}"
+        return f"{name} was killed by {signal.Signals(-code).name}"
+    return f"{name} ended with exit code {code}"
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process has been stopped, by SIGSTOP or from a terminal (proc(5))."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
 
 
 def ends_with_parent() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offramp.coflow.chakra.schema import VERSION, messages
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 
 Attribute = int | float | bool | str | bytes | list[Any]
@@ -56,7 +57,8 @@ def write_trace(trace: Trace, path: Path) -> None:
     else:
         content = b"".join(_delimited(m.SerializeToString(deterministic=True)) for m in made)
     try:
-        path.write_bytes(content)
+        with written(path) as file:
+            file.write(content)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -6,11 +6,18 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import tempfile
 import threading
+from functools import cache
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from offramp.ending.left import temporary_folder
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
 
 STOP_S: Final = 5.0
 
@@ -26,6 +33,23 @@ def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess,
             return
     process.kill()
     _ended(process, None)
+
+
+def fork_server(preload: list[str]) -> ForkServerContext:
+    """Starts processes as forks of a server that has imported these modules, and has no threads.
+
+    The server's socket is in a temporary folder of ours: :mod:`multiprocessing` removes its own only where a process
+    ends by itself.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(preload)
+    multiprocessing.current_process()._config.setdefault("tempdir", _servers_folder().name)  # type: ignore[attr-defined]
+    return context
+
+
+@cache
+def _servers_folder() -> tempfile.TemporaryDirectory[str]:
+    return temporary_folder()
 
 
 def ended_as(name: str, code: int | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 import traceback
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offramp.ending import reliance
-from offramp.ending.children import ended_as, ends_with_parent, is_stopped
+from offramp.ending.children import ended_as, ends_with_parent, fork_server, is_stopped
 from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 
@@ -41,10 +40,11 @@ PATIENCE_S = 60.0
 class _Blame(IntEnum):
     """Whose account of a failure to believe: a worker without its peers only sees a closed connection."""
 
-    INPUT = 0
-    DEATH = 1
-    FAULT = 2
-    LOST_PEER = 3
+    RELIED_ON = 0
+    INPUT = 1
+    DEATH = 2
+    FAULT = 3
+    LOST_PEER = 4
 
 
 def threads_each(workers: int) -> int:
@@ -68,8 +68,8 @@ def run_workers(
             behind.
     """
     # A server process imports PyTorch once and the workers are its forks; it has no threads and no gRPC.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
+    context = fork_server(PRELOAD)
     with temporary_folder() as folder:
         store = (Path(folder) / "store").as_uri()
         processes: list[BaseProcess] = []
@@ -96,7 +96,7 @@ def _watch(
     failures: list[tuple[_Blame, str]] = []
     waiting = {pipe: rank for rank, pipe in enumerate(pipes)}
     stopped = _Stopped(patience_s)
-    deadline = float("inf")
+    deadline, heard = float("inf"), False
 
     def fail(blame: _Blame, what: str, others_s: float) -> None:
         nonlocal deadline
@@ -104,11 +104,12 @@ def _watch(
         deadline = min(deadline, time.monotonic() + others_s)
 
     while waiting and (left := deadline - time.monotonic()) > 0:
-        relied = [] if failures else reliance.descriptors()
+        relied = [] if heard else reliance.descriptors()
         ready = wait([*waiting, *relied], max(0.0, min(GRACE_SECONDS, left)))
         for which in ready:
             if isinstance(which, int):
-                fail(_Blame.DEATH, f"{reliance.death(which)}; the run has ended", CAUSE_SECONDS)
+                heard = True
+                fail(_Blame.RELIED_ON, f"{reliance.death(which)}; the run has ended", CAUSE_SECONDS)
                 continue
             assert isinstance(which, Connection)
             rank = waiting[which]

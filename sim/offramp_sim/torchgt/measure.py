@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from offramp.ending.children import fork_server
 from offramp.ending.pool import each_in_process
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class Cost:
 
 def measure(case: Case, threads: int = 1) -> Cost:
     """Run the case in a fresh process, so that memory is its own."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", __name__])
+    context = fork_server(["torch", __name__])
     return next(cost for _, cost in each_in_process(partial(_run, threads=threads), [case], 1, context))
 
 

@@ -129,7 +129,12 @@ def test_a_write_that_fails_halfway_leaves_the_checkpoint_before(tmp_path: Path,
     assert (_read(path), synced) == (3, [False, True])  # the file, then its folder
 
 
-def test_killed_writers_leave_a_whole_checkpoint_and_the_next_one_removes_their_pieces(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unnamed", [True, False], ids=["unnamed files", "a file system without"])
+def test_killed_writers_leave_a_whole_checkpoint_and_the_next_one_removes_their_pieces(
+    tmp_path: Path, monkeypatch, unnamed: bool
+) -> None:
+    if not unnamed:
+        monkeypatch.setattr("offramp.ending.files._unnamed", lambda _: None)
     path, pieces = tmp_path / "run.npz", 0
     save(path, _snapshot(1), KNOWN)
     (tmp_path / f".run.npz.{owner()}").symlink_to(path)  # of a process that lives: not theirs to remove
@@ -148,7 +153,7 @@ def test_killed_writers_leave_a_whole_checkpoint_and_the_next_one_removes_their_
         os.waitpid(child, 0)
         _read(path)
         pieces += len(list(tmp_path.iterdir())) - 2
-    assert pieces
+    assert unnamed or pieces
     (tmp_path / f".run.npz.{owner()}").unlink()
     save(path, _snapshot(7), KNOWN)
     assert (_read(path), [p.name for p in tmp_path.iterdir()]) == (7, ["run.npz"])

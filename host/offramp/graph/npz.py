@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from offramp.archive import Archive, open_archive
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.graph.csr import rows_of
 from offramp.graph.data import Graph, build_graph
@@ -66,7 +67,7 @@ def save_npz(graph: Graph, path: Path) -> None:
         **{name: getattr(graph, name) for name in _MASKS},
     }
     try:
-        with path.open("wb") as file:
+        with written(path) as file:
             np.savez_compressed(file, **fields)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None

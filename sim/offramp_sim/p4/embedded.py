@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from offramp.ending.left import temporary_folder
+from offramp.ending.reliance import relied_on
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, TRANSPORTS, check_transport
@@ -97,6 +99,7 @@ class EmbeddedSwitch:
             self._switch_ends[self.port_numbers.index(number)] = spec.replace("unix:", PEER, 1)
         self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
         self._process: subprocess.Popen[str] | None = None
+        self._stack = ExitStack()
 
     @property
     def pid(self) -> int:
@@ -128,9 +131,11 @@ class EmbeddedSwitch:
             self.port_specs = answer["links"]
         if self._veth is not None:
             self._veth.up()
+        self._stack.enter_context(relied_on("the switch", self._process))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stack.close()
         process = self._process
         if process is not None:
             assert process.stdin is not None

@@ -172,4 +172,4 @@ def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]
 
 def _array(file: IO[bytes]) -> npt.NDArray[Any]:
     array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # SciPy refuses the other byte order

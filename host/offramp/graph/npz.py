@@ -87,6 +87,8 @@ def _csr(archive: Archive, prefix: str) -> Any:
         return OfframpError(f"{archive.path}: {prefix}_{what}: expected {expected}")
 
     data = archive.read(f"{prefix}_data", "fiub", 1)
+    if data.dtype == np.float16:  # which SciPy's matrices do not hold
+        data = data.astype(np.float32)
     indices, indptr, shape = (archive.integers(f"{prefix}_{part}") for part in ("indices", "indptr", "shape"))
     if len(shape) != 2 or shape.min() < 0:
         raise wrong("shape", "two sizes")

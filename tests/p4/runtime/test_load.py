@@ -330,7 +330,7 @@ def test_idle_streams_lock_no_controller_out(start, said):
 
 
 def test_the_primary_is_never_put_out(start):
-    switch, links = start(PROGRAM)
+    switch, _ = start(PROGRAM)
     done = threading.Event()
     with Session(switch.address, election_id=50) as session, grpc.insecure_channel(switch.address) as channel:
         forwarding(session)

@@ -44,6 +44,7 @@ class EmbeddedSwitch:
         transport: what the ports are: Unix sockets (``auto``), UDP on the loopback, or veth pairs, opened
             at both ends by this transport; or what opens ``interfaces``.
         peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
+        limits: what programs, packets and requests may take, as in :class:`offramp_sim.p4.serve.Settings`.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
@@ -72,6 +73,7 @@ class EmbeddedSwitch:
         tls: Tls | None = None,
         translation: Mapping[str, Mapping[str, int]] | None = None,
         transport: str = AUTO,
+        **limits: Any,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
         self._temporary = None if workdir else temporary_folder()
@@ -90,6 +92,7 @@ class EmbeddedSwitch:
             "grpc_key": tls.key if tls else None,
             "grpc_ca": tls.ca if tls else None,
             "transport": transport,
+            **limits,
         }
         self._launcher = list(launcher)
         self._transport = check_transport(transport)

@@ -1,4 +1,4 @@
-"""The responder at the other end of a link, as its requester sees it: where it is, whether it lives, who starts it again."""
+"""The responder at the other end of a link: where it is, whether it lives, who starts it again."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ class Peer:
             return self.barred or (not self._coming and now - self._lost_at > lost_s)
         return self._silent_since is not None and now - self._silent_since > silent_s
 
-    def obituary(self, silent_s: float) -> str:
+    def obituary(self, silence_s: float) -> str:
         """What is the matter with it, in one line."""
         who = f"responder at {self.address}" + (f" (pid {self.pid})" if self.pid else "")
         if self._lost_at is not None:
             return f"{who} is gone: {self._reason}"
-        return f"{who} {'is stopped and ' if self._stopped() else ''}has answered nothing for {silent_s:g} s"
+        return f"{who} {'is stopped and ' if self._stopped() else ''}has answered nothing for {silence_s:g} s"
 
     def _stopped(self) -> bool:
         """Whether its process is on this machine and was stopped by a signal."""

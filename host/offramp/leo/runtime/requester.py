@@ -82,7 +82,7 @@ class Settings:
         transport: ``shm``, ``tcp`` or ``ucx``.
         timeout_s: a path that does not answer for so long has failed.
         lost_s: a responder that is gone for so long, and that nobody starts again, is an error where requests need it.
-        silent_s: so is one that is there and answers nothing for so long.
+        silent_s: so is one that is there and answers nothing for so long after its first path has failed.
         policy, seed: of the selector.
         token: that responders given as addresses prove, and are shown.
     """
@@ -92,7 +92,7 @@ class Settings:
     transport: str = "shm"
     timeout_s: float = TIMEOUT_S
     lost_s: float = 0.7
-    silent_s: float = 2 * TIMEOUT_S
+    silent_s: float = TIMEOUT_S
     policy: Policy = Policy.LOOKAHEAD
     seed: int = 0
     clock: Clock = field(default_factory=Clock)
@@ -426,7 +426,7 @@ class Requester:
             flows = [trips for trips in self.program.flows[kind] if trips is not None]
             needed = [{t.link for t in trips} & dead for trips in flows]
             if all(needed):
-                line = self._peers[min(needed[0])].obituary(silent_s)
+                line = self._peers[min(needed[0])].obituary(self.settings.timeout_s + silent_s)
                 raise OfframpError(f"{line}; {self.in_flight} requests have not ended")
 
     def _broken(self, path: int) -> bool:

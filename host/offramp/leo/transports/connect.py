@@ -19,7 +19,7 @@ from offramp.listening import Access, Limits, Token, parse_address
 from offramp.sealed_memory import SharedMemory
 
 _TIMEOUT_S: Final = 10.0
-_LIMITS: Final = Limits(pending=64, descriptors=1, accepts=4)
+_LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)
 """Of peers that have not greeted: little enough that one look at them does not hold up who is served."""
 
 

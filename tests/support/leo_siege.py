@@ -39,12 +39,13 @@ class Siege:
     Attributes:
         quiet_us, loud_us: 99th percentiles of the windows without and with hostile greetings.
         greetings: that were made.
-        wrong: answers that were wrong.
+        done, wrong: answers, and those that were wrong.
     """
 
     quiet_us: list[float] = field(default_factory=list)
     loud_us: list[float] = field(default_factory=list)
     greetings: int = 0
+    done: int = 0
     wrong: int = 0
 
     @property
@@ -53,7 +54,7 @@ class Siege:
         return float(np.median(self.loud_us) / np.median(self.quiet_us))
 
 
-def besiege(windows: int, greetings: int, rate: float = 20_000, seconds: float = 1.0, pace: float = 500.0) -> Siege:
+def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1.0, pace: float = 500.0) -> Siege:
     """Windows without and with hostile greetings, in turns, until there were so many.
 
     Args:
@@ -77,7 +78,8 @@ def besiege(windows: int, greetings: int, rate: float = 20_000, seconds: float =
                     outcome = open_loop(requester, workload, seconds, rate, seed=len(found.quiet_us))
                     found.greetings += attack.end() if loud else 0
                     (found.loud_us if loud else found.quiet_us).append(outcome.latency_us(99))
-                    found.wrong += outcome.wrong + (outcome.done == 0)
+                    found.done += outcome.done
+                    found.wrong += outcome.wrong
         assert process.restarts == 0
         requester.close()
     finally:

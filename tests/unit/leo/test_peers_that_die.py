@@ -116,6 +116,21 @@ def test_its_requester_starts_it_again(transport):
         assert "was killed by SIGKILL" in process.fate
 
 
+def test_one_that_is_killed_while_it_starts_is_started_once_more():
+    process = ResponderProcess(Plan(BASIC, rows=64))
+    try:
+        requester = Requester(program(FLOW), [process], settings=Settings(rows=64, stride=64))
+        process.signal(signal.SIGKILL)
+        until(requester, lambda: process.restarts == 1)
+        process.signal(signal.SIGTERM)
+        talk(requester, 8)
+        assert process.restarts == 2
+        assert "was killed by SIGTERM" in process.fate
+        requester.close()
+    finally:
+        process.close()
+
+
 def test_it_is_started_again_so_often_and_not_more():
     process = ResponderProcess(Plan(BASIC, rows=64, restarts=2))
     try:

@@ -13,6 +13,7 @@ from leo_siege import besiege
 def test_a_job_ends_right_under_hostile_greetings():
     found = besiege(windows=3, greetings=30, rate=5000, seconds=0.5)
     assert found.wrong == 0
+    assert found.done > 0
     assert found.greetings >= 30
 
 

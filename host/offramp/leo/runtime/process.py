@@ -171,10 +171,10 @@ class ResponderProcess:
         """
         if self._process is None:
             return False
-        if self._starting_until:
+        code = self._process.poll()
+        if self._starting_until and (code is None or code >= 0):
             self._await(0)
             return True
-        code = self._process.poll()
         if code is None:
             return True
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -54,6 +54,41 @@ def test_scapy_stays_out_of_the_core() -> None:
     assert guilty == []
 
 
+def test_nothing_from_a_network_is_unpickled() -> None:
+    """Collectives of objects are pickle, and gloo authenticates nobody.
+
+    The pipes of :mod:`multiprocessing` are left: they join a process to children that it forked, and nobody else.
+    """
+    guilty = [
+        f"{file.relative_to(ROOT)}:{node.lineno} uses {name}"
+        for folder in ("host/offramp", "sim/offramp_sim", "fpga/pynq")
+        for file in modules(folder)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for name in names_in(node)
+        if name.split(".")[0] in PICKLERS or "object_list" in name or name.endswith(("gather_object", "_object_coll"))
+    ]
+    assert guilty == []
+
+
+PICKLERS = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
+
+
+def names_in(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(a.name for a in node.names)]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and not is_false(node.value):
+        return ["pickle"]
+    return []
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
 @pytest.mark.parametrize("module", ["offramp.cli.app"])
 def test_the_command_line_starts_without_heavy_imports(module: str) -> None:
     code = f"import sys, {module}; print(' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from offramp.archive import open_archive
+from offramp.documents import parse_json
 from offramp.errors import OfframpError
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
     from offramp.train.settings import TrainSettings
+
 
 _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 
 
+@sendable
 @dataclass(frozen=True)
 class Snapshot:
     """A run after some epochs.
@@ -109,7 +111,7 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
     """
     with open_archive(path) as archive:
         try:
-            found = json.loads(str(archive.read("facts", "U", 0)))
+            found = parse_json(str(archive.read("facts", "U", 0)))
             differing = next((name for name in known if found[name] != known[name]), None)
         except (ValueError, KeyError, TypeError):
             raise OfframpError(f"--resume {path}: expected a file that --checkpoint wrote") from None

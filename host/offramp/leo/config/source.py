@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from offramp.documents import MOST_BYTES, BoundedLoader, read_text
 from offramp.errors import OfframpError
 
 Place = tuple[str | int, ...]
@@ -48,10 +49,9 @@ def read_source(path: Path) -> Source:
         OfframpError: it cannot be read, is not YAML, or has two nodes of one name.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise OfframpError(f"{path}: cannot be read: {reason}") from None
+        text = read_text(path)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     return parse_source(text, str(path))
 
 
@@ -62,9 +62,14 @@ def parse_source(text: str, name: str) -> Source:
         OfframpError: it is not YAML, or has two nodes of one name.
     """
     lines: dict[Place, int] = {}
+    if len(text) > MOST_BYTES:
+        raise OfframpError(f"{name}: longer than {MOST_BYTES} characters")
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = None if node is None else _Reader(name, lines, set()).value(node, ())
+        loader = BoundedLoader(text)
+        node = loader.get_single_node()  # type: ignore[no-untyped-call]
+        data = None if node is None else _Reader(name, lines, set(), loader).value(node, ())
+    except (ValueError, OverflowError):  # an escape beyond Unicode
+        raise OfframpError(f"{name}:1: not YAML: a character that there is not") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "it cannot be parsed"
@@ -77,13 +82,14 @@ class _Reader:
     name: str
     lines: dict[Place, int]
     around: set[int]
+    loader: BoundedLoader
 
     def value(self, node: yaml.Node, place: Place) -> Any:
         self.lines.setdefault(place, node.start_mark.line + 1)
         if id(node) in self.around:
             raise OfframpError(f"{self.name}:{node.start_mark.line + 1}: an alias of what is around it")
         if isinstance(node, yaml.ScalarNode):
-            return yaml.SafeLoader("").construct_object(node, deep=True)
+            return self.loader.construct_object(node, deep=True)
         self.around.add(id(node))
         made = self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._list(node, place)
         self.around.discard(id(node))

@@ -168,11 +168,8 @@ class Requester:
         self.reconnects = 0
         self._links: list[Link | None] = [None] * len(responders)
         try:
-            for number, peer in enumerate(self._peers):
-                try:
-                    self._links[number] = self._connect(number)
-                except LinkDown as error:
-                    raise OfframpError(f"responder at {peer.address}: {error}") from None
+            for number in range(len(responders)):
+                self._links[number] = self._connect_first(number)
         except BaseException:
             self.close()
             raise
@@ -444,6 +441,23 @@ class Requester:
         self._peers[number].lost(reason, time.monotonic(), barred=barred)
         _LOG.warning("responder at %s: %s", self._peers[number].address, reason)
         self._fail({i for i in range(len(self._paths)) if self._broken(i)})
+
+    def _connect_first(self, number: int) -> Link:
+        """Connect, and wait for a responder that is started again.
+
+        Raises:
+            OfframpError: nobody is there.
+        """
+        starting = True
+        while True:
+            try:
+                return self._connect(number)
+            except LinkDown as error:
+                again = self._peers[number].revive()
+                if not starting and not again:
+                    raise OfframpError(f"responder at {error}") from None
+                starting = again
+                time.sleep(_FIRST_PAUSE_S)
 
     def _reconnect(self, number: int) -> None:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from offramp.documents import BoundedLoader, line_of, problem_of, read_text
+from offramp.documents import MOST_BYTES, BoundedLoader, line_of, problem_of, read_text
 from offramp.errors import OfframpError
 
 Place = tuple[str | int, ...]
@@ -62,6 +62,8 @@ def parse_source(text: str, name: str) -> Source:
         OfframpError: it is not YAML, or has two nodes of one name.
     """
     lines: dict[Place, int] = {}
+    if len(text) > MOST_BYTES:
+        raise OfframpError(f"{name}: longer than {MOST_BYTES} characters")
     try:
         loader = BoundedLoader(text)
         node = loader.get_single_node()

@@ -46,7 +46,7 @@ _PENDING_OVERHEAD: Final = 512
 """Bytes that a waiting request takes besides its message."""
 _LISTENED_S: Final = 1e-3
 """Between two looks for new requesters while there are some; and so many times what the last look took."""
-_LISTENED_PART: Final = 200
+_LISTENED_PART: Final = 50
 _LOG: Final = logging.getLogger(__name__)
 
 

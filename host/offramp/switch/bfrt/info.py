@@ -85,7 +85,7 @@ class BfrtInfo:
         for text in texts:
             try:
                 found += [_table(entry) for entry in json.loads(text)["tables"]] if text else []
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise OfframpError(f"bf-rt.json: expected BF-RT's description of tables: {error!r}") from None
         return cls(found)
 

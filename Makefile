@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo test test-slow bench lint format packages clean
+.PHONY: help setup demo test test-slow bench fuzz lint format packages clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -29,6 +29,9 @@ test-slow: packages setup ## the tests that take minutes
 
 bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them
 	$(BIN)/python -m pytest -m bench --benchmark-columns=min,median,ops
+
+fuzz: setup      ## run the fuzzers of all parsers, MINUTES each (10 by default); docs/fuzzing.md
+	$(BIN)/python tests/fuzz --minutes $(or $(MINUTES),10)
 
 lint: setup      ## ruff, mypy, codespell
 	$(BIN)/ruff check

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t most_clients = 256, most_regions = 64, most_queues = 8;
 constexpr int sweep_ms = 50;  // how long a client that lied to a core goes unnoticed
-constexpr int most_turns = 16;  // reads from one client before the others are heard
+constexpr int backlog = 128;
+constexpr int most_turns = 16;  // connections, and reads from one client, before the others are heard
 constexpr auto patience = std::chrono::seconds(5);  // for a client's hello
 constexpr const char* functions =
     "kvs.lookup\nebs.lookup\nreduce\ncompress\ndecompress\nsylvie.quantise\nsylvie.dequantise\nfeatures.select\necho";
@@ -75,7 +76,7 @@ bool Control::listen(const std::string& path, unsigned mode, std::string& why) {
     const mode_t before = ::umask(0777 & ~mode);
     const bool bound = ::bind(listener_.get(), at, sizeof address) == 0;
     ::umask(before);
-    if (!bound || ::listen(listener_.get(), 16) != 0) {
+    if (!bound || ::listen(listener_.get(), backlog) != 0) {
         why = "--socket " + path + ": " + std::strerror(errno);
         return false;
     }
@@ -102,15 +103,15 @@ void Control::run(int stop) {
             leave(client);
             clients_.erase(clients_.begin() + static_cast<std::ptrdiff_t>(i));
         }
-        if (watched[1].revents != 0) accept();
+        for (int turn = 0; watched[1].revents != 0 && turn < most_turns && accept(); ++turn) {}
     }
 }
 
-void Control::accept() {
+bool Control::accept() {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.get() < 0) {
         if (errno == EMFILE || errno == ENFILE) make_room();
-        return;
+        return false;
     }
     ucred peer{};
     socklen_t length = sizeof peer;
@@ -118,16 +119,17 @@ void Control::accept() {
     if (!others_ && (!known || (peer.uid != ::geteuid() && peer.uid != 0))) {
         ++cut_off_;
         std::fprintf(stderr, "client refused: of user %u\n", static_cast<unsigned>(peer.uid));
-        return;
+        return true;
     }
     if (clients_.size() >= most_clients && !make_room()) {
         ++cut_off_;
         std::fprintf(stderr, "client refused: there are %zu\n", clients_.size());
-        return;
+        return true;
     }
     ++accepted_;
     clients_.push_back(std::make_unique<Client>());
     clients_.back()->socket = std::move(socket);
+    return true;
 }
 
 // Of those that have not said hello the one that came first goes.

@@ -32,7 +32,8 @@ class Control {
   private:
     struct Client;
 
-    void accept();
+    // False where nobody waits any more.
+    bool accept();
     bool make_room();
     // False where the client is gone or to be cut off.
     bool hear(Client& client);

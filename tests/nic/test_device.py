@@ -19,9 +19,10 @@ from offramp.leo.functions import compress, kvs, reduce
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.doctor import checks
-from offramp.nic.memory import Arena, SharedMemory
+from offramp.nic.memory import Arena
 from offramp.nic.process import AgentProcess
 from offramp.nic.rings import Rings, Submission
+from offramp.sealed_memory import SharedMemory
 
 pytestmark = pytest.mark.nic
 SLOW = np.random.default_rng(0).integers(0, 8, 6 << 20, dtype=np.uint8).tobytes()
@@ -115,8 +116,8 @@ def test_no_agent(tmp_path: Path) -> None:
 
 def raw(agent: AgentProcess) -> socket.socket:
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connected.settimeout(5)
     connected.connect(str(agent.path))
+    connected.settimeout(5)
     return connected
 
 
@@ -167,7 +168,7 @@ def test_a_client_that_says_no_hello_in_time_is_cut_off(programs: Path) -> None:
     with AgentProcess(program=programs / "offramp-nic-agent") as agent:
         silent, half = raw(agent), raw(agent)
         half.sendall(HELLO[:5])
-        with Connection(agent.path) as greeted:
+        with contextlib.closing(Connection(agent.path)) as greeted:
             for each in (silent, half):
                 each.settimeout(30)
                 assert b"no hello in time" in heard(each)

@@ -13,6 +13,7 @@ import typer
 
 from offramp.cli.json_file import write_json
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 
 if TYPE_CHECKING:
     from offramp.coflow.deploy.plan import DeployPlan
@@ -166,9 +167,10 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
     sizes: dict[int, int] = {}
     for text in texts:
         queue, equals, size = text.rpartition("=")
-        if equals and not queue.isdecimal():
+        number = whole_number(queue)
+        if equals and number is None:
             raise OfframpError(f"--ecn {text}: expected SIZE or QUEUE=SIZE, such as 3=150KB")
-        which = [int(queue)] if equals else [q for q in range(plan.count) if q not in sizes]
+        which = [number] if number is not None else [q for q in range(plan.count) if q not in sizes]
         sizes |= dict.fromkeys(which, parse_size(size, "--ecn"))
     return replace(plan, ecn_bytes=sizes) if sizes else plan
 
@@ -176,7 +178,7 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
 def _ports(text: str) -> list[int]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
             raise OfframpError(f"--ports {text}: expected different numbers up to 510, such as 1-4,7")
@@ -185,7 +187,8 @@ def _ports(text: str) -> list[int]:
 
 
 def _host(text: str) -> tuple[int, int]:
-    mac, _, port = text.partition("=")
-    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or not port.isdecimal():
+    mac, _, number = text.partition("=")
+    port = whole_number(number)
+    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or port is None:
         raise OfframpError(f"--host {text}: expected MAC=PORT, such as 02:00:00:00:00:01=1")
-    return int(mac.replace(":", ""), 16), int(port)
+    return int(mac.replace(":", ""), 16), port

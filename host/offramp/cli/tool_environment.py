@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import subprocess
 import sys
 import venv
@@ -12,23 +11,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from offramp.errors import OfframpError
+from offramp.private_folder import make_private, user_cache
 
 
 def default_folder(name: str) -> Path:
     """``NAME-pythonX.Y`` in the user's cache directory (XDG base directory specification)."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "offramp" / f"{name}-python{sys.version_info.major}.{sys.version_info.minor}"
+    return user_cache() / "offramp" / f"{name}-python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def ensure(folder: Path, requirement: str) -> Path:
     """The Python interpreter of an environment with ``requirement``, made if it is not there; shows its progress.
 
     Raises:
-        OfframpError: the environment cannot be made or the requirement not installed.
+        OfframpError: the environment cannot be made, is not this user's alone, or the requirement not installed.
     """
     python, marker = folder / "bin" / "python", folder / "offramp-requirement"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         with _locked(folder / ".lock"):
             if marker.is_file() and marker.read_text() == requirement and python.exists():
                 return python

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
+from offramp.numerals import whole_number
 
 _COMMENT: Final = "% offramp partition of graph "
 
@@ -55,7 +56,8 @@ def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np
     if len(numbers) != n:
         raise OfframpError(f"{name}: of another graph: {len(numbers)} vertices, expected {n}")
     for number, text in numbers:
-        if not text.isdigit() or int(text) >= workers:
+        owner_of = whole_number(text)
+        if owner_of is None or owner_of >= workers:
             raise OfframpError(f"{name}, line {number}: {text[:20]}: expected a worker from 0 to {workers - 1}")
     owner = np.array([int(text) for _, text in numbers], np.int32)
     idle = np.flatnonzero(np.bincount(owner, minlength=workers) == 0)

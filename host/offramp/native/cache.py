@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 from pathlib import Path
 from typing import Final
 
+from offramp.errors import OfframpError
+from offramp.private_folder import check_owned, check_way, make_private, read_owned, user_cache
+
 _DIGEST: Final = 32
 MOST_FILES: Final = 256
 """Files that the folder keeps; the oldest go first."""
+_REFUSED: Final[set[str]] = set()
+_LOG: Final = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
     """``offramp/p4`` in the user's cache folder (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
-    return root / "offramp" / "p4"
+    return user_cache() / "offramp" / "p4"
 
 
 class ObjectCache:
     """Bytes by key. A file that is damaged, of another key or unreadable counts as absent; writing may fail silently.
+
+    What is kept is run. A folder that is not this user's alone is not used, nor a file in it that is somebody else's;
+    a line in the log says so, once for each.
 
     Files are written aside and renamed, so that processes at the same time see whole files only. A file
     begins with the digest of its key and contents.
@@ -33,7 +40,13 @@ class ObjectCache:
     def get(self, key: str) -> bytes | None:
         """The bytes stored for ``key``, or None."""
         try:
-            content = self._path(key).read_bytes()
+            path = self._path(key)
+            check_owned(path.parent, folder=True)
+            check_way(path.parent)
+            content = read_owned(path)
+        except OfframpError as error:
+            _refuse(error)
+            return None
         except (OSError, RuntimeError):
             return None
         payload = content[_DIGEST:]
@@ -43,8 +56,11 @@ class ObjectCache:
         """Store ``payload`` for ``key``, if the folder can be written."""
         try:
             path = self._path(key)
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             handle, name = tempfile.mkstemp(dir=path.parent)
+        except OfframpError as error:
+            _refuse(error)
+            return
         except (OSError, RuntimeError):
             return
         aside = Path(name)
@@ -59,6 +75,12 @@ class ObjectCache:
     def _path(self, key: str) -> Path:
         folder = self._folder or cache_folder()
         return folder / f"{hashlib.sha256(key.encode()).hexdigest()}.o"
+
+
+def _refuse(error: OfframpError) -> None:
+    if str(error) not in _REFUSED:
+        _REFUSED.add(str(error))
+        _LOG.warning("cache of machine code: %s", error)
 
 
 def _prune(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.errors import OfframpError
+from offramp.private_folder import check_owned, check_way, make_private, user_cache
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
@@ -88,8 +88,7 @@ def cache_folder(variant: str = "release") -> Path:
     for path in sorted(root.rglob("*")):
         if path.suffix in _SOURCES or path.name == "CMakeLists.txt":
             digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "offramp" / "nic" / f"{digest.hexdigest()[:16]}-{variant}"
+    return user_cache() / "offramp" / "nic" / f"{digest.hexdigest()[:16]}-{variant}"
 
 
 def build(folder: Path | None = None, options: Sequence[str] = (), target: str | None = None) -> Path:
@@ -106,7 +105,9 @@ def build(folder: Path | None = None, options: Sequence[str] = (), target: str |
     lacking = missing(any(option.startswith("-DOFFRAMP_SYSROOT") for option in options))
     if lacking:
         raise OfframpError(f"building the agent needs {', '.join(lacking)}: apt-get install {' '.join(lacking)}")
-    folder = folder or cache_folder()
+    if folder is None:
+        folder = cache_folder()
+        make_private(folder)
     folder.mkdir(parents=True, exist_ok=True)
     _forget_other_sources(folder)
     _run(["cmake", "-G", "Ninja", "-S", str(source_root()), "-B", str(folder), *options])
@@ -126,7 +127,7 @@ def agent_program(folder: Path | None = None) -> Path:
     """The agent, built if it is not there.
 
     Raises:
-        OfframpError: as :func:`build`.
+        OfframpError: as :func:`build`; or the one in the cache is not this user's alone to write.
     """
     installed = shutil.which(AGENT)
     if folder is None and installed is not None:
@@ -134,6 +135,10 @@ def agent_program(folder: Path | None = None) -> Path:
     program = (folder or cache_folder()) / AGENT
     if not program.is_file():
         build(folder)
+    if folder is None:
+        check_owned(program.parent, folder=True)
+        check_way(program.parent)
+        check_owned(program, folder=False)
     return program
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from offramp.errors import OfframpError
 from offramp.listening.objects import parse_object
 from offramp.nic import wire
-from offramp.nic.memory import SharedMemory
+from offramp.sealed_memory import SharedMemory
 
 ANSWER_S: Final = 10.0
 MOST_ANSWER: Final = 1 << 20
@@ -34,10 +34,12 @@ class Connection:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(ANSWER_S)
+        limit = struct.pack("@ll", int(ANSWER_S), 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)  # where others wait to be let in, too
         self._regions = 0
         try:
             self._socket.connect(self.path)
+            self._socket.settimeout(ANSWER_S)
         except OSError as error:
             self._socket.close()
             raise OfframpError(f"agent {self.path}: {error.strerror}; is `offramp nic run` running?") from None

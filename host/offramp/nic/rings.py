@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from offramp.errors import OfframpError
 from offramp.nic import wire
-from offramp.nic.memory import SharedMemory
+from offramp.sealed_memory import SharedMemory
 
 
 class Submission(NamedTuple):

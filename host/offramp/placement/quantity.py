@@ -18,10 +18,11 @@ _SCALES: Final = {
     "Mi": 2.0**20,
     "Gi": 2.0**30,
 }
+_MOST: Final = 1e24  # beyond every byte, bit per second and second there is; sums and products stay finite
 
 
 def amount(value: object, where: str, unit: str = "") -> float:
-    """A finite number of at least 0, with a decimal or binary prefix and ``unit`` if it is text.
+    """A number from 0 to 1e24, with a decimal or binary prefix and ``unit`` if it is text.
 
     Raises:
         OfframpError: it is none; names ``where`` it stands.
@@ -32,7 +33,7 @@ def amount(value: object, where: str, unit: str = "") -> float:
         if match is None or (match[2] or "") not in _SCALES:
             raise OfframpError(f"{where}: {value}: expected {example}")
         value = float(match[1]) * _SCALES[match[2] or ""]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         raise OfframpError(f"{where}: {value}: expected {example}")
     return float(value)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from offramp.documents import parse_yaml, read_text
 from offramp.errors import OfframpError
 from offramp.placement.cluster import Cluster, Machine
 from offramp.placement.job import KINDS, Job, Kind
@@ -35,12 +36,7 @@ def read_setup(path: Path) -> Setup:
         OfframpError: the file cannot be read or says what cannot be; names the file and the field.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise OfframpError(f"{path}: cannot be read: {reason}") from None
-    try:
-        return parse_setup(text, path.stem)
+        return parse_setup(read_text(path), path.stem)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
 
@@ -51,17 +47,7 @@ def parse_setup(text: str, name: str = "setup") -> Setup:
     Raises:
         OfframpError: names the field.
     """
-    try:
-        import yaml
-    except ImportError:
-        raise OfframpError("YAML files need the package PyYAML: pip install pyyaml") from None
-    try:
-        whole = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}: " if mark is not None else ""
-        raise OfframpError(f"{place}not YAML: {getattr(error, 'problem', None) or 'it cannot be parsed'}") from None
-    fields = _mapping(whole, "file", {"machines", "job", "tasks", "edges", "iterations"})
+    fields = _mapping(parse_yaml(text), "file", {"machines", "job", "tasks", "edges", "iterations"})
     cluster = Cluster(tuple(_machines(fields.get("machines"))))
     if ("job" in fields) == ("tasks" in fields):
         raise OfframpError("file: expected either job, or tasks and edges")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 
 from offramp.archive import open_archive
+from offramp.documents import parse_json
 from offramp.errors import OfframpError
 from offramp.wire.objects import sendable
 
@@ -110,7 +111,7 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
     """
     with open_archive(path) as archive:
         try:
-            found = json.loads(str(archive.read("facts", "U", 0)))
+            found = parse_json(str(archive.read("facts", "U", 0)))
             differing = next((name for name in known if found[name] != known[name]), None)
         except (ValueError, KeyError, TypeError):
             raise OfframpError(f"--resume {path}: expected a file that --checkpoint wrote") from None

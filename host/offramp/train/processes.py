@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -15,6 +12,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from offramp.ending.children import ends_with_parent, how_ended, stop
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.listening import Token
 
@@ -64,7 +63,7 @@ def run_workers(work: Work, items: Sequence[Any], report: Callable[[Any], None])
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
-    with tempfile.TemporaryDirectory(prefix="offramp-") as folder:
+    with temporary_folder() as folder:
         store = (Path(folder) / "store").as_uri()
         processes: list[BaseProcess] = []
         pipes: list[Connection] = []
@@ -111,27 +110,22 @@ def _watch(processes: list[BaseProcess], pipes: list[Connection], report: Callab
 
 
 def _death(process: BaseProcess, rank: int) -> str:
-    process.join(STOP_SECONDS)
-    code = process.exitcode
-    if code is not None and code < 0:
-        return f"worker {rank} was killed by {signal.Signals(-code).name}; the run has ended"
-    return f"worker {rank} ended with exit code {code} before its result; the run has ended"
+    how = how_ended(process)
+    if how.startswith("killed"):
+        return f"worker {rank} was {how}; the run has ended"
+    return f"worker {rank} ended with {how} before its result; the run has ended"
 
 
 def _end(processes: list[BaseProcess]) -> None:
     for process in processes:
         process.terminate()
     for process in processes:
-        process.join(STOP_SECONDS)
-        if process.is_alive():
-            process.kill()
-            process.join()
+        stop(process, STOP_SECONDS)
 
 
 def _enter(work: Work, item: Any, rank: int, size: int, store: str, token: Token, parent: Connection) -> None:
     """A worker process from start to end."""
-    threading.Thread(target=_follow_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends the workers
+    ends_with_parent()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     import torch
 
@@ -146,14 +140,6 @@ def _enter(work: Work, item: Any, rank: int, size: int, store: str, token: Token
         parent.send(("failed", _failure(error, rank)))
         os._exit(1)
     parent.send(("done", result))
-
-
-def _follow_parent() -> None:
-    """End with the parent, however it ends."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
 
 
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:

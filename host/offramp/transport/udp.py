@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from offramp.errors import OfframpError
 from offramp.listening import Token
 from offramp.listening.token import NONCE_BYTES
+from offramp.numerals import whole_number
 from offramp.transport.base import LinkStats, Outgoing
 from offramp.transport.datagrams import SOL_UDP, UDP_GRO, Datagrams, Inbox
 from offramp.transport.framing import MAX_FRAME
@@ -311,10 +312,13 @@ def resolve(where: str) -> tuple[socket.AddressFamily, Address]:
         OfframpError: not of this form, or no such host.
     """
     host, colon, port = where.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 0xFFFF:
+    number = whole_number(port)
+    if not colon or not host or number is None or number > 0xFFFF:
         raise OfframpError(f"udp:{where}: expected udp:HOST:PORT")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)
+        found = socket.getaddrinfo(host.strip("[]"), number, type=socket.SOCK_DGRAM)
     except OSError as error:
         raise OfframpError(f"udp:{where}: {error.strerror}") from None
+    except ValueError:  # what no host's name can be: a null byte, a label that is empty or too long
+        raise OfframpError(f"udp:{where}: no such host") from None
     return found[0][0], found[0][4]

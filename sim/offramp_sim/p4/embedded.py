@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, TRANSPORTS, check_transport
@@ -72,7 +72,7 @@ class EmbeddedSwitch:
         transport: str = AUTO,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
-        self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
+        self._temporary = None if workdir else temporary_folder()
         self._folder = Path(workdir) if workdir else Path(self._temporary.name)  # type: ignore[union-attr]
         self._settings = {
             "program": None if program is None else str(program),

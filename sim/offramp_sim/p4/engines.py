@@ -23,6 +23,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports"}
 """Options that only the Python engine has."""
+_NATIVE_ONLY: Final = frozenset({"cache"})
 
 
 def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
@@ -36,7 +37,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         program: a v1model or TNA program.
         engine: one of :data:`ENGINES`.
         options: of :class:`~offramp_sim.p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
-            ``trace``, ``recirculation_ports``.
+            ``max_steps``, ``max_state``, ``trace``, ``recirculation_ports``; and ``cache``, of the machine code.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.
@@ -73,7 +74,7 @@ def _missing(program: ir.Program, options: dict[str, Any]) -> str | None:
 def _python(program: ir.Program, why: str, options: dict[str, Any]) -> Switch:
     from offramp_sim.p4.switch import Switch
 
-    switch = Switch(program, **options)
+    switch = Switch(program, **{name: value for name, value in options.items() if name not in _NATIVE_ONLY})
     switch.why = why
     return switch
 

@@ -12,16 +12,17 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, interface_opener, parse_link
 from offramp_sim.p4.embedded import PEER, EmbeddedSwitch, die_with_parent
 
 if TYPE_CHECKING:
-    from offramp_sim.p4 import AnySwitch
-    from offramp_sim.p4.ir import Program
     from offramp_sim.p4.ports.base import Port
     from offramp_sim.p4.ports.forwarder import Forwarder
+    from offramp_sim.p4.runtime.bounded import BoundedCompiler
     from offramp_sim.p4.runtime.device import Device
+    from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.tm import TmConfig
 
 __all__ = ["EmbeddedSwitch", "Running", "Settings", "build", "parse_port", "run"]
@@ -51,6 +52,11 @@ class Settings:
         log, traces: files for the trace of each packet, as trees (``-``: standard output) and as JSON lines.
         grpc_cert, grpc_key: PEM files of the P4Runtime server for TLS; None: no TLS.
         grpc_ca: PEM file with the certificates that sign those of clients; None: clients need none.
+        insecure: serve P4Runtime on an address that other machines reach though clients show no certificates.
+        max_message: bytes of a P4Runtime request; None: the default of :class:`~offramp_sim.p4.runtime.server.Server`.
+        compile_seconds, compile_memory: budget of compiling one pushed program; bytes.
+        register_memory: bytes for the registers, counters and meters of a program.
+        packet_steps: statements that one packet may run in loops.
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
@@ -73,6 +79,12 @@ class Settings:
     grpc_ca: str | None = None
     translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     transport: str = AUTO
+    insecure: bool = False
+    max_message: int | None = None
+    compile_seconds: float = 30.0
+    compile_memory: int = 4 << 30
+    register_memory: int = 1 << 30
+    packet_steps: int = 1 << 20
 
     @property
     def tls(self) -> Tls | None:
@@ -104,11 +116,12 @@ def parse_port(text: str) -> tuple[int, str]:
     Raises:
         OfframpError: not of this form, or the number is out of range.
     """
-    number, at, spec = text.partition("@")
-    if not at or not spec or not number.isdecimal():
+    name, at, spec = text.partition("@")
+    number = whole_number(name)
+    if not at or not spec or number is None:
         raise OfframpError(f"port {text!r}: expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1")
-    check_port_number(int(number))
-    return int(number), spec
+    check_port_number(number)
+    return number, spec
 
 
 def check_port_number(number: int) -> None:
@@ -152,7 +165,8 @@ class Running:
     device: Device
     forwarder: Forwarder
     ports: Mapping[int, Port]
-    server: Any
+    server: Server
+    compiler: BoundedCompiler
 
     @property
     def address(self) -> str:
@@ -165,6 +179,7 @@ class Running:
             self.forwarder.run()
         finally:
             self.server.stop()
+            self.compiler.close()
 
     def stop(self) -> None:
         """End :meth:`forward`; may be called from a signal handler."""
@@ -177,34 +192,34 @@ def build(settings: Settings) -> Running:
     Raises:
         OfframpError: the program is refused, a port cannot be opened, the address is in use.
     """
-    from offramp_sim.p4.engines import make_switch
+    from offramp_sim.p4.maker import SwitchMaker
     from offramp_sim.p4.ports.capture import CapturedPort
     from offramp_sim.p4.ports.forwarder import Forwarder
+    from offramp_sim.p4.runtime.bounded import BoundedCompiler, CompileBudget
     from offramp_sim.p4.runtime.device import Device
     from offramp_sim.p4.runtime.server import Server
     from offramp_sim.p4.runtime.service import Service
     from offramp_sim.p4.runtime.translation import Translations
 
-    options: dict[str, Any] = {
-        "seed": settings.seed,
-        "cpu_port": settings.cpu_port,
-        "drop_port": settings.drop_port,
-    }
+    trace = None
     if settings.log is not None or settings.traces is not None:
         from offramp_sim.p4.trace.sinks import Sink
 
-        options["trace"] = Sink(settings.log, settings.traces)
-
-    def make(program: Program) -> AnySwitch:
-        if settings.tm is not None:
-            from offramp_sim.p4.tm import PacedSwitch
-
-            return PacedSwitch(program, settings.tm, settings.engine, **options)
-        return make_switch(program, settings.engine, **options)
-
+        trace = Sink(settings.log, settings.traces)
+    make = SwitchMaker(
+        settings.engine,
+        seed=settings.seed,
+        cpu_port=settings.cpu_port,
+        drop_port=settings.drop_port,
+        max_state=settings.register_memory,
+        max_steps=settings.packet_steps,
+        tm=settings.tm,
+        trace=trace,
+    )
+    compiler = BoundedCompiler(make, CompileBudget(settings.compile_seconds, settings.compile_memory))
     if settings.cpu_port is not None and settings.cpu_port in settings.ports:
         raise OfframpError(f"port {settings.cpu_port} is the CPU port and cannot be attached to anything")
-    device = Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation))
+    device = Device(settings.device_id, make, settings.cpu_port, Translations(settings.translation), compiler)
     if settings.program is not None:
         from offramp_sim.p4.frontend import load
 
@@ -217,14 +232,22 @@ def build(settings: Settings) -> Running:
             ports[number] = open_port(spec, share, settings.transport)
             if settings.pcap is not None:
                 ports[number] = CapturedPort(ports[number], Path(settings.pcap))
-        server = Server(Service(device), settings.address, settings.tls)
+        server = Server(
+            Service(device),
+            settings.address,
+            settings.tls,
+            insecure=settings.insecure,
+            max_message=settings.max_message,
+        )
     except OfframpError:
         for port in ports.values():
             port.close()
         raise
     forwarder = Forwarder(device, ports)
     server.start()
-    return Running(device, forwarder, ports, server)
+    if settings.program is None:
+        compiler.warm()  # a controller is going to push one
+    return Running(device, forwarder, ports, server, compiler)
 
 
 def run(settings: Settings, ready: Callable[[Running], None]) -> Running:

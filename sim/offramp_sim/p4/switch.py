@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
 from offramp_sim.p4.records import Digest, SwitchStats
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.tna.blocks import PACKAGES as TNA_PACKAGES
@@ -40,6 +41,9 @@ class Switch:
     A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
     fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
 
+    A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
+    (:data:`~offramp_sim.p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
+
     With ``trace``, which gets the trace of each packet when all its copies have left, other code is generated: a
     switch without it does nothing for the sake of traces.
 
@@ -51,7 +55,8 @@ class Switch:
         engine, why: ``python``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
-        OfframpError: the program uses what this switch does not execute, or ``max_passes`` is no count.
+        OfframpError: the program uses what this switch does not execute, its arrays take more than ``max_state``
+            bytes, or ``max_passes`` or ``max_steps`` is no count.
     """
 
     engine: ClassVar[str] = "python"
@@ -65,11 +70,17 @@ class Switch:
         cpu_port: int | None = None,
         drop_port: int = 511,
         max_passes: int = 10_000,
+        max_steps: int = MAX_STEPS,
+        max_state: int = MAX_STATE_BYTES,
         trace: Callable[[PacketTrace], object] | None = None,
         recirculation_ports: Iterable[int] = (),
     ) -> None:
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+        if max_steps < 1:
+            raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
+        check_state(program, max_state)
+        check_work(program, max_steps)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self._pipeline: V1Pipeline | TnaPipeline
         if program.main.type_name in TNA_PACKAGES:
@@ -79,13 +90,19 @@ class Switch:
                 program,
                 seed=seed,
                 max_passes=max_passes,
+                max_steps=max_steps,
                 clock=lambda: self.now_us,
                 cpu_port=cpu_port,
                 recirculation_ports=recirculation_ports,
             )
         else:
             self._pipeline = _pipeline(trace)(
-                program, seed=seed, drop_port=drop_port, max_passes=max_passes, clock=lambda: self.now_us
+                program,
+                seed=seed,
+                drop_port=drop_port,
+                max_passes=max_passes,
+                max_steps=max_steps,
+                clock=lambda: self.now_us,
             )
         objects = self._objects = self._pipeline.objects
         self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}

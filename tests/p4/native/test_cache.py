@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -85,3 +86,75 @@ def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     third = NativeSwitch(load_text(text))
     assert not third._code.cached
     assert third.process_one(0, bytes(8)) == first.process_one(0, bytes(8))
+
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+
+
+def kept(folder: Path) -> tuple[ObjectCache, Path]:
+    """A cache with something for "key", and its file."""
+    cache = ObjectCache(folder)
+    cache.put("key", b"object")
+    (file,) = folder.iterdir()
+    return cache, file
+
+
+def test_the_folder_is_made_for_this_user_alone(tmp_path: Path) -> None:
+    cache, file = kept(tmp_path / "cache")
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    assert file.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "cache").chmod(0o755)  # as an earlier umask would have it
+    cache.put("key", b"object")
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+@needs_root
+@pytest.mark.parametrize("what", ["file", "folder", "parent"])
+def test_what_belongs_to_somebody_else_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str) -> None:
+    cache, file = kept(tmp_path / "parent" / "cache")
+    os.chown({"file": file, "folder": file.parent, "parent": file.parent.parent}[what], NOBODY, NOBODY)
+    assert cache.get("key") is None
+    assert cache.get("key") is None
+    assert [r.levelname for r in caplog.records] == ["WARNING"]  # one line, not one for each attempt
+    assert "refused" in caplog.text
+    assert str(NOBODY) in caplog.text
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "parent"])
+def test_what_others_may_write_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str) -> None:
+    cache, file = kept(tmp_path / "parent" / "cache")
+    path = {"file": file, "folder": file.parent, "parent": file.parent.parent}[what]
+    path.chmod(0o777 if path.is_dir() else 0o666)
+    assert cache.get("key") is None
+    assert "other users may write" in caplog.text
+    if what != "file":
+        cache.put("other", b"object")
+        assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_sticky_parent_is_no_danger(tmp_path: Path) -> None:
+    cache, _ = kept(tmp_path / "parent" / "cache")
+    (tmp_path / "parent").chmod(0o1777)
+    assert cache.get("key") == b"object"
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_links_are_refused(tmp_path: Path, what: str) -> None:
+    cache, file = kept(tmp_path / "cache")
+    path = file if what == "file" else file.parent
+    elsewhere = path.rename(tmp_path / "elsewhere")
+    path.symlink_to(elsewhere)
+    assert cache.get("key") is None
+    cache.put("other", b"object")
+    assert what == "file" or cache.get("other") is None
+
+
+@needs_root
+def test_planted_machine_code_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    text = program("hdr.h.c = 1234; sm.egress_spec = 3;")
+    NativeSwitch(load_text(text))
+    for file in cache_folder().iterdir():
+        os.chown(file, NOBODY, NOBODY)
+    assert not NativeSwitch(load_text(text))._code.cached

@@ -142,7 +142,7 @@ def test_a_bfrt_server_that_counts_what_nobody_asked_for(tmp_path: Path, index: 
     "text", [b"[" * 100_000, b"[]", b'{"tables": [1]}', b'{"tables": 1}', b"\xff", b'{"tables":[{}]}']
 )
 def test_descriptions_that_are_none(text: bytes) -> None:
-    with pytest.raises(OfframpError, match=r"^bf-rt.json: expected BF-RT's description of tables: [^\n]*$"):
+    with pytest.raises(OfframpError, match=r"^bf-rt.json: [^\n]*$"):
         BfrtInfo.parse(text)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp_sim.hermod.lab.namespace import require
 from offramp_sim.hermod.lab.rank import Place, priorities, rank_work
@@ -82,7 +82,7 @@ def measure(scenario: Scenario) -> Outcome:
     from offramp.train.processes import run_workers
 
     marks = priorities(scenario)
-    with tempfile.TemporaryDirectory(prefix="offramp-") as folder, LabSwitch(scenario, marks, Path(folder)) as switch:
+    with temporary_folder() as folder, LabSwitch(scenario, marks, Path(folder)) as switch:
         place = Place(scenario, str(Path(folder) / "ready"))
 
         def hear(news: tuple[int, int]) -> None:

@@ -24,6 +24,33 @@ class CheckFailed(Exception):
     """``assert`` or ``assume`` was false; the message names the place."""
 
 
+class StepsExhausted(Exception):
+    """A packet has used up its steps."""
+
+
+class Steps:
+    """What the packet that is being run may still do."""
+
+    __slots__ = ("_left", "_most")
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def renew(self) -> None:
+        """The next packet begins."""
+        self._left = self._most
+
+    def take(self, count: int) -> None:
+        """Go on by so many steps.
+
+        Raises:
+            StepsExhausted: there are no more.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise StepsExhausted
+
+
 def fail(code: int) -> NoReturn:
     """Raise a :class:`ParserFault` from within an expression."""
     raise ParserFault(code)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine import walk
-from offramp_sim.p4.engine.faults import ExitSignal, ParserFault, fail
+from offramp_sim.p4.engine.faults import ExitSignal, ParserFault, Steps, fail
+from offramp_sim.p4.engine.work import Work
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.types import Bits, Enum, Type, _Simple, strip
 
@@ -73,6 +74,7 @@ class Target(Protocol):
     """Builders by (extern type or "", method or function name)."""
     tables: Mapping[ir.Table, TableState]
     value_sets: Mapping[ir.ValueSet, ValueSetState]
+    steps: Steps
 
     def on_miss(self, g: Generator, table: ir.Table, state: str) -> None:
         """Write what a miss does to the resources of the default entry; ``state`` is the name of the table's."""
@@ -92,12 +94,14 @@ class Generator:
         loops: for each loop around the current statement, what ``continue`` must run first.
         returns_code: whether ``exit`` may be told to the caller by returning 1 from the current function.
         exiting: tables of which an action may meet ``exit``.
+        work: how many steps what stands in a loop takes.
         addresses: places whose address the current function has computed: ``a[f()] += 1`` calls f once.
     """
 
     def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
         self.program, self.layout, self.target = program, layout, target
         self.memo: dict[object, str] = {}
+        self.work = Work()
         self.loops: list[list[ir.Stmt]] = []
         self.returns_code = False
         self.addresses: dict[ir.Expr, int | str] = {}
@@ -184,6 +188,10 @@ class Generator:
     def line(self, text: str) -> None:
         """Write one line at the current indentation."""
         self._lines.append("    " * self._indent + text)
+
+    def count(self, steps: int) -> None:
+        """Write what takes steps of the packet's budget."""
+        self.line(f"{self.bind(self.target.steps, 'steps')}.take({steps})")
 
     @contextmanager
     def indented(self, head: str) -> Iterator[None]:

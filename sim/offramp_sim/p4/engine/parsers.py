@@ -25,8 +25,10 @@ def write_parser(g: Generator, parser: ir.ParserInstance, name: str) -> None:
         for stmt in parser.locals:
             g.statement(stmt)
         g.line(f"state = {states.name('start')}")
-        if _has_loop(parser):
+        if may_repeat(parser):
+            longest = max(g.work.of(state) for state in parser.states.values())
             with g.indented(f"for _ in range({MAX_STATES}):"):
+                g.count(longest)
                 g.line("state = state(m)")
                 with g.indented("if state is None:"):
                     g.line("return")
@@ -119,7 +121,8 @@ class _States:
         return f"{self.g.bind(state, 'value_set')}.contains({patterns})"
 
 
-def _has_loop(parser: ir.ParserInstance) -> bool:
+def may_repeat(parser: ir.ParserInstance) -> bool:
+    """Whether a packet may visit a state again."""
     finished: set[str] = set()
 
     def loops(name: str, path: frozenset[str]) -> bool:

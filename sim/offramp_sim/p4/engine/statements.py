@@ -104,6 +104,7 @@ def _for(g: Generator, s: ir.ForLoop) -> None:
     for stmt in s.init:
         g.statement(stmt)
     with g.indented(f"while {g.condition(s.condition)}:"):
+        g.count(g.work.round(s))
         g.loops.append(s.update)
         g.statement(s.body)
         g.loops.pop()
@@ -129,6 +130,8 @@ def _for_in(g: Generator, s: ir.ForIn) -> None:
     else:
         raise Unsupported(s.pos, f"a for loop over {collection}")
     with g.indented(f"for {item} in {values}:"):
+        if g.work.counts(s):
+            g.count(g.work.round(s))
         g.line(f"m[{base}] = {item}" if is_scalar(t) else f"m[{base}:{base + t.slots}] = {item}")
         g.loops.append([])
         g.statement(s.body)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from offramp_sim.p4.frontend.check.program import Elaborator
 from offramp_sim.p4.frontend.syntax.declarations import Parser
+from offramp_sim.p4.frontend.syntax.includes import FolderIncludes, Includes, OwnIncludes
 from offramp_sim.p4.frontend.syntax.preprocess import Preprocessor, flatten
 from offramp_sim.p4.source import P4Error, Pos
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from offramp_sim.p4 import ir
 
-__all__ = ["load", "load_text"]
+__all__ = ["load", "load_pushed", "load_text"]
 
 
 def load(path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> ir.Program:
@@ -36,7 +37,7 @@ def load(path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str
         raise P4Error(Pos(str(path), 0, 0), f"cannot read the program: {error.strerror}") from None
     except UnicodeDecodeError:
         raise P4Error(Pos(str(path), 0, 0), "this is not a text file in UTF-8") from None
-    return _load(text, str(path), file.parent, include, defines)
+    return _load(text, str(path), file.parent, FolderIncludes(include), defines)
 
 
 def load_text(
@@ -47,14 +48,22 @@ def load_text(
     defines: Mapping[str, str] | None = None,
 ) -> ir.Program:
     """The same for a program in memory; ``name`` stands for the file in messages."""
-    return _load(text, name, None, include, defines)
+    return _load(text, name, None, FolderIncludes(include), defines)
+
+
+def load_pushed(text: str, name: str) -> ir.Program:
+    """The same for a program that came from elsewhere: it includes our own headers only.
+
+    To keep messages from quoting files, call it within :func:`offramp_sim.p4.source.quoting_only_given`.
+    """
+    return _load(text, name, None, OwnIncludes(), None)
 
 
 def _load(
-    text: str, name: str, folder: Path | None, include: Sequence[Path], defines: Mapping[str, str] | None
+    text: str, name: str, folder: Path | None, includes: Includes, defines: Mapping[str, str] | None
 ) -> ir.Program:
-    tokens = Preprocessor(include, defines).run(text, name, folder)
     try:
+        tokens = Preprocessor(includes, defines).run(text, name, folder)
         return Elaborator().run(Parser(tokens).program(), name, flatten(tokens))
     except RecursionError:
         raise P4Error(Pos(name, 1, 1), "the program is nested too deeply") from None

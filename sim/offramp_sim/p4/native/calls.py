@@ -8,6 +8,7 @@ from typing import Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine import walk
+from offramp_sim.p4.engine.parsers import may_repeat
 from offramp_sim.p4.native import places
 from offramp_sim.p4.native.emitter import Emitter, aggregate, value
 from offramp_sim.p4.native.headers import header_op
@@ -41,6 +42,8 @@ def ends(g: Emitter, node: object) -> Ends:
         for inner in walk.nodes(node, into_declarations=True):
             if isinstance(inner, ir.Exit):
                 found |= Ends.EXIT
+            elif isinstance(inner, ir.ForLoop | ir.ForIn):
+                found |= Ends.CHECK if g.work.counts(inner) else Ends.NORMAL
             elif isinstance(inner, ir.StackNext | ir.StackLast):
                 found |= Ends.FAULT
             elif isinstance(inner, ir.ExternCall):
@@ -48,6 +51,8 @@ def ends(g: Emitter, node: object) -> Ends:
                 found |= Ends.CHECK if which in _CHECKS else Ends.FAULT if which in _FAULTS else Ends.NORMAL
             elif isinstance(inner, ir.ApplyCall):
                 found |= ends(g, inner.target)
+        if isinstance(node, ir.ParserInstance) and may_repeat(node):
+            found |= Ends.CHECK
         g.memo[key] = found
     result: Ends = g.memo[key]
     return result

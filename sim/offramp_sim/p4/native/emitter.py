@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from offramp_sim.p4 import ir
+from offramp_sim.p4.engine.work import Work
 from offramp_sim.p4.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
 from offramp_sim.p4.native.lowering import Library
-from offramp_sim.p4.native.runtime.program import DONE
+from offramp_sim.p4.native.runtime import context
+from offramp_sim.p4.native.runtime.program import CHECK_FAILED, DONE
 from offramp_sim.p4.native.shape import bits_of, container, is_scalar, number_type, shape, value_type
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.types import Type
@@ -105,6 +107,7 @@ class Emitter:
     Attributes:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
+        work: how many steps what stands in a loop takes.
     """
 
     def __init__(self, program: ir.Program, module: Any, layout: Layout, target: Target, library: Library) -> None:
@@ -112,6 +115,7 @@ class Emitter:
         self.library = library
         self.tags: AliasTags = library.tags
         self.memo: dict[object, Any] = {}
+        self.work = Work()
         self._function: _Function | None = None
         self._serial = 0
 
@@ -204,6 +208,12 @@ class Emitter:
         """End the current function with a code if ``condition`` holds."""
         with self.when(condition, likely=False):
             self.b.ret(const(I32, code) if isinstance(code, int) else code)
+
+    def count(self, steps: int) -> None:
+        """Take steps of the packet's budget; end the packet when it has used them up."""
+        left = self.b.sub(self.word(context.STEPS), i64(steps))
+        self.tags.mark(self.b.store(left, self.word_address(context.STEPS)), "Words")
+        self.leave_if(self.b.icmp_signed("<", left, i64(0)), CHECK_FAILED)
 
     # --- control flow
 

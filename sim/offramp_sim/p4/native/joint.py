@@ -38,7 +38,7 @@ class NativeJoint:
     def __init__(self, switch: NativeSwitch, config: TmConfig, mark: Mark) -> None:
         self._switch, self._context, self._mark = switch, switch._context, mark
         self.tm = NativeManager(self._context, config)
-        code = self._code = MachineCode(build(switch.program, switch._objects, queued=True).text)
+        code = self._code = MachineCode(build(switch.program, switch._objects, queued=True).text, switch.cache)
         self._receive = code.function(RECEIVE, None, _INT, _INT, ctypes.c_char_p, _INT, _INT)
         self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
         self._advance = code.function(ADVANCE, None, _INT, _INT)

@@ -30,7 +30,7 @@ class _States:
         self.g, self.parser = g, parser
         self.blocks = {name: g.block(f"state_{name}") for name in parser.states}
         self.left = g.allocate(I32)
-        self.repeated = _repeated(parser)
+        self.repeated = repeated_states(parser)
 
     def write(self) -> None:
         g = self.g
@@ -40,6 +40,7 @@ class _States:
             g.b.position_at_end(self.blocks[name])
             if name in self.repeated:
                 self._count()
+                g.count(g.work.of(state))
             self._body(state)
 
     def _count(self) -> None:
@@ -119,7 +120,7 @@ class _States:
         return self.g.b.icmp_unsigned("!=", entry, const(entry.type, 0))
 
 
-def _repeated(parser: ir.ParserInstance) -> set[str]:
+def repeated_states(parser: ir.ParserInstance) -> set[str]:
     """States that a packet may visit again."""
     onward = {
         name: {case.target for case in state.cases if case.target in parser.states}

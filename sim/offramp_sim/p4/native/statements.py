@@ -122,16 +122,24 @@ def _for(g: Emitter, s: ir.ForLoop) -> None:
         for stmt in s.update:
             g.statement(stmt)
 
-    _loop(g, lambda: g.value(s.condition), lambda: g.statement(s.body), update)
+    _loop(g, s, lambda: g.value(s.condition), lambda: g.statement(s.body), update)
 
 
-def _loop(g: Emitter, test: Callable[[], Value], body: Callable[[], None], update: Callable[[], None]) -> None:
+def _loop(
+    g: Emitter,
+    s: ir.ForLoop | ir.ForIn,
+    test: Callable[[], Value],
+    body: Callable[[], None],
+    update: Callable[[], None],
+) -> None:
     head, inside, more, end = (g.block(name) for name in ("head", "loop", "more", "end"))
     g.b.branch(head)
     g.b.position_at_end(head)
     g.b.cbranch(test(), inside, end)
     g.f.loops.append((more, end))
     g.b.position_at_end(inside)
+    if g.work.counts(s):
+        g.count(g.work.round(s))
     body()
     g.jump(more)
     g.f.loops.pop()
@@ -167,7 +175,7 @@ def _for_in(g: Emitter, s: ir.ForIn) -> None:
     def update() -> None:
         g.b.store(g.b.add(g.b.load(i, typ=I64), i64(1)), i)
 
-    _loop(g, lambda: g.b.icmp_unsigned("<", g.b.load(i, typ=I64), i64(count)), body, update)
+    _loop(g, s, lambda: g.b.icmp_unsigned("<", g.b.load(i, typ=I64), i64(count)), body, update)
 
 
 def _for_range(g: Emitter, s: ir.ForIn, last: ir.Expr) -> None:
@@ -189,7 +197,7 @@ def _for_range(g: Emitter, s: ir.ForIn, last: ir.Expr) -> None:
     def update() -> None:
         g.b.store(g.b.add(g.b.load(i, typ=low.type), const(low.type, 1)), i)
 
-    _loop(g, lambda: at_most("<=", g.b.load(i, typ=low.type), high), body, update)
+    _loop(g, s, lambda: at_most("<=", g.b.load(i, typ=low.type), high), body, update)
 
 
 @statement(ir.Break)

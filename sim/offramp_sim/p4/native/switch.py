@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
 from offramp_sim.p4.native.compiler import MachineCode
 from offramp_sim.p4.native.runtime import context as at
 from offramp_sim.p4.native.state.context import Context, address
@@ -26,6 +27,7 @@ from offramp_sim.p4.native.v1model.records import read_records
 from offramp_sim.p4.records import Digest, SwitchStats
 
 if TYPE_CHECKING:
+    from offramp.native.cache import ObjectCache
     from offramp_sim.p4 import ir
     from offramp_sim.p4.state import (
         ActionProfileState,
@@ -60,11 +62,12 @@ class NativeSwitch:
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
         on_digest: called with each digest that the program sends.
+        cache: of its machine code; None: the user's.
         engine, why: ``native``, and the reason for it if :func:`~offramp_sim.p4.engines.make_switch` has chosen it.
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
-        OfframpError: ``max_passes`` is no count.
+        OfframpError: its arrays take more than ``max_state`` bytes, or ``max_passes`` or ``max_steps`` is no count.
     """
 
     engine: ClassVar[str] = "native"
@@ -78,9 +81,16 @@ class NativeSwitch:
         cpu_port: int | None = None,
         drop_port: int = 511,
         max_passes: int = 10_000,
+        max_steps: int = MAX_STEPS,
+        max_state: int = MAX_STATE_BYTES,
+        cache: ObjectCache | None = None,
     ) -> None:
         if max_passes < 1:
             raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+        if max_steps < 1:
+            raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
+        check_state(program, max_state)
+        check_work(program, max_steps)
         self.program, self.cpu_port, self.now_us = program, cpu_port, 0
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
@@ -89,9 +99,12 @@ class NativeSwitch:
             self._module = build(program, objects)
         except RecursionError:
             raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
-        self._code = MachineCode(self._module.text)
+        self.cache = cache
+        self._code = MachineCode(self._module.text, cache)
         size, memory_size = self._module.plan.size, self._module.memory_size
-        self._context = Context(size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes)
+        self._context = Context(
+            size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
+        )
         objects.attach(self._context, self._module.plan)
         self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
         self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)

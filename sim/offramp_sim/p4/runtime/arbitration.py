@@ -14,14 +14,19 @@ from offramp_sim.p4.runtime.entities.base import copied
 from offramp_sim.p4.runtime.roles import FULL, Role
 
 MAX_ROLES = 256
-"""Roles are remembered as long as the switch lives."""
+"""Roles that are remembered; one that nobody holds makes room for another."""
+MAX_CONTROLLERS = 32
+MAX_ROLE_NAME = 256
+MAX_ROLE_CONFIG = 1 << 16
+"""Bytes."""
 
 
 @dataclass(eq=False)
 class Controller:
-    """One open stream; ``send`` takes StreamMessageResponse messages and never blocks."""
+    """One open stream; ``send`` takes StreamMessageResponse messages and never blocks, ``end`` ends the stream."""
 
     send: Callable[[Any], None]
+    end: Callable[[RpcError], None] = lambda _: None
     device_id: int | None = None
     role: str = ""
     election_id: int | None = None
@@ -40,6 +45,12 @@ class _Seat:
         if self.highest is None:
             return None
         return next((c for c in self.controllers if c.election_id == self.highest), None)
+
+
+def _standing(role: str, number: int | None, *, becomes: bool) -> tuple[int, int]:
+    """What counts where there is room for some only: being primary, for everything first, then the election id."""
+    rank = 0 if number is None else 1 if not becomes else 2 if role else 3
+    return rank, number or 0
 
 
 def election_number(message: Any) -> int | None:
@@ -64,6 +75,9 @@ class Arbitration:
             RpcError: the stream must end with this status.
         """
         name, number = update.role.name, election_number(update)
+        if len(name) > MAX_ROLE_NAME or update.role.config.ByteSize() > MAX_ROLE_CONFIG:
+            sizes = f"{MAX_ROLE_NAME} characters, configurations of {MAX_ROLE_CONFIG} bytes"
+            raise RpcError(Code.INVALID_ARGUMENT, f"names of roles have at most {sizes}")
         rights = roles.parse(copied(update.role.config)) if update.role.HasField("config") else FULL
         with self._lock:
             first = controller.device_id is None
@@ -73,13 +87,15 @@ class Arbitration:
                     f"the stream has role {controller.role!r}; open another one for {name!r}",
                 )
             seat = self._seats.get(name) or _Seat()
-            if name not in self._seats and len(self._seats) >= MAX_ROLES:
-                raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MAX_ROLES} roles")
             if number is not None and any(c.election_id == number for c in seat.controllers if c is not controller):
                 raise RpcError(Code.INVALID_ARGUMENT, f"election id {number} is in use by another controller")
             becomes = number is not None and (seat.highest is None or number >= seat.highest)
             if becomes:
                 self._check_exclusive(name, rights)
+            if first:
+                self._make_room(_standing(name, number, becomes=becomes))
+            if name not in self._seats:
+                self._forget_a_role()
             self._seats[name] = seat
             was = seat.primary
             if first:
@@ -97,14 +113,43 @@ class Arbitration:
     def leave(self, controller: Controller) -> None:
         """A stream has ended."""
         with self._lock:
-            seat = self._seats.get(controller.role)
-            if controller.device_id is None or seat is None or controller not in seat.controllers:
-                return
-            was = seat.primary
-            seat.controllers.remove(controller)
-            if controller is was:
-                for listener in seat.controllers:
-                    listener.send(self._notice(listener, seat))
+            self._remove(controller)
+
+    def _remove(self, controller: Controller) -> None:
+        seat = self._seats.get(controller.role)
+        if controller.device_id is None or seat is None or controller not in seat.controllers:
+            return
+        was = seat.primary
+        seat.controllers.remove(controller)
+        if controller is was:
+            for listener in seat.controllers:
+                listener.send(self._notice(listener, seat))
+
+    def _make_room(self, standing: tuple[int, int]) -> None:
+        """Let a controller of this standing in, if need be by ending the stream of the one with the lowest.
+
+        Raises:
+            RpcError: RESOURCE_EXHAUSTED, nobody stands lower.
+        """
+        everyone = [
+            (_standing(name, c.election_id, becomes=c is seat.primary), c)
+            for name, seat in self._seats.items()
+            for c in seat.controllers
+        ]
+        if len(everyone) < MAX_CONTROLLERS:
+            return
+        lowest, loser = min(everyone, key=lambda each: each[0])  # the oldest of several
+        if lowest >= standing:
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MAX_CONTROLLERS} open streams")
+        self._remove(loser)
+        loser.device_id = None
+        loser.end(RpcError(Code.RESOURCE_EXHAUSTED, "the stream makes room for a controller with a higher election id"))
+
+    def _forget_a_role(self) -> None:
+        if len(self._seats) < MAX_ROLES:
+            return
+        # Never more controllers than roles, so some role is nobody's.
+        del self._seats[next(name for name, seat in self._seats.items() if not seat.controllers)]
 
     def check_primary(self, role: str, number: int | None) -> Role:
         """The rights of a request's role, if the request comes from the primary.
@@ -136,7 +181,8 @@ class Arbitration:
     def is_primary(self, controller: Controller) -> bool:
         """Whether this stream belongs to the primary of its role."""
         with self._lock:
-            return controller.device_id is not None and self._seats[controller.role].primary is controller
+            seat = self._seats.get(controller.role)
+            return controller.device_id is not None and seat is not None and seat.primary is controller
 
     def primaries(self) -> list[tuple[Controller, Role]]:
         """The primary of each role, and its rights."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from offramp.switch.p4rt.status import Code, RpcError
@@ -16,7 +17,9 @@ from offramp_sim.p4.runtime.pipeline import Pipeline, SwitchFactory
 from offramp_sim.p4.runtime.translation import Translations
 
 if TYPE_CHECKING:
+    from offramp.native.cache import ObjectCache
     from offramp_sim.p4.ir import Program
+    from offramp_sim.p4.runtime.bounded import BoundedCompiler
 
 
 class Device:
@@ -27,6 +30,7 @@ class Device:
         make_switch: the switch for a program.
         cpu_port: packets that leave by it go to the controllers; None: there is no CPU port.
         translations: of the types with ``@p4runtime_translation``.
+        compiler: compiles what controllers push within a budget; None: this process does, without one.
 
     Attributes:
         inject: set by whoever moves packets; takes what the controller sends into the switch.
@@ -42,11 +46,13 @@ class Device:
         make_switch: SwitchFactory,
         cpu_port: int | None = None,
         translations: Translations | None = None,
+        compiler: BoundedCompiler | None = None,
     ) -> None:
         self.id = device_id
         self.environment = Environment(lambda: self.now_ns, Links(), translations or Translations())
         self.cpu_port = cpu_port
         self.make_switch = make_switch
+        self.compiler = compiler
         self.arbitration = Arbitration(device_id)
         self.pipeline: Pipeline | None = None
         self.saved: Pipeline | None = None
@@ -65,13 +71,14 @@ class Device:
         with self.control(), self.exclusive():
             self.pipeline = pipeline
 
-    def make_pipeline(self, program: Program, given: Any | None = None) -> Pipeline:
-        """A pipeline for this device, not running yet.
+    def make_pipeline(self, program: Program, given: Any | None = None, cache: ObjectCache | None = None) -> Pipeline:
+        """A pipeline for this device, not running yet; ``cache`` is for a :attr:`make_switch` that takes one.
 
         Raises:
             OfframpError: the switch refuses the program, or ``given`` is not its configuration.
         """
-        return Pipeline(program, self.make_switch, given, self.environment)
+        make = self.make_switch if cache is None else partial(self.make_switch, cache=cache)
+        return Pipeline(program, make, given, self.environment)
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         """Frames in, frames out; those for the CPU port go to the controllers."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from offramp.errors import OfframpError
 from offramp.switch.p4rt.p4info import KINDS
 from offramp.switch.p4rt.schema import config, v1
 from offramp.switch.p4rt.status import Code, RpcError
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from offramp_sim.p4 import AnySwitch
     from offramp_sim.p4.ir import Program
 
-SwitchFactory = Callable[["Program"], "AnySwitch"]
+SwitchFactory = Callable[..., "AnySwitch"]
+"""Takes the program, and for some ``cache``, of its machine code."""
 
 
 class Pipeline:
@@ -147,26 +147,21 @@ class Pipeline:
         }
 
 
-def compile_config(given: Any, name: str) -> Program:
-    """The program in a ForwardingPipelineConfig: its device configuration is P4 source text.
+def source_text(given: Any) -> str:
+    """The P4 source text that is the device configuration of a ForwardingPipelineConfig.
 
     Raises:
-        RpcError: INVALID_ARGUMENT with the compiler's message.
+        RpcError: INVALID_ARGUMENT, it is something else.
     """
-    from offramp_sim.p4.frontend import load_text
-
     if not given.p4_device_config:
         raise invalid("p4_device_config is empty; this switch takes the text of a P4 program")
     try:
-        text = given.p4_device_config.decode("utf-8")
+        text: str = given.p4_device_config.decode("utf-8")
     except UnicodeDecodeError:
         raise invalid("p4_device_config is not text; this switch takes the text of a P4 program") from None
     if text.lstrip().startswith("{"):
         raise invalid("p4_device_config is JSON, for bmv2; this switch takes the text of a P4 program")
-    try:
-        return load_text(text, name)
-    except OfframpError as error:
-        raise invalid(str(error)) from None
+    return text
 
 
 def config_message(generated: Any, program: Program, given: Any | None) -> Any:

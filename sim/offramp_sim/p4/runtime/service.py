@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.schema import v1
 from offramp.switch.p4rt.status import Code, RpcError
+from offramp_sim.p4.frontend import load_pushed
 from offramp_sim.p4.runtime.arbitration import Controller, election_number
 from offramp_sim.p4.runtime.device import Device, check_device
 from offramp_sim.p4.runtime.entities.base import as_rpc_error, invalid
-from offramp_sim.p4.runtime.pipeline import Pipeline, compile_config
+from offramp_sim.p4.runtime.pipeline import Pipeline, source_text
 from offramp_sim.p4.runtime.reconcile import carry_over
 from offramp_sim.p4.runtime.roles import Role
 from offramp_sim.p4.runtime.streams import StreamEnd
 from offramp_sim.p4.runtime.transaction import apply_all, apply_each
+from offramp_sim.p4.source import quoting_only_given
 
 API_VERSION = "1.5.0"
 CHUNK = 128
 """Updates done, or entities read, in one hold of the data plane's lock."""
 RESPONSE_ENTITIES = 1000
+READ_ENTITIES = 100_000
+"""Entities that a read collects before it begins to answer; a longer one gives way to writes in between."""
+MAX_NAME = 100
 _GET = v1.GetForwardingPipelineConfigRequest
 _SET = v1.SetForwardingPipelineConfigRequest
 
@@ -136,26 +142,27 @@ class Service:
         pipeline = self._pipeline()
         rights = self.device.arbitration.rights(request.role)
         errors: list[OfframpError | None] = []
-        entities: list[Any] = []
-        with self.device.control():
-            for wanted in request.entities:
-                try:
-                    kind = wanted.WhichOneof("entity")
-                    found = rights.readable(pipeline.handler(kind).read(getattr(wanted, kind or "")))
-                    while part := self._take(found):
-                        entities += part
-                    errors.append(None)
-                except OfframpError as error:
-                    errors.append(error)
-        for at in range(0, len(entities), RESPONSE_ENTITIES):
-            yield v1.ReadResponse(entities=entities[at : at + RESPONSE_ENTITIES])
+        found = _matching(pipeline, rights, request.entities, errors)
+        more = True
+        while more:
+            entities: list[Any] = []
+            with self.device.control():
+                while more and len(entities) < READ_ENTITIES:
+                    part = self._take(found)
+                    more = bool(part)
+                    entities += [entity for entity in part if entity is not None]
+            for at in range(0, len(entities), RESPONSE_ENTITIES):
+                yield v1.ReadResponse(entities=entities[at : at + RESPONSE_ENTITIES])
         failed = sum(error is not None for error in errors)
         if failed:
             raise RpcError(Code.UNKNOWN, f"{failed} of the reads failed", _messages(errors))
 
-    def open_stream(self, send: Callable[[Any], None]) -> StreamEnd:
-        """StreamChannel (section 16); ``send`` takes responses and must not block."""
-        return StreamEnd(self.device, Controller(send))
+    def open_stream(self, send: Callable[[Any], None], end: Callable[[RpcError], None] = lambda _: None) -> StreamEnd:
+        """StreamChannel (section 16); ``send`` takes responses and must not block.
+
+        ``end`` is called when the stream has to make room for another controller.
+        """
+        return StreamEnd(self.device, Controller(send, end))
 
     def _take(self, found: Iterator[Any]) -> list[Any]:
         with self.device.exclusive():
@@ -190,13 +197,35 @@ class Service:
         return pipeline
 
     def _load(self, given: Any) -> Pipeline:
-        name = given.p4info.pkg_info.name or f"device{self.device.id}.p4"
+        """The pipeline of a configuration; its program may include and quote nothing of this machine."""
+        text, name = source_text(given), _file_name(given.p4info.pkg_info.name) or f"device{self.device.id}.p4"
+        compiler = self.device.compiler
         try:
-            return self.device.make_pipeline(compile_config(given, name), given)
+            with quoting_only_given(), compiler.trying(text, name) if compiler else nullcontext() as cache:
+                return self.device.make_pipeline(load_pushed(text, name), given, cache)
         except RpcError:
             raise
         except OfframpError as error:
             raise invalid(str(error)) from None
+        except MemoryError:
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"{name}: the program takes more memory than there is") from None
+
+
+def _matching(pipeline: Pipeline, rights: Role, filters: Any, errors: list[OfframpError | None]) -> Iterator[Any]:
+    """The entities that each filter matches, and None behind them; what was wrong with each goes to ``errors``."""
+    for wanted in filters:
+        try:
+            kind = wanted.WhichOneof("entity")
+            yield from rights.readable(pipeline.handler(kind).read(getattr(wanted, kind or "")))
+            errors.append(None)
+        except OfframpError as error:
+            errors.append(error)
+        yield None
+
+
+def _file_name(name: str) -> str:
+    """The name of a package as that of a file in messages."""
+    return "".join(c for c in name if c.isprintable())[:MAX_NAME]
 
 
 def _messages(errors: Sequence[OfframpError | None]) -> list[Any]:

@@ -39,6 +39,11 @@ class StreamEnd:
         """The client has gone, or its stream ends."""
         self._device.arbitration.leave(self._controller)
 
+    @property
+    def arbitrated(self) -> bool:
+        """Whether the stream has said who it is."""
+        return self._controller.device_id is not None
+
     def _arbitrate(self, update: Any) -> None:
         known = self._controller.device_id
         if known is not None and update.device_id != known:

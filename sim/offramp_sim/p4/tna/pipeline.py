@@ -14,6 +14,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from offramp.errors import OfframpError
+from offramp_sim.p4.engine.faults import Steps, StepsExhausted
+from offramp_sim.p4.engine.work import PASS_STEPS
 from offramp_sim.p4.records import Digest, SwitchStats
 from offramp_sim.p4.tna import one_access
 from offramp_sim.p4.tna.blocks import pipes
@@ -78,6 +80,7 @@ class TnaPipeline:
         *,
         seed: int,
         max_passes: int,
+        max_steps: int,
         clock: Callable[[], int],
         cpu_port: int | None = None,
         recirculation_ports: Iterable[int] = (),
@@ -87,9 +90,10 @@ class TnaPipeline:
             one_access.check(pipe)
         self.objects = Objects(program)
         random = Random(seed)
+        self._steps = Steps(max_steps)
 
         def thread(gress: Gress, direction: str) -> Thread:
-            return Thread(program, gress, direction, self.objects, random=random, clock=clock)
+            return Thread(program, gress, direction, self.objects, random=random, clock=clock, steps=self._steps)
 
         self._ingress = [thread(pipe.ingress, "ingress") for pipe in found]
         self._egress = [thread(pipe.egress, "egress") for pipe in found]
@@ -112,6 +116,14 @@ class TnaPipeline:
             raise OfframpError(f"port {port}: this Tofino has ports 0 to {self.ports - 1} ({PORTS_PER_PIPE} a pipe)")
         self.stats.packets_in += 1
         self._queue.append(Arrival(port, frame))
+        self._steps.renew()
+        try:
+            self._run_queue(emit)
+        except StepsExhausted:
+            self._queue.clear()
+            self.stats.exhausted += 1
+
+    def _run_queue(self, emit: Emit) -> None:
         left = self._max_passes
         while self._queue:
             if left <= 0:
@@ -130,6 +142,7 @@ class TnaPipeline:
     def _enter(self, arrival: Arrival, emit: Emit) -> None:
         """One pass through ingress, and the egress of every copy that comes of it."""
         self.stats.passes += 1
+        self._steps.take(PASS_STEPS)
         thread = self._ingress[self._pipe(arrival.port)]
         again = arrival.resubmitted is not None
         fields = {
@@ -201,6 +214,7 @@ class TnaPipeline:
 
     def _leave(self, copy: Copy, emit: Emit) -> None:
         """Egress of one copy, and the wire."""
+        self._steps.take(PASS_STEPS)
         if copy.bypass:
             self._send(copy.port, copy.packet, emit)
             return

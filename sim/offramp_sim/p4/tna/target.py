@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from offramp_sim.p4 import ir
+    from offramp_sim.p4.engine.faults import Steps
     from offramp_sim.p4.engine.generator import Builder, Generator
     from offramp_sim.p4.engine.layout import Layout
     from offramp_sim.p4.state import TableState, ValueSetState
@@ -25,6 +26,7 @@ class TnaTarget:
 
     Attributes:
         clock: virtual time in microseconds.
+        steps: of the packet that is being run.
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
         deposits: what ``subtract_all_and_deposit`` completes when the parser has ended.
     """
@@ -39,7 +41,9 @@ class TnaTarget:
         *,
         random: Random,
         clock: Callable[[], int],
+        steps: Steps,
     ) -> None:
+        self.steps = steps
         self.program, self.layout, self.gress = program, layout, gress
         self.objects, self.random, self.clock = objects, random, clock
         self.cells = Cells(program, layout, gress, direction)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine import walk
 from offramp_sim.p4.engine.compile import compile_blocks
-from offramp_sim.p4.engine.faults import NO_ERROR, ParserFault
+from offramp_sim.p4.engine.faults import NO_ERROR, ParserFault, Steps
 from offramp_sim.p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout
 from offramp_sim.p4.records import Digest
 from offramp_sim.p4.tna.metadata import UNSET_PORT
@@ -64,9 +64,10 @@ class Thread:
         *,
         random: Random,
         clock: Callable[[], int],
+        steps: Steps,
     ) -> None:
         layout = Layout(program)
-        target = TnaTarget(program, layout, gress, direction, objects, random=random, clock=clock)
+        target = TnaTarget(program, layout, gress, direction, objects, random=random, clock=clock, steps=steps)
         compiled = compile_blocks(program, layout, target, gress.blocks)
         self._cells, self._clock, self._deposits = target.cells, clock, target.deposits
         *self._parsers, self._control, self._deparser = compiled.functions

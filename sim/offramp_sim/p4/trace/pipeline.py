@@ -120,6 +120,11 @@ class TracedPipeline(V1Pipeline):
         self._span.dropped = str(failure)
         super()._failed(failure)
 
+    def _exhausted(self) -> None:
+        super()._exhausted()
+        if self._span is not None:
+            self._span.dropped = "the packet has used up its steps"
+
     def _new_span(self, kind: Any, cause: Cause, port: int, parent: Span | None) -> Span:
         span = Span(len(self._trace.spans), None if parent is None else parent.id, kind, cause, port)
         self._trace.spans.append(span)

@@ -10,13 +10,15 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.engine.compile import compile_blocks
-from offramp_sim.p4.engine.faults import CheckFailed, ParserFault
+from offramp_sim.p4.engine.faults import CheckFailed, ParserFault, Steps, StepsExhausted
 from offramp_sim.p4.engine.generator import Generator
 from offramp_sim.p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layout, Memory
+from offramp_sim.p4.engine.work import PASS_STEPS
 from offramp_sim.p4.records import Digest, SwitchStats
 from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.v1model import metadata as md
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from offramp_sim.p4.state import Replica
 
 _LOG: Final = logging.getLogger(__name__)
+MAX_NESTED_CLONES: Final = 47
+"""Clones of clones that may be under way at once; the native engine has room for as many."""
 Preserved = list[tuple[Span, list[Any]]]
 
 
@@ -52,13 +56,23 @@ class V1Pipeline:
     generator: ClassVar[type[Generator]] = Generator
 
     def __init__(
-        self, program: ir.Program, *, seed: int, drop_port: int, max_passes: int, clock: Callable[[], int]
+        self,
+        program: ir.Program,
+        *,
+        seed: int,
+        drop_port: int,
+        max_passes: int,
+        max_steps: int,
+        clock: Callable[[], int],
     ) -> None:
         parser, *controls = blocks = _blocks(program)
         assert isinstance(parser, ir.ParserInstance)
         assert all(isinstance(control, ir.ControlInstance) for control in controls)
         layout = Layout(program)
-        self.target = self.make_target(program, layout, parser, seed=seed, drop_port=drop_port, clock=clock)
+        self._steps, self._nested = Steps(max_steps), 0
+        self.target = self.make_target(
+            program, layout, parser, seed=seed, drop_port=drop_port, clock=clock, steps=self._steps
+        )
         self.objects = self.target.objects
         cells = self.cells = self.target.cells
         bases = {"h": cells.headers, "m": cells.user, "s": cells.standard, "p": None}
@@ -85,8 +99,11 @@ class V1Pipeline:
     def run(self, port: int, frame: bytes, emit: Emit) -> None:
         """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port."""
         self.stats.packets_in += 1
+        self._within_steps(self._run, _Arrival(frame, port, md.NORMAL, []), emit)
+
+    def _run(self, arrival: _Arrival, emit: Emit) -> None:
         left = self._max_passes
-        self._pass(_Arrival(frame, port, md.NORMAL, []), emit)
+        self._pass(arrival, emit)
         while self._arrivals:
             left -= 1
             if left <= 0:
@@ -94,6 +111,18 @@ class V1Pipeline:
                 self._arrivals.clear()
                 return
             self._pass(self._arrivals.popleft(), emit)
+
+    def _within_steps(self, run: Callable[..., None], *args: Any) -> None:
+        self._steps.renew()
+        self._nested = 0
+        try:
+            run(*args)
+        except StepsExhausted:
+            self._arrivals.clear()
+            self._exhausted()
+
+    def _exhausted(self) -> None:
+        self.stats.exhausted += 1
 
     def split(self, hold: Deliver) -> Stages:
         """Hand each copy that is bound for a port to ``hold``, instead of running its egress at once.
@@ -103,8 +132,8 @@ class V1Pipeline:
         self._deliver = hold
         return Stages(
             arrival=lambda port, frame: _Arrival(frame, port, md.NORMAL, []),
-            ingress=self._pass,
-            egress=self._leave,
+            ingress=partial(self._within_steps, self._pass),
+            egress=partial(self._within_steps, self._leave),
             again=self._arrivals,
             max_passes=self._max_passes,
             cells=self.cells,
@@ -112,7 +141,10 @@ class V1Pipeline:
 
     def _pass(self, arrival: _Arrival, emit: Emit) -> None:
         """One way through parser and ingress, and the egress of every copy that comes of it."""
+        self._steps.take(PASS_STEPS)
         m = self._parsed(arrival, arrival.preserved)
+        if m is None:
+            return
         cells, fields = self.cells, self._fields
         self.stats.passes += 1
         try:
@@ -142,8 +174,8 @@ class V1Pipeline:
         m[fields["instance_type"]] = md.NORMAL
         self._deliver(m, port, emit)
 
-    def _parsed(self, arrival: _Arrival, preserved: Preserved) -> Memory:
-        """Fresh memory after the parser and the verification of checksums."""
+    def _parsed(self, arrival: _Arrival, preserved: Preserved) -> Memory | None:
+        """Fresh memory after the parser and the verification of checksums; None if a check has failed there."""
         m = self._template.copy()
         fields = self._fields
         m[FRAME] = arrival.frame
@@ -159,7 +191,14 @@ class V1Pipeline:
         except ParserFault as fault:
             m[fields["parser_error"]] = fault.code
             self.stats.parse_errors += 1
-        self._verify(m)
+        except CheckFailed as failure:
+            self._failed(failure)
+            return None
+        try:
+            self._verify(m)
+        except CheckFailed as failure:
+            self._failed(failure)
+            return None
         if m[self.cells.checksum_error]:
             m[fields["checksum_error"]] = 1
             self.stats.checksum_errors += 1
@@ -183,9 +222,13 @@ class V1Pipeline:
         if m[fields["egress_spec"]] == self._drop_port:
             self.stats.dropped += 1
             return
-        self._compute(m)
         m[OUTPUT] = []
-        self._deparse(m)
+        try:
+            self._compute(m)
+            self._deparse(m)
+        except CheckFailed as failure:
+            self._failed(failure)
+            return
         frame = b"".join([*m[OUTPUT], m[FRAME][m[CURSOR] :]])
         if len(frame) > m[cells.truncate]:
             frame = frame[: m[cells.truncate]]
@@ -203,6 +246,7 @@ class V1Pipeline:
             self.stats.dropped += 1
         self.stats.replicas += len(replicas)
         for replica in replicas:
+            self._steps.take(PASS_STEPS)
             copy = m.copy()
             copy[self._fields["egress_rid"]] = replica.instance
             self._deliver(copy, replica.port, emit)
@@ -215,6 +259,8 @@ class V1Pipeline:
             return
         kept = self._kept(m, number)
         copy = self._parsed(_Arrival(arrival.frame, arrival.port, md.NORMAL, []), [])
+        if copy is None:
+            return
         self._reset_metadata(copy, kept, md.INGRESS_CLONE)
         self._send_clones(copy, session, emit)
 
@@ -238,11 +284,16 @@ class V1Pipeline:
         m[self._fields["instance_type"]] = kind
 
     def _send_clones(self, m: Memory, session: int, emit: Emit) -> None:
+        if self._nested == MAX_NESTED_CLONES:
+            self.stats.looped += 1
+            return
         config = self.target.objects.pre.clones[session]
         self.stats.clones += len(config.replicas)
         if config.packet_length:
             m[self.cells.truncate] = config.packet_length
+        self._nested += 1
         self._replicate(m, config.replicas, emit)
+        self._nested -= 1
 
     def _kept(self, m: Memory, number: int) -> Preserved:
         return [(span, m[span[0] : span[1]]) for span in self.target.field_lists.get(number, ())]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from offramp_sim.p4 import ir
+    from offramp_sim.p4.engine.faults import Steps
     from offramp_sim.p4.engine.generator import Builder, Generator
     from offramp_sim.p4.engine.layout import Layout
     from offramp_sim.p4.state import TableState, ValueSetState
@@ -30,6 +31,7 @@ class V1Target:
 
     Attributes:
         clock: virtual time in microseconds.
+        steps: of the packet that is being run.
         field_lists: cells of metadata that copies preserve, by number of the list.
     """
 
@@ -42,7 +44,9 @@ class V1Target:
         seed: int,
         drop_port: int,
         clock: Callable[[], int],
+        steps: Steps,
     ) -> None:
+        self.steps = steps
         self.random = Random(seed)
         self.drop_port, self.clock = drop_port, clock
         self.objects = Objects(program)

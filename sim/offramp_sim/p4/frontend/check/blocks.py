@@ -10,7 +10,7 @@ from offramp_sim.p4.frontend.check.restrictions import Where, check_instance
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.check.selects import case_keys, select_keys
 from offramp_sim.p4.frontend.check.tables import Tables
-from offramp_sim.p4.frontend.check.typing import Bindings, deep_strip, same
+from offramp_sim.p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.source import P4Error
 from offramp_sim.p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
@@ -86,6 +86,8 @@ class Blocks(Tables):
         """A parser or control with its constructor arguments applied."""
         if (decl.states if isinstance(decl, ast.ParserDecl) else decl.body) is None:
             raise P4Error(node.pos, f"'{decl.name}' is only a type: it has no body")
+        if len(self.out.blocks) >= MAX_BLOCKS:
+            raise P4Error(node.pos, f"the program has more than {MAX_BLOCKS} parsers and controls")
         if len(type_args) != len(decl.type_params):
             raise P4Error(
                 node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check import fold
@@ -10,6 +11,7 @@ from offramp_sim.p4.frontend.check.conversions import ANONYMOUS, Conversions, de
 from offramp_sim.p4.frontend.check.scope import Constant, Overloads, Template
 from offramp_sim.p4.frontend.check.typing import deep_strip, same
 from offramp_sim.p4.frontend.syntax import ast
+from offramp_sim.p4.frontend.syntax.lexer import MAX_BITS
 from offramp_sim.p4.source import P4Error, Pos
 from offramp_sim.p4.types import (
     BOOL,
@@ -31,6 +33,8 @@ from offramp_sim.p4.types import (
     Type,
     Union,
 )  # fmt: skip
+
+_MAX_STRING: Final = 1 << 16
 
 _COMPARISONS = ("<", "<=", ">", ">=")
 
@@ -311,12 +315,18 @@ class Expressions(Conversions):
             return self._shift(op, left, right, pos)
         if op == "++" and left.type == STRING == right.type:
             if isinstance(left, ir.Const) and isinstance(right, ir.Const):
-                return ir.Const(str(left.value) + str(right.value), type=STRING, pos=pos)
+                joined = str(left.value) + str(right.value)
+                if len(joined) > _MAX_STRING:
+                    raise P4Error(pos, f"a string of more than {_MAX_STRING} characters")
+                return ir.Const(joined, type=STRING, pos=pos)
             raise P4Error(pos, "strings can be joined only if they are known at compile time")
         if op == "++":
             if not (isinstance(left.type, Bits) and isinstance(right.type, Bits)):
                 raise P4Error(pos, f"'++' joins bit strings, not {describe(left.type)} and {describe(right.type)}")
-            t: Type = Bits(left.type.width + right.type.width, left.type.signed)
+            width = left.type.width + right.type.width
+            if width > MAX_BITS:
+                raise P4Error(pos, f"'++' makes a number of {width} bits; at most {MAX_BITS} are supported")
+            t: Type = Bits(width, left.type.signed)
             if isinstance(left, ir.Const) and isinstance(right, ir.Const):
                 value = int(left.value) << right.type.width | (int(right.value) & right.type.mask)
                 return ir.Const(fold.wrap(t, value), type=t, pos=pos)

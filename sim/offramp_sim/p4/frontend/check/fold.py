@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from offramp_sim.p4.frontend.syntax.lexer import MAX_BITS
 from offramp_sim.p4.source import P4Error, Pos
 from offramp_sim.p4.types import BOOL, Bits, Enum, Type
 
@@ -13,7 +14,6 @@ _COMPARE = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
-_MAX_INT_BITS = 1 << 20  # a compile-time shift beyond this is a mistake, not a number
 
 
 def wrap(t: Type, value: int) -> int:
@@ -58,11 +58,13 @@ def binary(op: str, t: Type, a: int, b: int, pos: Pos) -> int:
                 raise P4Error(pos, "a shift amount cannot be negative")
             if isinstance(t, Bits):
                 b = min(b, t.width)
-            elif b > _MAX_INT_BITS:
-                raise P4Error(pos, f"shift by {b} at compile time")
+            elif b > MAX_BITS:
+                raise P4Error(pos, f"shift by more than {MAX_BITS} at compile time")
             value = a << b if op == "<<" else a >> b
         case _:
             raise AssertionError(op)
+    if value.bit_length() > MAX_BITS and not isinstance(t, Bits):
+        raise P4Error(pos, f"a number of more than {MAX_BITS} bits at compile time")
     return wrap(t, value)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend.check.restrictions import Where, check_annotations, check_distinct
 from offramp_sim.p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_sim.p4.frontend.syntax import ast
 from offramp_sim.p4.frontend.syntax.expressions import ExpressionParser
-from offramp_sim.p4.frontend.syntax.lexer import Token, parse_int, parse_string
+from offramp_sim.p4.frontend.syntax.lexer import MAX_BITS, Token, parse_int, parse_string
 from offramp_sim.p4.source import P4Error, Pos, Unsupported
 from offramp_sim.p4.types import (
     BOOL,
@@ -46,7 +46,12 @@ if TYPE_CHECKING:
 
 _SIMPLE = {"bool": BOOL, "error": ERROR, "string": STRING, "void": VOID, "match_kind": MATCH_KIND}
 _KINDS: dict[str, type[Structure]] = {"struct": Struct, "header": Header, "header_union": Union}
-_MAX_WIDTH = 1 << 16
+
+MAX_BLOCKS: Final = 4096
+"""Instances of parsers and controls in a program."""
+_MAX_PARTS: Final = 1 << 18
+"""Types and values that a type may be made of: types that hold others twice grow by powers of two."""
+_MAX_NAME: Final = 1000
 
 Bindings = dict[TypeVar, Type]
 
@@ -74,6 +79,7 @@ class TypeResolver:
         self.out = Collected()
         self.where: Where = ""
         self.origin: dict[Structure, tuple[Template, tuple[Type, ...]]] = {}  # of specialised structures
+        self._parts: dict[int, tuple[Type, int]] = {}  # by identity: equality may take as long as the type is large
 
     @abstractmethod
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
@@ -169,15 +175,17 @@ class TypeResolver:
                     raise Unsupported(node.pos, f"an array of extern objects of type {element}")
                 if element in (INT, STRING, VOID, MATCH_KIND) or isinstance(element, Varbit | List):
                     raise P4Error(node.pos, f"an array cannot hold values of type {element}")
-                return Stack(element, self.number(node.size, "the size of a stack", 1, 1 << 16))
+                size = self.number(node.size, "the size of a stack", 1, 1 << 16)
+                return self._sized(Stack(element, size), [element], node.pos, size)
             case ast.TupleType(name="list"):
-                return List(self.type(node.args[0]))
+                element = self.type(node.args[0])
+                return self._sized(List(element), [element], node.pos)
             case ast.TupleType():
                 parts = [self.type(a) for a in node.args]
                 for part, at in zip(parts, node.args, strict=True):
                     if strip(part) in (VOID, STRING, DONTCARE) or isinstance(part, Extern):
                         raise P4Error(at.pos, f"a tuple cannot hold a value of type {part}")
-                return Tuple(tuple(parts))
+                return self._sized(Tuple(tuple(parts)), parts, node.pos)
             case ast.AnyType():
                 return DONTCARE
             case ast.NamedType():
@@ -186,7 +194,7 @@ class TypeResolver:
     def _base(self, node: ast.BaseType) -> Type:
         if node.width is None:
             return INT if node.name == "int" else _SIMPLE[node.name]
-        width = self.number(node.width, f"the width of {node.name}<>", 0, _MAX_WIDTH)
+        width = self.number(node.width, f"the width of {node.name}<>", 0, MAX_BITS)
         if not width and node.name == "int":
             raise P4Error(node.width.pos, "a signed integer needs at least 1 bit")
         if node.name == "varbit":
@@ -210,11 +218,13 @@ class TypeResolver:
         if isinstance(decl, ast.ExternDecl):
             if args and len(args) != len(decl.type_params):
                 raise P4Error(pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(args)} given")
-            return Extern(decl.name, args)
+            return self._sized(Extern(decl.name, args), args, pos)
         if not isinstance(decl, ast.StructDecl):
             raise P4Error(pos, f"'{decl.name}' cannot be the type of a value")
         if len(args) != len(decl.type_params):
             raise P4Error(pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(args)} given")
+        if len(decl.name) + sum(len(str(arg)) for arg in args) > _MAX_NAME:
+            raise P4Error(pos, f"'{decl.name}' with type arguments whose names have more than {_MAX_NAME} characters")
         if args not in template.cache:
             scope, self.scope = self.scope, Scope(template.scope)
             try:
@@ -236,7 +246,21 @@ class TypeResolver:
             t = self.type(f.type)
             _check_field(decl.kind, strip(t), f.pos)
             fields.append(Field(f.name, t, self.annotations(f.annotations)))
-        return _KINDS[decl.kind](name, self.annotations(decl.annotations), fields)
+        made = _KINDS[decl.kind](name, self.annotations(decl.annotations), fields)
+        self._sized(made, [f.type for f in fields], decl.pos)
+        return made
+
+    def _sized(self, t: Type, parts: Sequence[Type], pos: Pos, times: int = 1) -> Type:
+        """``t``, which holds ``parts``, that often.
+
+        Raises:
+            P4Error: it has too many of them, those of its parts included.
+        """
+        total = 1 + times * sum(self._parts.get(id(strip(part)), (part, 1))[1] for part in parts)
+        if total > _MAX_PARTS:
+            raise P4Error(pos, f"a type of more than {_MAX_PARTS} parts")
+        self._parts[id(t)] = t, total
+        return t
 
     # --- generics ------------------------------------------------------------------------------------------
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from offramp_sim.p4.source import P4Error, Pos
+
+MAX_BITS: Final = 1 << 13
+"""Bits of the longest number, four times p4c's default; Python still prints it."""
 
 Kind = Literal["id", "int", "str", "op", "bad", "nl", "eof"]
 
@@ -91,18 +94,20 @@ def parse_int(token: Token) -> tuple[int, int | None, bool]:
     """Value, width (None: arbitrary precision) and signedness of an integer literal.
 
     Raises:
-        P4Error: the literal has no digits or a width of zero that is signed.
+        P4Error: the literal has no digits, a width of zero that is signed, or more than :data:`MAX_BITS`.
     """
     text, width, signed = token.text, None, False
     m = re.match(r"([0-9][0-9_]*)([ws])", text)
-    if m:
-        width, signed = int(m.group(1).replace("_", "")), m.group(2) == "s"
-        text = text[m.end() :]
-    text = text.replace("_", "")
     try:
+        if m:
+            width, signed = int(m.group(1).replace("_", "")), m.group(2) == "s"
+            text = text[m.end() :]
+        text = text.replace("_", "")
         value = int(text[2:], base_of(token)) if text[1:2].isalpha() else int(text, 10)
     except ValueError:
         raise P4Error(token.pos, f"'{token.text}' is not an integer literal") from None
+    if value.bit_length() > MAX_BITS or (width or 0) > MAX_BITS:
+        raise P4Error(token.pos, f"a number of more than {MAX_BITS} bits")
     return value, width, signed
 
 

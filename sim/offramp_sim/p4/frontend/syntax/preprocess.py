@@ -5,17 +5,22 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from offramp_sim.p4.frontend.syntax.includes import FolderIncludes, Includes
 from offramp_sim.p4.frontend.syntax.lexer import OPERATORS, Token, parse_int, parse_string, tokenize
 from offramp_sim.p4.source import P4Error, Pos, remember_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-SYSTEM_INCLUDE = Path(__file__).parents[2] / "include"
-_MAX_DEPTH = 64
+_MAX_DEPTH: Final = 64
+MAX_TOKENS: Final = 1 << 20
+"""Tokens that a program may have, and that its includes and macros may make of it."""
+_MAX_NESTED_MACROS: Final = 256
+_MAX_LINE: Final = 1 << 31
+_MAX_FILE_NAME: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +43,37 @@ class _Conditional:
 class Preprocessor:
     """Expands one program; ``run`` gives its tokens without ``nl``, ending in ``eof``."""
 
-    def __init__(self, include: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> None:
-        self._paths = [*include, SYSTEM_INCLUDE]
+    def __init__(self, includes: Includes | None = None, defines: Mapping[str, str] | None = None) -> None:
+        self._includes = FolderIncludes() if includes is None else includes
         self.macros: dict[str, Macro] = {"__p4c__": Macro(None, (Token("int", "1", Pos("<built-in>", 0, 0)),))}
         for name, value in (defines or {}).items():
             if not re.fullmatch(r"[A-Za-z_]\w*", name):
                 raise P4Error(Pos("<command line>", 1, 1), f"'{name}' cannot be defined: it is not an identifier")
             body = [t for t in tokenize(str(value), "<command line>") if t.kind not in ("nl", "eof")]
             self.macros[name] = Macro(None, tuple(body))
-        self._once: set[Path] = set()
+        self._once: set[str] = set()
+        self._reading: list[str] = []  # the file being read, and those that include it
+        self._left = MAX_TOKENS
         self._out: list[Token] = []
 
     def run(self, text: str, file: str, folder: Path | None) -> list[Token]:
-        """Preprocess ``text``; quoted includes are looked up in ``folder`` first."""
+        """Preprocess ``text``; quoted includes are looked up in ``folder`` first.
+
+        Raises:
+            P4Error: a directive is wrong, an include is not found or refused, or the program becomes too long.
+        """
         remember_text(file, text)
-        self._file(text, file, folder, 0)
+        self._file(text, file, folder, file)
         end = self._out[-1].pos if self._out else Pos(file, 1, 1)
         self._out.append(Token("eof", "", end))
         return self._out
 
     # --- files and lines -----------------------------------------------------------------------------------
 
-    def _file(self, text: str, file: str, folder: Path | None, depth: int) -> None:
+    def _file(self, text: str, file: str, folder: Path | None, identity: str) -> None:
+        self._reading.append(identity)
         tokens = tokenize(text, file)
+        self._spend(len(tokens), tokens[0].pos)
         conditionals: list[_Conditional] = []
         at = 0
         pending: list[Token] = []
@@ -81,18 +94,24 @@ class Preprocessor:
                 if marker:
                     relocate = (marker[1] or line[0].pos.file, marker[0] - (tokens[end].pos.line + 1))
                 else:
-                    self._directive(line, conditionals, folder, depth)
+                    self._directive(line, conditionals, folder)
             elif not conditionals or conditionals[-1].active:
                 pending += line  # macro arguments may span lines, so lines are expanded together
         self._expand_into(pending)
         if conditionals:
             raise P4Error(conditionals[-1].pos, "this conditional has no #endif")
+        self._reading.pop()
+
+    def _spend(self, tokens: int, pos: Pos) -> None:
+        self._left -= tokens
+        if self._left < 0:
+            raise P4Error(pos, f"includes and macros make more than {MAX_TOKENS} tokens of this program")
 
     def _expand_into(self, tokens: list[Token]) -> None:
         if tokens:
             self._out += self._expand(tokens)
 
-    def _directive(self, line: list[Token], stack: list[_Conditional], folder: Path | None, depth: int) -> None:
+    def _directive(self, line: list[Token], stack: list[_Conditional], folder: Path | None) -> None:
         if len(line) == 1:
             return
         name, rest, pos = line[1].text, line[2:], line[0].pos
@@ -115,9 +134,9 @@ class Preprocessor:
                 top.taken = top.taken or top.active
         elif not live or name in ("pragma", "line", "ident"):
             if live and name == "pragma" and rest and rest[0].text == "once":
-                self._once.add(Path(pos.file).resolve())
+                self._once.add(self._reading[-1])
         elif name == "include":
-            self._include(rest, pos, folder, depth)
+            self._include(rest, pos, folder)
         elif name == "define":
             self._define(rest, pos)
         elif name == "undef":
@@ -128,7 +147,7 @@ class Preprocessor:
         else:
             raise P4Error(line[1].pos, f"unknown directive '#{name}'")
 
-    def _include(self, rest: list[Token], pos: Pos, folder: Path | None, depth: int) -> None:
+    def _include(self, rest: list[Token], pos: Pos, folder: Path | None) -> None:
         if rest and rest[0].kind == "id":
             rest = self._expand(rest)
         if rest and rest[0].kind == "str":
@@ -137,19 +156,11 @@ class Preprocessor:
             name, quoted = "".join(t.text for t in rest[1:-1]), False
         else:
             raise P4Error(pos, 'expected #include <file> or #include "file"')
-        if depth >= _MAX_DEPTH:
+        if len(self._reading) > _MAX_DEPTH:
             raise P4Error(pos, f"includes are nested deeper than {_MAX_DEPTH}: does '{name}' include itself?")
-        candidates = [*([folder] if quoted and folder else []), *self._paths]
-        for base in candidates:
-            path = base / name
-            if path.is_file():
-                resolved = path.resolve()
-                if resolved not in self._once:
-                    text = path.read_text(encoding="utf-8", errors="replace")
-                    self._file(text, str(path), path.parent, depth + 1)
-                return
-        where = ", ".join(str(c) for c in candidates if c != SYSTEM_INCLUDE) or "no folders"
-        raise P4Error(pos, f"include file '{name}' not found (looked in {where} and the built-in includes)")
+        found = self._includes.find(name, folder if quoted else None, pos)
+        if found.identity not in self._once:
+            self._file(found.text, found.name, found.folder, found.identity)
 
     def _define(self, rest: list[Token], pos: Pos) -> None:
         name = _identifier(rest, pos, "#define")
@@ -202,11 +213,14 @@ class Preprocessor:
                 out.append(token)
                 continue
             body: list[Token] = list(macro.body)
+            if len(token.hidden) >= _MAX_NESTED_MACROS:
+                raise P4Error(token.pos, f"macros are nested deeper than {_MAX_NESTED_MACROS}")
             if macro.params is not None:
                 if not work or work[-1].text != "(":
                     out.append(token)  # a function-like macro's name without arguments is an ordinary name
                     continue
                 body = self._substitute(macro, self._arguments(macro, token, work), token)
+            self._spend(len(body) + 1, token.pos)
             hidden = token.hidden | {token.text}
             work += [Token(t.kind, t.text, token.pos, t.hidden | hidden) for t in _paste(body)][::-1]
         return out
@@ -288,7 +302,8 @@ def _line_marker(line: list[Token]) -> tuple[int, str | None] | None:
     rest = line[2:] if len(line) > 1 and line[1].text == "line" else line[1:]
     if not rest or rest[0].kind != "int":
         return None
-    return int(rest[0].text), parse_string(rest[1]) if len(rest) > 1 and rest[1].kind == "str" else None
+    file = parse_string(rest[1])[:_MAX_FILE_NAME] if len(rest) > 1 and rest[1].kind == "str" else None
+    return min(parse_int(rest[0])[0], _MAX_LINE), file
 
 
 _LEVELS: list[list[str]] = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from offramp_sim.p4.native.runtime.context import FRAME, LOOPED, MAX_PASSES, PACKETS_IN, WAITING
+from offramp_sim.p4.native.runtime.context import FRAME, LOOPED, MAX_PASSES, MAX_STEPS, PACKETS_IN, STEPS, WAITING
 from offramp_sim.p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
+    end_steps,
     next_waiting,
     none_waits,
     pass_again,
@@ -28,17 +29,19 @@ def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints
 @native
 def _run(ctx: Words, frame: int, length: int, port: int) -> None:
     ctx[PACKETS_IN] += 1
+    ctx[STEPS] = ctx[MAX_STEPS]
     left = ctx[MAX_PASSES]
     ctx[FRAME] = frame
     none_waits(ctx)
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
-    while ctx[WAITING] > 0:
+    while ctx[WAITING] > 0 and ctx[STEPS] >= 0:
         left -= 1
         if left <= 0:
             ctx[LOOPED] += ctx[WAITING]
             ctx[WAITING] = 0
             break
         pass_again(ctx, next_waiting(ctx))
+    end_steps(ctx)
 
 
 @native

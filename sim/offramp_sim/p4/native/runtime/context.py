@@ -37,54 +37,58 @@ REPLICAS: Final = 22
 TRUNCATED: Final = 23
 LOOPED: Final = 24
 FAILED_CHECKS: Final = 25
-STATS: Final = (PACKETS_IN, FAILED_CHECKS + 1)
+EXHAUSTED: Final = 26
+STATS: Final = (PACKETS_IN, EXHAUSTED + 1)
 
 # Buffers that grow: four words each.
-OUT: Final = 26  # frames that leave, one behind the other; START is the beginning of the current one
-INDEX: Final = 30  # port and length of each of them, a word each
-QUEUE: Final = 34  # packets that wait for another pass; START is the next of them
-EVENTS: Final = 38  # log messages and failed checks
-DIGESTS: Final = 42  # START is behind the last digest of a finished ingress
+OUT: Final = 27  # frames that leave, one behind the other; START is the beginning of the current one
+INDEX: Final = 31  # port and length of each of them, a word each
+QUEUE: Final = 35  # packets that wait for another pass; START is the next of them
+EVENTS: Final = 39  # log messages and failed checks
+DIGESTS: Final = 43  # START is behind the last digest of a finished ingress
 
 DATA: Final = 0  # address
 SIZE: Final = 1  # bytes there are
 USED: Final = 2  # bytes in use
 START: Final = 3
 
-WAITING: Final = 46  # packets in the queue
-CURRENT: Final = 47  # where the current one begins in the queue; far away for a packet from outside
+WAITING: Final = 47  # packets in the queue
+CURRENT: Final = 48  # where the current one begins in the queue; far away for a packet from outside
 
 # Tables of the replication engine: by multicast group and by clone session.
-GROUPS: Final = 48
-SESSIONS: Final = 64
+GROUPS: Final = 49
+SESSIONS: Final = 65
 
 # The traffic manager.
-NOW_PS: Final = 80
-READY: Final = 81  # a buffer: heap of ports that hold something and whose line is free
-RETURNING: Final = 85  # a buffer: heap of recirculated packets on their way back to the parser
-RETURNED: Final = 89  # how many have been put there
-TIMES: Final = 90  # a buffer: for each frame that leaves, when its line is free again
-CHANGES: Final = 94  # a buffer: time, port, queue, packets and bytes of it
-OBSERVED: Final = 98  # 1 where CHANGES are listened to
-HELD_BYTES: Final = 99  # in all queues
-BUFFER_BYTES: Final = 100
-MISDIRECTED: Final = 101
-PORTS: Final = 102  # address of the addresses of the ports, by number plus 1
-PORT_COUNT: Final = 103
-MAKE_PORT: Final = 104  # the C function (number, 0) that finds or makes a port
-FOUND_PORT: Final = 105
-MARK: Final = 106  # the C function (frame, length) that marks a frame in place; 0: as RFC 3168 has it
-MARKED: Final = 107  # whether it has
-PASSES_LEFT: Final = 108  # address of the budget of the current packet
-NEW_CHUNK: Final = 109  # the C function (bytes, 0) that gives the arena room for them
-ARENA: Final = 110  # address of the memory that has never been used
-ARENA_END: Final = 111
-FREE: Final = 112  # addresses of free blocks of 2^n bytes, n below 64
+NOW_PS: Final = 81
+READY: Final = 82  # a buffer: heap of ports that hold something and whose line is free
+RETURNING: Final = 86  # a buffer: heap of recirculated packets on their way back to the parser
+RETURNED: Final = 90  # how many have been put there
+TIMES: Final = 91  # a buffer: for each frame that leaves, when its line is free again
+CHANGES: Final = 95  # a buffer: time, port, queue, packets and bytes of it
+OBSERVED: Final = 99  # 1 where CHANGES are listened to
+HELD_BYTES: Final = 100  # in all queues
+BUFFER_BYTES: Final = 101
+MISDIRECTED: Final = 102
+PORTS: Final = 103  # address of the addresses of the ports, by number plus 1
+PORT_COUNT: Final = 104
+MAKE_PORT: Final = 105  # the C function (number, 0) that finds or makes a port
+FOUND_PORT: Final = 106
+MARK: Final = 107  # the C function (frame, length) that marks a frame in place; 0: as RFC 3168 has it
+MARKED: Final = 108  # whether it has
+PASSES_LEFT: Final = 109  # address of the budget of the current packet
+NEW_CHUNK: Final = 110  # the C function (bytes, 0) that gives the arena room for them
+ARENA: Final = 111  # address of the memory that has never been used
+ARENA_END: Final = 112
+FREE: Final = 113  # addresses of free blocks of 2^n bytes, n below 64
 
 BUFFERS: Final = (OUT, INDEX, QUEUE, EVENTS, DIGESTS, READY, RETURNING, TIMES, CHANGES)
 """Those that grow."""
 
-OBJECTS: Final = 176  # the objects of the program begin here
+MAX_STEPS: Final = 177
+STEPS: Final = 178  # that the current packet may still make; below 0: it has used them up
+
+OBJECTS: Final = 184  # the objects of the program begin here
 
 # A match table: sixteen words. Entries are counted from 1; 0 is none.
 SLOTS: Final = 0  # address of the hash table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_sim.p4.engine.work import PASS_STEPS
 from offramp_sim.p4.native.runtime.buffers import append
 from offramp_sim.p4.native.runtime.context import (
     CHECKSUM_ERRORS,
@@ -13,6 +14,7 @@ from offramp_sim.p4.native.runtime.context import (
     DIGESTS,
     DROP_PORT,
     DROPPED,
+    EXHAUSTED,
     FAILED_CHECKS,
     FRAME,
     GROUPS,
@@ -33,6 +35,7 @@ from offramp_sim.p4.native.runtime.context import (
     SESSIONS,
     SLOTS,
     START,
+    STEPS,
     STRIDE,
     TOP,
     TRUNCATED,
@@ -93,6 +96,8 @@ REPLICATED: Final = 5
 RESUBMITTED: Final = 6
 _MASK48: Final = (1 << 48) - 1
 _FAR: Final = 1 << 62
+MOST_OUT: Final = 1 << 30
+"""Bytes that the packets of one batch send; whoever sends more has used up its steps."""
 NO_FIELDS: Final = 0
 """The field list that is empty, whatever its number."""
 
@@ -170,6 +175,9 @@ def _take_memory(ctx: Words) -> int:
 @native
 def pass_ingress(ctx: Words, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
     """One way through parser and ingress, and the egress of every copy that comes of it."""
+    ctx[STEPS] -= PASS_STEPS
+    if ctx[STEPS] < 0:
+        return
     m = Memory(_take_memory(ctx))
     _pass_with(ctx, m, length, port, kind, restore, fields, saved)
     ctx[TOP] = int(m)
@@ -244,6 +252,9 @@ def leave(ctx: Words, m: Memory, port: int) -> None:
         ctx[DROPPED] += 1
         return
     start = ctx[OUT + USED]
+    if start > MOST_OUT:
+        ctx[STEPS] = -1
+        return
     ctx[OUT + START] = start
     if compute(ctx, m) == CHECK_FAILED or deparse(ctx, m) == CHECK_FAILED:
         ctx[OUT + USED] = start
@@ -290,6 +301,9 @@ def _replicate(ctx: Words, m: Memory, row: Words) -> None:
         ctx[DROPPED] += 1
     ctx[REPLICAS] += count
     for _ in range(count):
+        ctx[STEPS] -= PASS_STEPS
+        if ctx[STEPS] < 0:
+            return
         taken = _take_memory(ctx)
         if taken == 0:
             return
@@ -360,5 +374,15 @@ def _send_clones(ctx: Words, m: Memory, row: Words) -> None:
 
 @native
 def _failed(ctx: Words) -> None:
-    ctx[FAILED_CHECKS] += 1
-    ctx[DROPPED] += 1
+    """A block has been left at once: by a failed check, or since the packet has no more steps."""
+    if ctx[STEPS] >= 0:
+        ctx[FAILED_CHECKS] += 1
+        ctx[DROPPED] += 1
+
+
+@native
+def end_steps(ctx: Words) -> None:
+    """The steps of a packet end, used up or not; what waits for another pass does not go on without them."""
+    if ctx[STEPS] < 0:
+        ctx[EXHAUSTED] += 1
+        ctx[WAITING] = 0

@@ -12,6 +12,7 @@ from offramp_sim.p4.native.runtime.context import (
     INDEX,
     LOOPED,
     MAX_PASSES,
+    MAX_STEPS,
     NOW_PS,
     NOW_US,
     OUT,
@@ -22,6 +23,7 @@ from offramp_sim.p4.native.runtime.context import (
     RETURNED,
     RETURNING,
     START,
+    STEPS,
     STRIDE,
     TIMES,
     USED,
@@ -37,6 +39,7 @@ from offramp_sim.p4.native.runtime.pipeline import (
     WAIT_HEAD,
     WAIT_KIND,
     WAIT_LENGTH,
+    end_steps,
     leave,
     next_waiting,
     none_waits,
@@ -113,7 +116,9 @@ def receive(ctx: Words, now_ps: int, frame: int, length: int, port: int) -> None
     ctx[PASSES_LEFT] = int(budget)
     ctx[FRAME] = frame
     none_waits(ctx)
+    ctx[STEPS] = ctx[MAX_STEPS]
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
+    end_steps(ctx)
     _again(ctx)
     _leave_budget(ctx)
 
@@ -228,7 +233,9 @@ def _serve(ctx: Words, port: Words) -> None:
     ctx[FRAME] = int(m) + ctx[STRIDE] - m[CURSOR]
     none_waits(ctx)
     sent = ctx[INDEX + USED]
+    ctx[STEPS] = ctx[MAX_STEPS]
     leave(ctx, m, port[NUMBER])
+    end_steps(ctx)
     if ctx[INDEX + USED] > sent:
         length = Words(ctx[INDEX + DATA] + sent)[1]
         if held[CONGESTED] != 0:
@@ -252,7 +259,9 @@ def _return(ctx: Words, held: Words) -> None:
     saved = int(held) + HEAD_BYTES
     ctx[FRAME] = saved + fields_size(held[FIELDS])
     none_waits(ctx)
+    ctx[STEPS] = ctx[MAX_STEPS]
     pass_ingress(ctx, held[CONTENT_BYTES], 0, RECIRCULATED, 1, held[FIELDS], saved)
+    end_steps(ctx)
     _again(ctx)
     _give_up(ctx, held)
 
@@ -271,4 +280,6 @@ def _again(ctx: Words) -> None:
         if Words(waiting)[WAIT_KIND] == RECIRCULATED:
             _hold_again(ctx, Words(waiting))
         else:
+            ctx[STEPS] = ctx[MAX_STEPS]
             pass_again(ctx, waiting)
+            end_steps(ctx)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp_sim.p4.limits import MAX_STEPS
 from offramp_sim.p4.native.runtime import context as at
 
 Bytes = npt.NDArray[np.uint8]
@@ -38,7 +39,16 @@ class Context:
         pointer: their address.
     """
 
-    def __init__(self, size: int, memory_size: int, *, seed: int, drop_port: int, max_passes: int) -> None:
+    def __init__(
+        self,
+        size: int,
+        memory_size: int,
+        *,
+        seed: int,
+        drop_port: int,
+        max_passes: int,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
         self.words: Words = np.zeros(size, np.int64)
         self.pointer = address(self.words)
         self._held: dict[int, Any] = {}
@@ -51,7 +61,7 @@ class Context:
         first = (address(memories) + 63) // 64 * 64
         self.hold(at.TOP, memories)
         self.words[[at.TOP, at.STRIDE, at.LIMIT]] = first, memory_size, first + _LEVELS * memory_size
-        self.words[[at.MAX_PASSES, at.DROP_PORT]] = max_passes, drop_port
+        self.words[[at.MAX_PASSES, at.MAX_STEPS, at.DROP_PORT]] = max_passes, max_steps, drop_port
         self._seed(seed)
         self.hold(at.CRC16_TABLE, _crc_table(0xA001))
         self.hold(at.CRC32_TABLE, _crc_table(0xEDB88320))

@@ -9,10 +9,13 @@ from offramp_sim.p4.native.codec import leaves
 from offramp_sim.p4.native.emitter import Emitter
 from offramp_sim.p4.native.llvm import Value, i64
 from offramp_sim.p4.native.runtime.buffers import append
+from offramp_sim.p4.native.runtime.context import USED
 from offramp_sim.p4.native.shape import aligned, bits_of, shape
 from offramp_sim.p4.types import Bits, Type, Varbit, strip
 
 _HEAD = 8  # the number of the kind of record
+_MOST_BYTES = 16 << 20
+"""Of records of one batch that wait for Python; further ones are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,11 @@ class Record:
 def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, Type] | None = None) -> Record:
     """Write the instructions that append a record of the value at an address; returns how to read it."""
     size = aligned(_HEAD + (shape(data[1]).size if data else 0), 8)
-    at = g.b.inttoptr(g.call(append, g.context, buffer, size), g.memory.type)
-    g.tags.mark(g.b.store(i64(number), at), "Words")
-    if data:
-        g.copy(g.at(at, _HEAD), data[0], shape(data[1]).size)
+    with g.when(g.b.icmp_unsigned("<", g.word(buffer + USED), i64(_MOST_BYTES)), likely=True):
+        at = g.b.inttoptr(g.call(append, g.context, buffer, size), g.memory.type)
+        g.tags.mark(g.b.store(i64(number), at), "Words")
+        if data:
+            g.copy(g.at(at, _HEAD), data[0], shape(data[1]).size)
     return Record(text, tuple(_cells(data[1], _HEAD)) if data else (), size)
 
 

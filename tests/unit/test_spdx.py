@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# REUSE-IgnoreStart
 LINE = "SPDX-License-Identifier: Apache-2.0"
+# REUSE-IgnoreEnd
 SOURCES = {".py", ".sh", ".tcl", ".cmake", ".cpp", ".hpp", ".h", ".sv", ".v", ".svh", ".rdl", ".p4", ".css"}
 NAMES = {"Makefile", "CMakeLists.txt"}
 # Programs whose faults tests name by line, with the messages beside them.

@@ -11,7 +11,8 @@ from typing import Final
 from offramp.errors import OfframpError
 
 _CLONE_NEWNET: Final = 0x40000000
-_FOLDER: Final = Path("/run/netns")
+NAMESPACES: Final = Path("/run/netns")
+"""Where ``ip netns`` keeps their names."""
 
 
 def ip(*words: str) -> None:
@@ -58,7 +59,7 @@ def enter_namespace(name: str) -> None:
         OfframpError: there is none, or no right to enter it.
     """
     try:
-        descriptor = os.open(_FOLDER / name, os.O_RDONLY)
+        descriptor = os.open(NAMESPACES / name, os.O_RDONLY)
     except OSError as error:
         raise OfframpError(f"network namespace {name}: {error.strerror}") from None
     try:

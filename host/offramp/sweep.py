@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+from offramp.ending.pool import each_in_process
 from offramp.errors import OfframpError
 from offramp.progress import report
 
@@ -68,24 +69,8 @@ class _Teller:
 
 
 def _in_processes(function: Callable[[_C], _R], cases: Sequence[_C], count: int, told: _Teller) -> list[_R]:
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
-    # Not forked: this process may have threads and machine code.
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(function, case) for case in cases]
-        try:
-            for future in as_completed(futures):
-                told(future.result())
-        except BrokenProcessPool:
-            raise OfframpError(
-                "sweep: a process died, perhaps for want of memory; try fewer with --processes"
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
+    results = {number: told(result) for number, result in each_in_process(function, cases, count)}
+    return [results[number] for number in range(len(cases))]
 
 
 def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, told: _Teller) -> list[_R]:

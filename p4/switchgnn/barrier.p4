@@ -20,20 +20,29 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
     bit<16> group;
     bit<32> leaf_id;
     bit<9> uplink;
+    bit<9> source;  // where its packets come from
     bit<1> climbs;
     bit<1> root;
 
     action host(bit<16> host_index, bit<9> port, bit<16> job_members, bit<16> job_group) {
         index = host_index;
         meta.port = port;
+        source = port;
         members = job_members;
         group = job_group;
+    }
+
+    // On the root leaf: another leaf, or itself.
+    action leaf(bit<16> host_index, bit<9> port, bit<16> job_members, bit<16> job_group) {
+        host(host_index, port, job_members, job_group);
+        source = UPLINK;
     }
 
     // A host of this leaf, which is leaf_id to the root behind the uplink, or to itself if it is the root.
     action rack(bit<16> host_index, bit<9> port, bit<16> rack_members, bit<32> leaf, bit<9> root_port, bit<1> is_root) {
         index = host_index;
         meta.port = port;
+        source = port;
         members = rack_members;
         leaf_id = leaf;
         uplink = root_port;
@@ -43,18 +52,20 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
 
     // GO of the root, for the hosts of this leaf.
     action hosts_of_leaf(bit<16> rack_group) {
+        source = UPLINK;
         group = rack_group;
     }
 
     // On a spine: to the root, or to a group of leaves.
-    action relay(bit<9> port, bit<16> leaves) {
+    action relay(bit<9> from, bit<9> port, bit<16> leaves) {
+        source = from;
         meta.port = port;
-        meta.group = leaves;
+        group = leaves;
     }
 
     table hosts {
         key = { hdr.switchgnn.src_id: exact @name("host_id"); }
-        actions = { host; rack; hosts_of_leaf; relay; @defaultonly NoAction; }
+        actions = { host; leaf; rack; hosts_of_leaf; relay; @defaultonly NoAction; }
         const default_action = NoAction();
         size = HOSTS;
     }
@@ -67,11 +78,15 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
         uplink = 0;
         climbs = 0;
         root = 0;
+        source = 0;
         bit<16> behind = meta.now - hdr.switchgnn.round;
         if (!hosts.apply().hit) {
             meta.outcome = outcome_t.UNKNOWN;
+        } else if (meta.hop == 0 && source != meta.source) {
+            meta.outcome = outcome_t.STRANGER;
         } else if (meta.transit == 1) {
             meta.outcome = outcome_t.RELAYED;
+            meta.group = group;
             if (meta.group == 0) {
                 meta.reply = 1;
             }

@@ -9,7 +9,7 @@
 #include "sizes.p4"
 
 // Number of outcomes.
-#define OUTCOMES 22
+#define OUTCOMES 23
 
 // The session that sends a copy of the packet, as it was received, to the recirculation port.
 #define NEXT_PASS_SESSION 1
@@ -44,7 +44,8 @@ enum bit<8> outcome_t {
     RESENT        = 18,  // RESEND: passed by the aggregators to the vertex that asked
     ACKNOWLEDGED  = 19,  // ACK: multicast to the owners of the vertex's neighbours
     RELAYED       = 20,  // passed on by a spine
-    RESUMED       = 21   // DONE to a switch that lost its registers: its round goes on
+    RESUMED       = 21,  // DONE to a switch that lost its registers: its round goes on
+    STRANGER      = 22   // from a port that may not send it
 }
 
 #endif

@@ -4,14 +4,18 @@
 #include "types.p4"
 
 // Knows the vertices of a block, and lets each upload of a round in once: an aggregator that only counts would count
-// a duplicate as another vertex. A FETCH names by its source the vertex whose aggregator it releases.
+// a duplicate as another vertex. A FETCH names by its source the vertex whose aggregator it releases, a RESEND the one
+// that it is of, an ACK the one that is complete: only the source that the vertex is bound to may.
 control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> vertices) {
     register<bit<16>>(vertices) seen;
     counter(1, CounterType.packets) uploads;
 
-    action slot(bit<32> base, bit<8> chunks) {
+    bit<9> source;
+
+    action slot(bit<32> base, bit<8> chunks, bit<9> port) {
         meta.slot = base + (bit<32>)hdr.switchgnn.chunk_id;
         meta.chunks = chunks;
+        source = port;
     }
 
     table slots {
@@ -26,8 +30,11 @@ control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit
 
     apply {
         accepted = false;
+        source = 0;
         if (!slots.apply().hit) {
             meta.outcome = outcome_t.UNKNOWN;
+        } else if (source != meta.source) {
+            meta.outcome = outcome_t.STRANGER;
         } else if (hdr.switchgnn.chunk_id >= meta.chunks) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (!hdr.payload.isValid()) {

@@ -8,6 +8,7 @@
 #include "types.p4"
 #include "kinds.p4"
 #include "parser.p4"
+#include "origin.p4"
 #include "round.p4"
 #include "barrier.p4"
 #include "guard.p4"
@@ -26,12 +27,14 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(OUTCOMES, CounterType.packets) outcomes;
+    Origin() origin;
     Round() round;
     Barrier() barrier;
     Guard(AGGREGATORS) guard;
     Replicate() replicate;
     Pull() pull;
     Acknowledge() acknowledge;
+    Strangers() strangers;
     Forward() forward;
 
     apply {
@@ -43,6 +46,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
+            origin.apply(hdr, meta, standard_metadata.ingress_port);
+        }
+        if (meta.outcome == outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
             round.apply(hdr, meta);
             if (kind == DONE) {
                 barrier.apply(hdr, meta);
@@ -51,16 +57,15 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 if (hdr.switchgnn.round != meta.now) {
                     meta.outcome = outcome_t.STALE;
                     go_on = false;
-                } else if (kind == ACK) {
-                    acknowledge.apply(hdr, meta);
-                    go_on = false;
-                } else if (kind != DATA) {
-                    pull.apply(hdr, meta, go_on);
-                }
-                if (go_on && kind != RESEND) {
+                } else {
                     guard.apply(hdr, meta, go_on);
                 }
-                if (go_on && kind == DATA) {
+                if (go_on && kind == ACK) {
+                    acknowledge.apply(hdr, meta);
+                    go_on = false;
+                } else if (go_on && kind != DATA) {
+                    pull.apply(hdr, meta, go_on);
+                } else if (go_on) {
                     replicate.apply(hdr, meta, go_on);
                 }
                 if (!go_on) {
@@ -70,6 +75,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 }
             }
         }
+        strangers.apply(meta.outcome, standard_metadata.ingress_port);
         if (meta.sums == 0) {
             outcomes.count((bit<32>)(bit<8>)meta.outcome);
         }

@@ -21,7 +21,7 @@ control Round(inout headers_t hdr, inout metadata_t meta) {
         if (meta.begins != 0) {
             claim = meta.begins;
             claims = true;
-        } else if (meta.two_level == 1 && meta.transit == 0 && hdr.switchgnn.src_id == NO_ID) {
+        } else if (meta.trunk == 1 && meta.transit == 0 && hdr.switchgnn.src_id == NO_ID) {
             claims = true;
         }
         current.read(meta.now, 0);

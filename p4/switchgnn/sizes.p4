@@ -40,6 +40,8 @@
 #define HOSTS 256
 #endif
 
+#define PORTS 512
+
 // The port to which packets go that need another pass. It carries nothing to the outside.
 #ifndef RECIRCULATION_PORT
 #define RECIRCULATION_PORT 500

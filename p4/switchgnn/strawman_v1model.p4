@@ -9,6 +9,7 @@
 
 #include "types.p4"
 #include "parser.p4"
+#include "origin.p4"
 #include "round.p4"
 #include "barrier.p4"
 #include "guard.p4"
@@ -24,12 +25,14 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(OUTCOMES, CounterType.packets) outcomes;
+    Origin() origin;
     Round() round;
     Barrier() barrier;
     InFlight() in_flight;
     Guard(VERTICES) guard;
     Fanout() fanout;
     Strawman() strawman;
+    Strangers() strangers;
     Telemetry() telemetry;
     Forward() forward;
 
@@ -39,6 +42,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (standard_metadata.parser_error != error.NoError) {
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
+            origin.apply(hdr, meta, standard_metadata.ingress_port);
+        }
+        if (meta.outcome == outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
             if (meta.begins != 0) {
                 in_flight.apply(meta, go_on);
             }
@@ -67,6 +73,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 }
             }
         }
+        strangers.apply(meta.outcome, standard_metadata.ingress_port);
         telemetry.apply(meta.outcome, meta.reopened);
         outcomes.count((bit<32>)(bit<8>)meta.outcome);
         forward.apply(hdr, meta, standard_metadata);

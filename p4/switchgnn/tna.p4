@@ -11,6 +11,7 @@
 
 #include "tna/types.p4"
 #include "tna/parser.p4"
+#include "tna/origin.p4"
 #include "tna/round.p4"
 #include "tna/barrier.p4"
 #include "tna/guard.p4"
@@ -28,6 +29,7 @@ control SwitchGnnIngress(inout headers_t hdr,
                          inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     Counter<bit<32>, bit<8>>(OUTCOMES, CounterType_t.PACKETS) outcomes;
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) recirculations;
+    Origin() origin;
     Round() round;
     Barrier() barrier;
     Guard(AGGREGATORS) guard;
@@ -35,6 +37,7 @@ control SwitchGnnIngress(inout headers_t hdr,
     Pull() pull;
     Aggregate() aggregate;
     Forward() forward;
+    Strangers() strangers;
 
     // Whatever leaves the switch leaves in its name; to what goes round it makes no difference.
     action sign() {
@@ -57,11 +60,12 @@ control SwitchGnnIngress(inout headers_t hdr,
             drop(outcome_t.FOREIGN);
         } else {
             sign();
+            origin.apply(meta, intrinsic.ingress_port);
             round.apply(hdr, meta);
             if (hdr.switchgnn.is_ack == 1 && hdr.switchgnn.is_fetch == 1 && hdr.switchgnn.resend == 0) {
-                barrier.apply(hdr, meta, to_deparser, to_tm);
+                barrier.apply(hdr, meta, intrinsic.ingress_port, to_deparser, to_tm);
             } else {
-                guard.apply(hdr, meta);
+                guard.apply(hdr, meta, intrinsic.ingress_port);
                 if (hdr.payload.isValid()) {
                     fanout.apply(hdr, meta);
                 } else {
@@ -77,6 +81,7 @@ control SwitchGnnIngress(inout headers_t hdr,
             recirculations.count(0);
         }
         outcomes.count((bit<8>)meta.outcome);
+        strangers.apply(meta.outcome, intrinsic.ingress_port);
     }
 }
 

@@ -13,6 +13,9 @@ enum bit<2> operation_t {
     HARVEST = 3   // add, and put the sum into the packet
 }
 
+// The source of what comes from other leaves. No worker of a rack is on this port.
+const bit<9> UPLINK = 0;
+
 struct metadata_t {
     @field_list(PASS_FIELDS)
     bit<16>     hop;        // which of the vertex's neighbours this pass serves
@@ -25,6 +28,8 @@ struct metadata_t {
     bit<1>      sums;       // egress adds the packet to an aggregator, or releases one
     bit<1>      again;      // another pass follows
     bit<1>      reply;      // the packet leaves to ``port``
+    bit<9>      source;     // the port that the packet came in by; on a leaf UPLINK for all that lead to spines
+    bit<1>      trunk;      // another switch sent the packet
     bit<9>      port;
     bit<16>     group;      // the packet leaves to this multicast group
     bit<16>     now;        // the switch's round

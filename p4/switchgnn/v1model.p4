@@ -8,6 +8,7 @@
 #include "kinds.p4"
 #include "parser.p4"
 #include "place.p4"
+#include "origin.p4"
 #include "round.p4"
 #include "barrier.p4"
 #include "guard.p4"
@@ -27,6 +28,7 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(OUTCOMES, CounterType.packets) outcomes;
     Place() place;
+    Origin() origin;
     Round() round;
     Barrier() barrier;
     Guard(AGGREGATORS) guard;
@@ -35,6 +37,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Pull() pull;
     Acknowledge() acknowledge;
     Aggregate(false) aggregate;
+    Strangers() strangers;
     Telemetry() telemetry;
     Forward() forward;
 
@@ -48,6 +51,9 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             meta.outcome = outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             place.apply(meta);
+            origin.apply(hdr, meta, standard_metadata.ingress_port);
+        }
+        if (meta.outcome == outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
             round.apply(hdr, meta);
             if (kind == DONE) {
                 barrier.apply(hdr, meta);
@@ -58,18 +64,19 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 if (meta.transit == 0 && hdr.switchgnn.round != meta.now) {
                     meta.outcome = outcome_t.STALE;
                     go_on = false;
-                } else if (kind == ACK) {
+                } else if (meta.hop == 0 && meta.transit == 0 && !partial) {
+                    guard.apply(hdr, meta, go_on);
+                }
+                if (go_on && kind == ACK) {
                     acknowledge.apply(hdr, meta);
                     go_on = false;
-                } else if (kind != DATA || meta.transit == 1) {
+                } else if (go_on && (kind != DATA || meta.transit == 1)) {
                     pull.apply(hdr, meta, go_on);
                 }
                 if (meta.transit == 1) {
                     go_on = false;
                 } else if (go_on && partial) {
                     join.apply(hdr, meta, go_on);
-                } else if (go_on && meta.hop == 0 && kind != RESEND) {
-                    guard.apply(hdr, meta, go_on);
                 }
                 if (go_on && kind == DATA && !partial) {
                     fanout.apply(hdr, meta, go_on);
@@ -97,6 +104,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 }
             }
         }
+        strangers.apply(meta.outcome, standard_metadata.ingress_port);
         telemetry.apply(meta.outcome, meta.reopened);
         outcomes.count((bit<32>)(bit<8>)meta.outcome);
         forward.apply(hdr, meta, standard_metadata);

@@ -33,7 +33,7 @@ def test_look_ups_a_second(transport: str, least: float) -> None:
     process = ResponderProcess(kvs.plan({}))
     try:
         program = kvs.program(["cpu"], Times(lambda *_: 500.0))
-        requester = Requester(program, [process.address], settings=Settings(stride=64, transport=transport))
+        requester = Requester(program, [process], settings=Settings(stride=64, transport=transport))
         workload = kvs.Ycsb("C")
         closed_loop(requester, workload, 0.3, 3072)
         begun = time.process_time(), processor_s(process.pid)

@@ -88,7 +88,7 @@ def compare(
     """
     for port, frame in frames:
         expected: dict[int, list[bytes]] = defaultdict(list)
-        for out_port, out in oracle.process_one(frame):
+        for out_port, out in oracle.process_one(port, frame):
             expected[out_port].append(out)
         target.exchange(port, frame)
         for out_port, outs in expected.items():
@@ -167,10 +167,10 @@ def test_a_leaf_is_the_reference_packet_for_packet(make_target: Callable[..., Ta
     def short(**fields: int) -> bytes:
         return next(build_frames(0, {"round": 1, **fields}, 1).frames())
 
-    ((_, its_done),) = other.process_one(done(2, 0))
+    ((_, its_done),) = other.process_one(1, done(2, 0))
     start = [(1, done(0, 0)), (2, done(1, 0)), (2, done(1, 0)), (3, its_done), (3, its_done), (1, done(0, 0))]
     other.round = 1
-    partials = [frame for vertex in (4, 5) for _, frame in other.process_one(upload(vertex))]
+    partials = [frame for vertex in (4, 5) for _, frame in other.process_one(1, upload(vertex))]
     assert len(partials) == 4
     fetch = short(src_id=0, dst_id=4, is_fetch=1)
     ack = short(src_id=0, dst_id=NO_ID, is_ack=1, count=3)

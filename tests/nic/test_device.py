@@ -18,9 +18,10 @@ from offramp.leo.functions import compress, kvs, reduce
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.doctor import checks
-from offramp.nic.memory import Arena, SharedMemory
+from offramp.nic.memory import Arena
 from offramp.nic.process import AgentProcess
 from offramp.nic.rings import Rings, Submission
+from offramp.sealed_memory import SharedMemory
 
 pytestmark = pytest.mark.nic
 SLOW = np.random.default_rng(0).integers(0, 8, 6 << 20, dtype=np.uint8).tobytes()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from offramp.coflow.endhost import Endpoint, Priorities, Tuning
+from offramp.listening import Token
 
 SECONDS = 60.0
 """No test comes near it."""
@@ -17,7 +18,11 @@ SECONDS = 60.0
 
 @contextmanager
 def endpoints(
-    size: int, priorities: Priorities | None = None, tuning: Tuning | None = None, where: str = "127.0.0.1"
+    size: int,
+    priorities: Priorities | None = None,
+    tuning: Tuning | None = None,
+    where: str = "127.0.0.1",
+    token: Token | None = None,
 ) -> Iterator[list[Endpoint]]:
     """One endpoint a rank."""
     rows: list[bytes] = [b""] * size
@@ -29,7 +34,7 @@ def endpoints(
             together.wait()
             return rows
 
-        return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning)
+        return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning, token=token)
 
     with ThreadPoolExecutor(size) as pool:
         made = list(pool.map(make, range(size)))

@@ -84,7 +84,7 @@ def started(
     process = ResponderProcess(plan(seed, accelerator))
     try:
         settings = Settings(rows=256, stride=64, transport=transport, policy=Policy.UNIFORM, seed=seed, timeout_s=2.0)
-        requester = Requester(program(FLOWS, "ADDR"), [process.address], settings=settings)
+        requester = Requester(program(FLOWS, "ADDR"), [process], settings=settings)
         try:
             yield process, requester
         finally:

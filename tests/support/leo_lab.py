@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,12 +15,13 @@ from offramp.leo.device import Device
 from offramp.leo.runtime.batch import Batch, Completions
 from offramp.leo.runtime.dataflow import Program, Trip
 from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host, Segment
+from offramp.leo.runtime.memory import Host
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.responder import Responder, Service
 from offramp.leo.runtime.station import Station
 from offramp.leo.selection import Dependency, Policy, Table
 from offramp.leo.transports.connect import Listener
+from offramp.sealed_memory import SharedMemory
 
 ROWS = 64
 
@@ -68,18 +70,20 @@ class Lab:
         local: Mapping[str, Device],
         python: Mapping[str, Callable[[bytes], bytes]],
         settings: Settings,
+        listen: str = "",
     ) -> None:
         words = journal_words(ROWS)
-        self.segment = Segment(Host.size(1 << 16, 2, words))
+        self.segment = SharedMemory(Host.size(1 << 16, 2, words))
         self.host = Host(self.segment, 1 << 16, 2, words)
         self.devices = devices
         self.python = dict(python)
-        self.responder = self.make()
+        self._folder = tempfile.TemporaryDirectory()
+        self.responder = self.make(listen or f"unix:{self._folder.name}/responder")
         address = self.responder.listener.address
         self.requester: Requester = serve_while(self.responder, lambda: Requester(program, [address], local, settings))
         self.ended: list[tuple[int, int, bytes]] = []
 
-    def make(self, address: str = "127.0.0.1:0") -> Responder:
+    def make(self, address: str) -> Responder:
         """A responder on the same host."""
         service: Service = basic.prepare(self.host, {}, {"longest": 256}, first=True)
         service.python = self.python
@@ -116,6 +120,7 @@ class Lab:
         for device in self.devices.values():
             device.close()
         self.segment.close()
+        self._folder.cleanup()
 
 
 @contextmanager
@@ -124,12 +129,13 @@ def lab(
     devices: Mapping[str, Device] | None = None,
     local: Mapping[str, Device] | None = None,
     python: Mapping[str, Callable[[bytes], bytes]] | None = None,
+    listen: str = "",
     **settings: Any,
 ):
     """A lab that is closed."""
     chosen = {"rows": ROWS, "stride": 256, **settings}
     chosen["policy"] = Policy.named(chosen.get("policy", Policy.LOOKAHEAD))
-    made = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen))
+    made = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen), listen)
     try:
         yield made
     finally:

@@ -14,11 +14,12 @@ from offramp.leo.applications.load import Outcome, closed_loop, open_loop
 from offramp.leo.devices import open_device
 from offramp.leo.runtime.clock import Clock
 from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host, Segment
+from offramp.leo.runtime.memory import Host
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.runtime.responder import Responder
 from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
+from offramp.sealed_memory import SharedMemory
 
 ROUND_NS = 2000
 """What a round of both sides takes."""
@@ -38,7 +39,7 @@ class Time:
 def _responder(application: Application, time: Time, stack: ExitStack) -> Responder:
     plan = application.plan
     words = journal_words(plan.rows)
-    segment = Segment(Host.size(plan.memory_bytes, plan.journals, words))
+    segment = SharedMemory(Host.size(plan.memory_bytes, plan.journals, words))
     stack.callback(segment.close)
     host = Host(segment, plan.memory_bytes, plan.journals, words)
     devices = {name: open_device(text, name) for name, text in plan.devices.items()}

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from offramp.ending.supervisor import supervised
 from offramp.errors import OfframpError
 
 
 def main() -> None:
     """Entry point of the ``offramp`` script."""
+    supervised(_run)
+
+
+def _run() -> None:
     from offramp.cli.app import app
 
     try:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from offramp.cli.json_file import write_json
+from offramp.documents import parse_json, read_text
 from offramp.errors import OfframpError
 
 _SHOWN = 40
+_MOST_BYTES = 64 << 20
 
 
 def match(
@@ -62,19 +63,16 @@ def _diagonal(size: int) -> Any:
 
 
 def _read(path: Path) -> Any:
-    import numpy as np
+    if path.suffix == ".npy":
+        from offramp.archive import read_array
 
+        return read_array(path)
     try:
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise OfframpError(f"{path}: expected rows of integers, JSON or .npy") from None
-    try:
+        text = read_text(path, _MOST_BYTES)
         if path.suffix == ".json":
-            return json.loads(text)
+            return parse_json(text)
         return [[int(v) for v in line.replace(",", " ").split()] for line in text.splitlines() if line.strip()]
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     except ValueError:
         raise OfframpError(f"{path}: expected rows of integers") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from offramp.cli.json_file import expect_writable, write_json
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def synth(
         if name not in known:
             raise OfframpError(f"{name}: not in fpga/synth.toml, which has {', '.join(known)}")
     found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as scratch, stages(Console(stderr=True)) as stage:
+    with temporary_folder() as scratch, stages(Console(stderr=True)) as stage:
         for name in names:
             target, folder = known[name], (out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")

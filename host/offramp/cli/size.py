@@ -19,7 +19,7 @@ def parse_size(text: str, flag: str) -> int:
     Raises:
         OfframpError: not a size; names ``flag``.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)", text.strip())
     if match is None or match[2].upper() not in _UNITS:
         raise OfframpError(f"{flag} {text}: expected a size such as 4MB, 512KiB or 4096")
     return int(float(match[1]) * _UNITS[match[2].upper()])

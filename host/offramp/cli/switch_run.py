@@ -35,7 +35,8 @@ def run(
         typer.Option(
             "-i",
             "--interface",
-            help="NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT, af_packet:IF or af_xdp:IF.",
+            help="NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF or "
+            "af_xdp:IF.",
         ),
     ] = None,
     transport: Transport = "auto",
@@ -216,10 +217,10 @@ def _summary(running: Running) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("port", "link", "received", "sent", "dropped", "malformed", "missed")
+    table = Table("port", "link", "received", "sent", "dropped", "malformed", "missed", "strangers")
     for number, port in sorted(running.ports.items()):
         stats = port.stats
-        counts = (stats.received, stats.sent, stats.dropped, stats.malformed, stats.missed)
+        counts = (stats.received, stats.sent, stats.dropped, stats.malformed, stats.missed, stats.strangers)
         table.add_row(str(number), port.name, *map(str, counts))
     console = Console(highlight=False)
     console.print(table)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 
 REQUIREMENT = "p4runtime-shell==0.0.6"
 CONTEXT = {"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]}
@@ -51,7 +52,7 @@ def shell(
     if (p4info is None) != (pipeline is None):
         raise OfframpError("switch shell: --p4info and --pipeline go together")
     high, comma, low = election_id.partition(",")
-    if not (comma and high.isdecimal() and low.isdecimal()):
+    if not comma or any(part is None for part in map(whole_number, (high, low))):
         raise OfframpError(f"--election-id {election_id}: expected HIGH,LOW")
     files = {"--cacert": grpc_ca, "--cert": grpc_cert, "--private-key": grpc_key}
     given = {flag: str(path) for flag, path in files.items() if path is not None}

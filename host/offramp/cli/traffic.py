@@ -9,6 +9,7 @@ import typer
 
 from offramp.cli.size import parse_size
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -86,7 +87,7 @@ def parse_rate(text: str, flag: str) -> int:
     Raises:
         OfframpError: not a rate of 1 bit/s up; names ``flag``.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:bit)?(?:/s)?", text.strip().lower())
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([kmgt]?)(?:bit)?(?:/s)?", text.strip().lower())
     rate = round(float(match[1]) * _PREFIXES[match[2]]) if match else 0
     if rate < 1:
         raise OfframpError(f"{flag} {text}: expected a rate such as 10mbit, 2.5gbit or 64000")
@@ -131,24 +132,25 @@ def _rates(texts: list[str]) -> tuple[dict[int, int], int | None]:
     rates: dict[int, int] = {}
     others = None
     for text in texts:
-        port, equals, rate = text.rpartition("=")
+        name, equals, rate = text.rpartition("=")
         if not equals:
             others = parse_rate(rate, "--port-rate")
             continue
-        if not port.isdecimal():
+        port = whole_number(name)
+        if port is None:
             raise OfframpError(f"--port-rate {text}: expected PORT=RATE or RATE")
-        check_port_number(int(port))
-        rates[int(port)] = parse_rate(rate, "--port-rate")
+        check_port_number(port)
+        rates[port] = parse_rate(rate, "--port-rate")
     return rates, others
 
 
 def _weights(texts: list[str]) -> dict[int, int]:
     weights = {}
     for text in texts:
-        queue, _, weight = text.partition("=")
-        if not queue.isdecimal() or not weight.isdecimal():
+        queue, weight = map(whole_number, text.partition("=")[::2])
+        if queue is None or weight is None:
             raise OfframpError(f"--queue-weight {text}: expected QUEUE=WEIGHT, such as 0=3")
-        weights[int(queue)] = int(weight)
+        weights[queue] = weight
     return weights
 
 

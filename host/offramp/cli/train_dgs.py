@@ -10,6 +10,7 @@ import typer
 
 from offramp.cli.json_file import expect_writable, write_json
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,9 +145,9 @@ def parse_fanout(text: str, layers: int) -> tuple[int, ...]:
     from offramp.train.dgs.picks import ALL
 
     parts = [part.strip() for part in text.split(",")]
-    if not all(part == "all" or (part.isascii() and part.isdigit()) for part in parts):
+    numbers = tuple(number for part in parts if (number := ALL if part == "all" else whole_number(part)) is not None)
+    if len(numbers) < len(parts):
         raise OfframpError(f"--fanout {text}: expected numbers of at least 1, or all")
-    numbers = tuple(ALL if part == "all" else int(part) for part in parts)
     return numbers * layers if len(numbers) == 1 else numbers
 
 
@@ -175,11 +176,12 @@ def parse_lag(text: str | None) -> int | None:
     """
     from offramp.train.dgs.settings import FREE
 
-    if text is None or (text.isascii() and text.isdigit()):
-        return None if text is None else int(text)
-    if text != "free":
+    if text is None or text == "free":
+        return None if text is None else FREE
+    lag = whole_number(text)
+    if lag is None:
         raise OfframpError(f"--lag {text}: expected a number of batches, or free")
-    return FREE
+    return lag
 
 
 def epoch_bar(console: Console, name: str, epochs: int) -> Any:

@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from offramp.coflow.job import Job, named_job
 from offramp.coflow.models import PRESETS, Model
+from offramp.documents import is_number, parse_toml, read_text
 from offramp.errors import OfframpError
 
 _MODEL: Final = {f.name: str(f.type) for f in fields(Model)}
@@ -36,12 +36,8 @@ def load_job(source: str) -> Job:
     if source in PRESETS or not (path.suffix or path.exists()):
         return named_job(source)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise OfframpError(f"job {source}: cannot be read: {reason}") from None
-    try:
-        return job_from(_toml(text) if path.suffix == ".toml" else _yaml(text))
+        text = read_text(path)
+        return job_from(parse_toml(text) if path.suffix == ".toml" else _yaml(text))
     except OfframpError as error:
         raise OfframpError(f"job {source}: {error}") from None
 
@@ -94,20 +90,13 @@ def _with_needed(changes: dict[str, Any]) -> dict[str, Any]:
 def _check_kind(name: str, value: Any, kind: str) -> None:
     fits = {
         "int": isinstance(value, int) and not isinstance(value, bool),
-        "float": isinstance(value, int | float) and not isinstance(value, bool),
+        "float": is_number(value),
         "bool": isinstance(value, bool),
         "str": isinstance(value, str),
     }[kind]
     if not fits:
         what = {"int": "an integer", "float": "a number", "bool": "true or false", "str": "a word"}[kind]
         raise OfframpError(f"{name} {value!r}: expected {what}")
-
-
-def _toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OfframpError(f"not TOML: {error}") from None
 
 
 def _yaml(text: str) -> dict[str, Any]:

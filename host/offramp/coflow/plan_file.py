@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from offramp.coflow.dscp import CODES, Codec
 from offramp.coflow.queues import MOST_QUEUES, QueuePlan
+from offramp.documents import parse_json, read_text
 from offramp.errors import OfframpError
 
 Document = dict[str, Any]
@@ -46,12 +46,7 @@ def read_plan(path: Path) -> Document:
         OfframpError: it cannot be read, or a field is missing or wrong.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OfframpError(f"plan {path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise OfframpError(f"plan {path}: expected JSON: {error}") from None
-    try:
+        document = parse_json(read_text(path))
         check_plan(document)
     except OfframpError as error:
         raise OfframpError(f"plan {path}: {error}") from None

@@ -17,12 +17,12 @@ size - 1. Its latency is that of a link, of which there are two through a switch
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from offramp.collective.network import Dimension, Kind, Network, kind_named
 from offramp.collective.topologies import NAMED, network_named
+from offramp.documents import is_number, parse_toml, read_text
 from offramp.errors import OfframpError
 
 _KEYS = {"type", "size", "bandwidth_gbps", "links", "link_gbps", "latency_ns", "payload_share"}
@@ -40,21 +40,14 @@ def load_network(name: str) -> Network:
     if name in NAMED or not (path.suffix or path.exists()):
         return network_named(name)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise OfframpError(f"network {name}: cannot be read: {reason}") from None
-    try:
+        text = read_text(path)
         return _astra(text, path.stem) if path.suffix in (".yml", ".yaml") else _toml(text, path.stem)
     except OfframpError as error:
         raise OfframpError(f"network {name}: {error}") from None
 
 
 def _toml(text: str, stem: str) -> Network:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OfframpError(f"not TOML: {error}") from None
+    content = parse_toml(text)
     _known(content, {"name", "dimension"}, "the file")
     rows = content.get("dimension")
     if not isinstance(rows, list) or not rows:
@@ -90,7 +83,7 @@ def _known(row: dict[str, Any], keys: set[str], where: str) -> None:
 
 def _number(row: dict[str, Any], name: str, where: str) -> float:
     value = row[name]
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise OfframpError(f"{where}: {name} {value!r}: expected a number")
     return float(value)
 

@@ -12,8 +12,13 @@ from scipy.sparse import csr_array, issparse
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, distinct, symmetric_csr
 from offramp.graph.split import Mask, split_vertices
+from offramp.memory import check_memory
 
 DENSE_FEATURE_BYTES = 64 << 20
+MOST_VERTICES = 1 << 31
+"""Pairs of vertices are numbered in int64."""
+MOST_CLASSES = 1 << 16
+_VERTEX_BYTES, _EDGE_BYTES = 64, 48  # at the peak of building the CSR arrays
 """Sparse features are made dense up to this size and kept as CSR above it."""
 
 
@@ -107,6 +112,9 @@ def build_graph(
     u, v = (np.asarray(ends, np.int64) for ends in edges)
     if vertices < 1:
         raise OfframpError(f"{name}: expected at least one vertex")
+    if vertices > MOST_VERTICES:
+        raise OfframpError(f"{name}: {vertices} vertices: expected at most {MOST_VERTICES}")
+    check_memory(vertices * _VERTEX_BYTES + len(u) * _EDGE_BYTES, name)
     if len(u) and not 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < vertices:
         raise OfframpError(f"{name}: edges: expected vertex ids from 0 to {vertices - 1}")
     metadata: dict[str, Any] = {"self_loops_dropped": int((u == v).sum())}
@@ -139,6 +147,8 @@ def _as_labels(name: str, labels: npt.ArrayLike, n: int) -> IntArray:
     array = np.asarray(labels)
     if array.shape != (n,) or array.dtype.kind not in "iu" or array.min() < 0:
         raise OfframpError(f"{name}: labels: expected {n} integers of at least 0, one a vertex")
+    if array.max() >= MOST_CLASSES:
+        raise OfframpError(f"{name}: labels: label {array.max()}: expected at most {MOST_CLASSES - 1}")
     return array.astype(np.int64)
 
 
@@ -146,7 +156,8 @@ def _as_features(name: str, features: Any) -> Any:
     if issparse(features):
         dense = 4 * features.shape[0] * features.shape[1] <= DENSE_FEATURE_BYTES
         features = features.toarray() if dense else csr_array(features)
-    features = features.astype(np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
+        features = features.astype(np.float32)
     values = features.data if issparse(features) else features
     if features.ndim != 2 or not np.isfinite(values).all():
         raise OfframpError(f"{name}: features: expected a matrix of finite numbers, one row a vertex")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from offramp.archive import read_array
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.graph.data import Graph, build_graph
@@ -99,7 +100,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 def _matrix(path: Path) -> npt.NDArray[Any]:
     """``(n, F)`` numbers from ``.npy`` or text."""
     if path.suffix == ".npy":
-        array = _npy(path)
+        array = read_array(path)
     else:
         delimiter = "," if path.suffix == ".csv" else None
         try:
@@ -115,16 +116,4 @@ def _labels(path: Path) -> npt.NDArray[Any]:
     """``(n,)`` integers from ``.npy`` or text."""
     if path.suffix != ".npy":
         return _integers(path, None, columns=1)[:, 0]
-    return _npy(path)
-
-
-def _npy(path: Path) -> npt.NDArray[Any]:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise OfframpError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError):
-        raise OfframpError(f"{path}: expected a NumPy .npy file") from None
-    if not isinstance(array, np.ndarray):
-        raise OfframpError(f"{path}: expected a NumPy .npy file")
-    return array
+    return read_array(path)

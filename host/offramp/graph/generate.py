@@ -13,6 +13,9 @@ from scipy.sparse import csr_array
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.data import Graph, build_graph
+from offramp.memory import check_memory
+
+_VERTEX_BYTES, _EDGE_BYTES, _VOTE_BYTES, _FEATURE_BYTES = 64, 96, 24, 28  # at the peak
 
 Sample = tuple[int, IntArray, IntArray, IntArray]
 """Number of vertices, both ends of the edges, labels."""
@@ -41,7 +44,7 @@ def generate(spec: str, split: str | None, seed: int) -> Graph:
             raise OfframpError(f"{spec}: {key}: expected one of {', '.join(fields)}")
         try:
             fields[key] = type(fields[key])(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise OfframpError(f"{spec}: {key}: expected a number, got {value!r}") from None
     width = fields.pop("features")
     rng = np.random.default_rng(seed)
@@ -49,6 +52,7 @@ def generate(spec: str, split: str | None, seed: int) -> Graph:
         _require("features", width, 1, 8160)
         _require("k", fields["k"], 1, 1 << 16)
         n, u, v, labels = model(rng, **fields)
+        check_memory(n * width * _FEATURE_BYTES, "n and features")
     except OfframpError as error:
         raise OfframpError(f"{spec}: {error}") from None
     both_ways = np.concatenate([u, v]), np.concatenate([v, u])
@@ -81,11 +85,12 @@ def sbm(
     _require("homophily", homophily, 0, 1)
     if gamma != 0:
         _require("gamma", gamma, 2.0001, 100)
+    edges = round(n * degree / 2)
+    check_memory(n * _VERTEX_BYTES + edges * _EDGE_BYTES, "n and degree")
     labels = np.sort(np.arange(n) % k)
     weights = np.ones(n) if gamma == 0 else (rng.permutation(n) + 10.0) ** (-1 / (gamma - 1))
     # Labels are sorted, so that a class is a stretch of the cumulative weights.
     cumulative = np.concatenate([[0.0], np.cumsum(weights)])
-    edges = round(n * degree / 2)
     u = _pick(rng, cumulative, np.zeros(edges, np.int64), np.full(edges, n))
     same = rng.random(edges) < homophily
     starts = np.searchsorted(labels, np.arange(k + 1))
@@ -117,6 +122,7 @@ def rmat(
         _require(name, share, 0, 1)
     n = 1 << scale
     edges = round(n * degree / 2)
+    check_memory(n * (_VERTEX_BYTES + _VOTE_BYTES * k) + edges * _EDGE_BYTES, "scale, degree and k")
     u, v = np.zeros(edges, np.int64), np.zeros(edges, np.int64)
     for bit in range(scale):
         draw = rng.random(edges)
@@ -133,6 +139,7 @@ def ba(rng: np.random.Generator, n: int = 1000, m: int = 4, k: int = 4) -> Sampl
     _require("n", n, m + 1, 1 << 30)
     # Ends are listed edge by edge: even places hold the new vertex, odd ones copy an earlier place.
     count = n * m
+    check_memory(n * (_VERTEX_BYTES + _VOTE_BYTES * k) + count * _EDGE_BYTES, "n, m and k")
     copied = rng.integers(0, 2 * np.arange(count) + 1)
     odd = copied % 2 == 1
     while odd.any():

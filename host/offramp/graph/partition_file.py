@@ -12,8 +12,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
+from offramp.numerals import whole_number
 
 _COMMENT: Final = "% offramp partition of graph "
 
@@ -31,7 +33,7 @@ def write_partition(path: Path, graph: Adjacency, owner: npt.NDArray[np.int32]) 
     """
     lines = [_COMMENT + _fingerprint(graph), *map(str, owner.tolist())]
     try:
-        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        write_text(path, "\n".join(lines) + "\n", encoding="ascii")
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -55,7 +57,8 @@ def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np
     if len(numbers) != n:
         raise OfframpError(f"{name}: of another graph: {len(numbers)} vertices, expected {n}")
     for number, text in numbers:
-        if not text.isdigit() or int(text) >= workers:
+        owner_of = whole_number(text)
+        if owner_of is None or owner_of >= workers:
             raise OfframpError(f"{name}, line {number}: {text[:20]}: expected a worker from 0 to {workers - 1}")
     owner = np.array([int(text) for _, text in numbers], np.int32)
     idle = np.flatnonzero(np.bincount(owner, minlength=workers) == 0)

@@ -20,9 +20,10 @@ from offramp.errors import OfframpError
 from offramp.leo.device import Message, Status
 from offramp.nic import wire
 from offramp.nic.connection import Connection
-from offramp.nic.memory import Arena, SharedMemory
+from offramp.nic.memory import Arena
 from offramp.nic.rings import Rings, Submission
 from offramp.nic.worker import parse_nic_link
+from offramp.sealed_memory import SharedMemory
 
 CELL: Final = 1408
 """Bytes of a frame; pieces of a transfer end at multiples of it."""

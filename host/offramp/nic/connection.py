@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from offramp.errors import OfframpError
 from offramp.nic import wire
-from offramp.nic.memory import SharedMemory
+from offramp.sealed_memory import SharedMemory
 
 ANSWER_S: Final = 10.0
 

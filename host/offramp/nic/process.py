@@ -6,11 +6,11 @@ import contextlib
 import select
 import signal
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.nic.build import agent_program
 
@@ -46,7 +46,7 @@ class AgentProcess:
         launcher: Sequence[str] = (),
         arguments: Sequence[str] = (),
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="offramp-nic-")
+        self._folder = temporary_folder()
         self.path = Path(self._folder.name) / "agent.sock"
         self._log = Path(self._folder.name) / "agent.log"
         options = ["--until-eof", "--socket", str(self.path), "--cores", str(cores), "--compression", compression]

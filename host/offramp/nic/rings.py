@@ -9,7 +9,7 @@ import time
 from typing import NamedTuple
 
 from offramp.nic import wire
-from offramp.nic.memory import SharedMemory
+from offramp.sealed_memory import SharedMemory
 
 
 class Submission(NamedTuple):

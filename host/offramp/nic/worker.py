@@ -21,8 +21,9 @@ from offramp.leo.device import Status
 from offramp.nic import plans as plan_text
 from offramp.nic import wire
 from offramp.nic.connection import Connection
-from offramp.nic.memory import SharedMemory
 from offramp.nic.rings import Rings, Submission
+from offramp.numerals import whole_number
+from offramp.sealed_memory import SharedMemory
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.recovery import Recovery
 from offramp.switch.switchgnn.stats import Link, WorkerStats
@@ -49,10 +50,11 @@ def parse_nic_link(link: str) -> tuple[str, int]:
     Raises:
         OfframpError: not of this form.
     """
-    path, mark, port = link.removeprefix(PREFIX).rpartition("#")
-    if not link.startswith(PREFIX) or not mark or not path or not port.isdecimal():
+    path, mark, number = link.removeprefix(PREFIX).rpartition("#")
+    port = whole_number(number)
+    if not link.startswith(PREFIX) or not mark or not path or port is None:
         raise OfframpError(f"link {link!r}: expected nic:SOCKET#PORT, a port of the agent counted from 0")
-    return path, int(port)
+    return path, port
 
 
 class NicWorker:

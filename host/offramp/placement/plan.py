@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from offramp.documents import parse_json, read_text
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 from offramp.placement.problem import IntArray, Problem
 
 FORMAT: Final = "offramp-placement-1"
+_MOST_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,26 @@ def read_plan(path: Path) -> Plan:
         OfframpError: no such file, or it is no plan.
     """
     try:
-        text = json.loads(path.read_text(encoding="utf-8"))
-        if text["format"] != FORMAT:
-            raise OfframpError(f"{path}: expected a plan of format {FORMAT}, found {text['format']}")
-        roles = tuple(Role(**{**role, "feeds": tuple(role["feeds"])}) for role in text["ranks"])
-        return Plan(roles, text["numbers"])
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+        text = parse_json(read_text(path, _MOST_BYTES))
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
+    if isinstance(text, dict) and text.get("format") != FORMAT:
+        raise OfframpError(f"{path}: expected a plan of format {FORMAT}, found {text.get('format')}")
+    try:
+        roles = tuple(_role(rank, fields) for rank, fields in enumerate(text["ranks"]))
+        return Plan(roles, dict(text["numbers"]))
+    except (ValueError, LookupError, TypeError):
         raise OfframpError(f"{path}: expected a plan that offramp simulate placement --export wrote") from None
+
+
+def _role(rank: int, fields: Mapping[str, Any]) -> Role:
+    role = Role(**{**fields, "feeds": tuple(fields["feeds"])})
+    numbers = (role.local_rank, role.index, *role.feeds, *(() if role.gpu is None else (role.gpu,)))
+    if not all(isinstance(word, str) for word in (role.machine, role.address, role.kind)):
+        raise TypeError("a name that is no text")
+    if role.rank != rank or not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError("a number out of range")
+    return role
 
 
 def my_role(environment: Mapping[str, str] | None = None) -> Role:
@@ -110,6 +123,7 @@ def my_role(environment: Mapping[str, str] | None = None) -> Role:
     if "OFFRAMP_PLAN" not in variables or rank is None:
         raise OfframpError("OFFRAMP_PLAN and RANK: expected in the environment; start with the scripts of the export")
     plan = read_plan(Path(variables["OFFRAMP_PLAN"]))
-    if not rank.isdecimal() or int(rank) >= len(plan.roles):
+    number = whole_number(rank)
+    if number is None or number >= len(plan.roles):
         raise OfframpError(f"RANK {rank}: the plan has ranks 0 to {len(plan.roles) - 1}")
-    return plan.roles[int(rank)]
+    return plan.roles[number]

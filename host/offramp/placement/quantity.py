@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from offramp.documents import is_number
 from offramp.errors import OfframpError
 
 _SCALES: Final = {
@@ -18,10 +19,11 @@ _SCALES: Final = {
     "Mi": 2.0**20,
     "Gi": 2.0**30,
 }
+_MOST_COUNT: Final = 1 << 53  # arithmetic with floats is exact up to here
 
 
 def amount(value: object, where: str, unit: str = "") -> float:
-    """A finite number of at least 0, with a decimal or binary prefix and ``unit`` if it is text.
+    """A number from 0 to 1e24, with a decimal or binary prefix and ``unit`` if it is text.
 
     Raises:
         OfframpError: it is none; names ``where`` it stands.
@@ -32,17 +34,17 @@ def amount(value: object, where: str, unit: str = "") -> float:
         if match is None or (match[2] or "") not in _SCALES:
             raise OfframpError(f"{where}: {value}: expected {example}")
         value = float(match[1]) * _SCALES[match[2] or ""]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if not is_number(value) or value < 0:
         raise OfframpError(f"{where}: {value}: expected {example}")
     return float(value)
 
 
 def count(value: object, where: str, least: int = 0) -> int:
-    """A whole number of at least ``least``.
+    """A whole number of at least ``least``, and at most 2^53.
 
     Raises:
         OfframpError: it is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_COUNT:
         raise OfframpError(f"{where}: {value}: expected a whole number of at least {least}")
     return value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from offramp.documents import parse_yaml, read_text
 from offramp.errors import OfframpError
 from offramp.placement.cluster import Cluster, Machine
 from offramp.placement.job import KINDS, Job, Kind
@@ -17,6 +18,7 @@ from offramp.placement.volume import Volume
 
 _MACHINE_FIELDS = {"name", "count", "network", "in", "out", "speed", "address"}
 _BYTES = ("memory",)
+MOST_MACHINES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,7 @@ def read_setup(path: Path) -> Setup:
         OfframpError: the file cannot be read or says what cannot be; names the file and the field.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise OfframpError(f"{path}: cannot be read: {reason}") from None
-    try:
-        return parse_setup(text, path.stem)
+        return parse_setup(read_text(path), path.stem)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
 
@@ -51,17 +48,7 @@ def parse_setup(text: str, name: str = "setup") -> Setup:
     Raises:
         OfframpError: names the field.
     """
-    try:
-        import yaml
-    except ImportError:
-        raise OfframpError("YAML files need the package PyYAML: pip install pyyaml") from None
-    try:
-        whole = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}: " if mark is not None else ""
-        raise OfframpError(f"{place}not YAML: {getattr(error, 'problem', None) or 'it cannot be parsed'}") from None
-    fields = _mapping(whole, "file", {"machines", "job", "tasks", "edges", "iterations"})
+    fields = _mapping(parse_yaml(text), "file", {"machines", "job", "tasks", "edges", "iterations"})
     cluster = Cluster(tuple(_machines(fields.get("machines"))))
     if ("job" in fields) == ("tasks" in fields):
         raise OfframpError("file: expected either job, or tasks and edges")
@@ -99,6 +86,8 @@ def _machines(value: object) -> list[Machine]:
         if "name" not in fields:
             raise OfframpError(f"{where}: expected a name")
         copies = count(fields.get("count", 1), f"{where}.count", 1)
+        if len(made) + copies > MOST_MACHINES:
+            raise OfframpError(f"{where}.count: {copies}: expected at most {MOST_MACHINES} machines in all")
         for k in range(copies):
             name = str(fields["name"]) if copies == 1 else f"{fields['name']}{k}"
             made.append(_machine(fields, where, name, str(fields.get("address", name))))
@@ -194,7 +183,7 @@ def _graph(fields: Mapping[str, Any], machines: list[str]) -> TaskGraph:
         home, follows = task.get("home"), task.get("with")
         if home is not None and home not in machines:
             raise OfframpError(f"{where}.home: {home}: expected one of {', '.join(machines)}")
-        if follows is not None and follows not in names:
+        if follows is not None and (not isinstance(follows, str) or follows not in names):
             raise OfframpError(f"{where}.with: {follows}: expected a task that stands before it")
         tasks.append(
             Task(
@@ -212,7 +201,7 @@ def _graph(fields: Mapping[str, Any], machines: list[str]) -> TaskGraph:
         where = f"edges[{i}]"
         edge = _mapping(entry, where, {"from", "to", "bytes", "lag"})
         for end in ("from", "to"):
-            if edge.get(end) not in names:
+            if not isinstance(edge.get(end), str) or edge[end] not in names:
                 raise OfframpError(f"{where}.{end}: {edge.get(end)}: expected the name of a task")
         volume = _volume(edge["bytes"], f"{where}.bytes") if "bytes" in edge else None
         edges.append(Edge(names[edge["from"]], names[edge["to"]], volume, count(edge.get("lag", 0), f"{where}.lag")))

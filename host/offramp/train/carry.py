@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.local_block import boundary_of, entries_of, find
 from offramp.switch.switchgnn.pairwise import partial_ids
 from offramp.switch.switchgnn.scheme_plan import ends_of
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.graph.csr import IntArray
     from offramp.switch.switchgnn.scheme_plan import SchemePlan
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Carry:
     """One worker's part; ``b`` local boundary vertices, ``m`` messages, ``n`` rows of the switch's exchange.
@@ -52,6 +54,7 @@ class Carry:
     peers: Peers | None
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Peers:
     """Between which workers one worker's partial sums travel, whichever way they go.

@@ -16,6 +16,7 @@ from offramp.switch.switchgnn.plan_file import load_plan
 from offramp.switch.switchgnn.planner import Planner, fastest, renumbered
 from offramp.switch.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
 from offramp.switch.switchgnn.scheme_plan import SchemePlan
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from offramp.train.settings import TrainSettings
 
 
+@sendable
 @dataclass(frozen=True)
 class ExchangePlans:
     """Plans with disjoint block ids, which one carries features of a width, and under which scheme."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 from offramp.p4src import p4_text
 from offramp.switch.p4rt.session import Session
 from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
@@ -53,9 +54,10 @@ def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
     links = []
     for position, part in enumerate(filter(None, text.split(",")), 1):
         number, at, link = part.rpartition("@")
-        if at and not number.isdecimal():
+        port = whole_number(number) if at else position
+        if port is None:
             raise OfframpError(f"--ports {part}: expected LINK or PORT@LINK with a port number")
-        links.append((int(number) if at else position, link))
+        links.append((port, link))
     if len(links) != workers:
         raise OfframpError(f"--ports: expected {workers} links, one for each worker, got {len(links)}")
     return links
@@ -104,6 +106,7 @@ class SwitchFabric:
             recirculations=counters["recirculations"],
             aggregators_peak=occupancy and occupancy[1],
             overflows=counters["overflows"],
+            strangers=counters["stranger"],
         )
 
     def _push(self, plans: Sequence[Plan], capacity: int | None) -> None:

@@ -1,12 +1,19 @@
-"""The workers of a run as a group: the few collectives that training needs, over gloo."""
+"""The workers of a run as a group: the few collectives that training needs, over gloo.
+
+Gloo does not authenticate anybody. Objects therefore travel as :mod:`offramp.wire.objects` encodes them.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 import torch.distributed as dist
+
+from offramp.collective import messages
+from offramp.listening import Token
+from offramp.wire.objects import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,6 +21,11 @@ if TYPE_CHECKING:
     from offramp.train.rows.mailbox import Mailbox
 
 TIMEOUT = dt.timedelta(minutes=30)
+MOST_RESULT: Final = 1 << 30
+"""Bytes of what a worker reports to rank 0."""
+
+MOST_JOB: Final = 1 << 36
+"""Bytes of what rank 0 gives a worker, its share of the graph among them."""
 
 
 class Group:
@@ -21,6 +33,8 @@ class Group:
 
     rank = 0
     size = 1
+    token: Token | None = None
+    """That workers prove to each other on connections of their own; it never travels over gloo."""
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Element-wise sum over workers, in place."""
@@ -45,12 +59,20 @@ class Group:
         """Element-wise maximum over workers, in place."""
         return values
 
-    def gather(self, item: Any) -> list[Any] | None:
-        """Everyone's ``item`` in rank order at rank 0, None elsewhere."""
+    def gather(self, item: Any, kind: Any) -> list[Any] | None:  # noqa: ARG002
+        """Everyone's ``item``, of type ``kind``, in rank order at rank 0, None elsewhere.
+
+        Raises:
+            OfframpError: an item of another type.
+        """
         return [item]
 
-    def scatter(self, items: Sequence[Any] | None) -> Any:
-        """This rank's item of the list that rank 0 gives (None elsewhere)."""
+    def scatter(self, items: Sequence[Any] | None, kind: Any) -> Any:  # noqa: ARG002
+        """This rank's item, of type ``kind``, of the list that rank 0 gives (None elsewhere).
+
+        Raises:
+            OfframpError: an item of another type.
+        """
         assert items is not None
         return items[0]
 
@@ -64,9 +86,14 @@ class Group:
 
 
 class GlooGroup(Group):
-    """One process for each worker, joined by ``torch.distributed`` with the gloo back end."""
+    """One process for each worker, joined by ``torch.distributed`` with the gloo back end.
 
-    def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1) -> None:
+    Raises:
+        OfframpError: OFFRAMP_TOKEN_FILE names a file that holds no token.
+    """
+
+    def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1, token: Token | None = None) -> None:
+        self.token = token or Token.from_environment()
         dist.init_process_group("gloo", init_method=init_method, rank=rank, world_size=size, timeout=TIMEOUT)
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
@@ -85,9 +112,7 @@ class GlooGroup(Group):
 
     def introduce(self, row: bytes) -> list[bytes]:
         """What every worker says, in rank order."""
-        rows: list[Any] = [None] * self.size
-        dist.all_gather_object(rows, row)
-        return rows
+        return messages.introduce(row)
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
@@ -100,17 +125,23 @@ class GlooGroup(Group):
         dist.all_reduce(values, op=dist.ReduceOp.MAX)
         return values
 
-    def gather(self, item: Any) -> list[Any] | None:
-        """Everyone's ``item`` in rank order at rank 0, None elsewhere."""
-        items: list[Any] | None = [None] * self.size if self.rank == 0 else None
-        dist.gather_object(item, items)
-        return items
+    def gather(self, item: Any, kind: Any) -> list[Any] | None:
+        """Everyone's ``item``, of type ``kind``, in rank order at rank 0, None elsewhere."""
+        packed = pack(item, kind)
+        if self.rank:
+            messages.send(packed, 0)
+            return None
+        others = range(1, self.size)
+        return [item, *(unpack(messages.receive(rank, MOST_RESULT), kind, f"rank {rank}") for rank in others)]
 
-    def scatter(self, items: Sequence[Any] | None) -> Any:
-        """This rank's item of the list that rank 0 gives (None elsewhere)."""
-        mine: list[Any] = [None]
-        dist.scatter_object_list(mine, list(items) if items is not None else None)
-        return mine[0]
+    def scatter(self, items: Sequence[Any] | None, kind: Any) -> Any:
+        """This rank's item, of type ``kind``, of the list that rank 0 gives (None elsewhere)."""
+        if self.rank:
+            return unpack(messages.receive(0, MOST_JOB), kind, "rank 0")
+        assert items is not None
+        for rank in range(1, self.size):
+            messages.send(pack(items[rank], kind), rank)
+        return items[0]
 
     def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         """Rows for each worker, in rank order, against the rows from each worker, in rank order."""

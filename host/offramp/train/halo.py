@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from offramp.wire.objects import sendable
 
+if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary
 
 
+@sendable
 @dataclass(frozen=True)
 class Halo:
     """One worker's part of the exchange; ``b`` local boundary vertices, ``h`` features received.

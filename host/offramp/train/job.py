@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
 from offramp.switch.switchgnn.scheme import LANE_BITS
+from offramp.train.carry import Carry
+from offramp.train.checkpoint import Snapshot
+from offramp.train.exchange_plan import ExchangePlans
 from offramp.train.halo import Halo
 from offramp.train.local_graph import LocalGraph
 from offramp.train.models import make_model, model_widths
 from offramp.train.rows.plan import RowPlan
+from offramp.train.settings import TrainSettings
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
-    from offramp.train.carry import Carry
-    from offramp.train.checkpoint import Snapshot
-    from offramp.train.exchange_plan import ExchangePlans
-    from offramp.train.settings import TrainSettings
 
 
+@sendable
 @dataclass(frozen=True)
 class WorkerJob:
     """One worker's share of a run.
@@ -54,7 +56,7 @@ class WorkerJob:
     fan_in: int
     halo: Halo | None = None
     rows: RowPlan | None = None
-    received_features: Any = None
+    received_features: npt.NDArray[np.float32] | sp.csr_matrix | None = None
     exchanges: ExchangePlans | None = None
     carries: dict[int, Carry] = field(default_factory=dict)
     bits: int = LANE_BITS

@@ -66,4 +66,5 @@ class LeafSpineFabric:
             recirculations=sum(counts["recirculations"] for counts in counters),
             aggregators_peak=max(peaks) if len(peaks) == len(controls) else None,
             overflows=0,
+            strangers=sum(counts["stranger"] for counts in counters),
         )

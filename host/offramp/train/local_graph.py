@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from offramp.wire.objects import sendable
 
+if TYPE_CHECKING:
     from offramp.graph.data import Graph
 
 
+@sendable
 @dataclass(frozen=True)
 class LocalGraph:
     """One worker's share of a partitioned graph; ``n`` local vertices, ``b`` of them boundary vertices.

@@ -31,12 +31,16 @@ class Epoch:
 
 @dataclass(frozen=True)
 class SwitchTotals:
-    """What the switch counted during the run: zero where none took part, None where it cannot tell."""
+    """What the switch counted during the run: zero where none took part, None where it cannot tell.
+
+    ``strangers`` are frames that it dropped, since what they named was not of the port that they came in by.
+    """
 
     passes: int = 0
     recirculations: int = 0
     aggregators_peak: int | None = 0
     overflows: int = 0
+    strangers: int = 0
 
 
 @dataclass

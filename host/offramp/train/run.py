@@ -17,13 +17,13 @@ from offramp.train.planned import PlannedRun, plan_run
 from offramp.train.processes import run_workers
 from offramp.train.propagators import open_way
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
+from offramp.train.traffic import Traffic
 from offramp.train.trainer import OnEpoch, Trainer
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
     from offramp.switch.switchgnn.plan import Plan
     from offramp.train.settings import TrainSettings
-    from offramp.train.traffic import Traffic
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> R
         start = time.perf_counter()
         epochs = trainer.run(report if group.rank == 0 else lambda _: None)
         seconds = time.perf_counter() - start
-        traffic = group.gather(way.traffic)
+        traffic = group.gather(way.traffic, Traffic)
     return RankResult(epochs, traffic, seconds) if traffic is not None else None
 
 
@@ -89,11 +89,11 @@ def train(
         group = joined_group(settings)
         try:
             if group.rank:
-                train_rank(group, group.scatter(None), on_epoch)
+                train_rank(group, group.scatter(None, WorkerJob), on_epoch)
                 return None
 
             def run_here(jobs: list[WorkerJob]) -> RankResult | None:
-                return train_rank(group, group.scatter(jobs), on_epoch)
+                return train_rank(group, group.scatter(jobs, WorkerJob), on_epoch)
 
             return _train_planned(plan_run(graph, settings), open_fabric, run_here)
         finally:
@@ -102,7 +102,7 @@ def train(
     def run_all(jobs: list[WorkerJob]) -> RankResult | None:
         if len(jobs) == 1:
             return train_rank(Group(), jobs[0], on_epoch)
-        outcome: RankResult = run_workers(train_rank, jobs, on_epoch)
+        outcome: RankResult = run_workers(train_rank, jobs, on_epoch, patience_s=settings.timeout_s)
         return outcome
 
     return _train_planned(plan_run(graph, settings), open_fabric, run_all)

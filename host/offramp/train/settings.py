@@ -12,6 +12,7 @@ from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switch.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.aggregation import AGGREGATORS
 from offramp.train.rows.schedule import SCHEDULES
+from offramp.wire.objects import sendable
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
 MODELS = ("gcn", "sage", "gat", "gcnii", "jknet", "dagnn")
@@ -27,6 +28,7 @@ PRIORITIES = ("hermod", "none")
 LAYERS = range(2, 65)
 
 
+@sendable
 @dataclass(frozen=True)
 class TrainSettings:
     """Settings of a run.

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
+from offramp.wire.objects import sendable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@sendable
 @dataclass
 class Traffic:
     """Totals of one link: bytes and packets from the worker (up) and to it (down).

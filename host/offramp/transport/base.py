@@ -20,6 +20,7 @@ class LinkStats:
         dropped: frames that could not be sent.
         malformed: messages or frames from outside that were no frames, or too long.
         missed: frames that arrived faster than they were taken.
+        strangers: messages or connections of others than the link's host, which were dropped.
     """
 
     received: int = 0
@@ -27,6 +28,7 @@ class LinkStats:
     dropped: int = 0
     malformed: int = 0
     missed: int = 0
+    strangers: int = 0
 
     @property
     def lost(self) -> int:

@@ -6,6 +6,7 @@ Runs of equal length leave and arrive in one piece, which the kernel or the NIC 
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -85,12 +86,13 @@ def _run_starts(lengths: npt.NDArray[np.int64], longest_run: int) -> npt.NDArray
     return np.flatnonzero(place % most == 0)
 
 
-class Inbox:
-    """Room for datagrams and for the system call that fills it.
+Admit = Callable[[bytes, Callable[[], bytes]], bool]
+"""Of a sender, struct sockaddr, and what gives the datagram: whether it counts; frames of the sender, that it put
+together."""
 
-    Attributes:
-        sender: struct sockaddr of who sent the last datagram.
-    """
+
+class Inbox:
+    """Room for datagrams and for the system call that fills it."""
 
     def __init__(self) -> None:
         self._room = np.zeros((_MESSAGES, 2 * _ROOM), np.uint8)  # so that the last frame of a run may be short
@@ -102,23 +104,33 @@ class Inbox:
         self._headers["control"] = addresses(self._control)
         self._names = np.zeros((_MESSAGES, _NAME_BYTES), np.uint8)
         self._headers["name"] = addresses(self._names)
-        self.sender = b""
 
-    def receive(self, sock: socket.socket) -> PacketBatch:
-        """The datagrams of one recvmmsg(2), unpadded, valid until the next call. OSError as there."""
+    def receive(self, sock: socket.socket, peer: bytes | None = b"", admit: Admit | None = None) -> PacketBatch:
+        """The datagrams of one recvmmsg(2), unpadded, valid until the next call. OSError as there.
+
+        Those of others than ``peer``, a struct sockaddr, are among them where ``admit`` says so.
+        """
         self._headers["controllen"], self._headers["namelen"] = _CONTROL.itemsize, _NAME_BYTES
         count = receive_many(sock, self._headers)
-        if count:
-            self.sender = self._names[count - 1, : self._headers["namelen"][count - 1]].tobytes()
         lengths = self._headers["len"][:count].astype(np.int32)
+        rooms, control = self._room[:count], self._control["size"][:count]
         joined = self._headers["controllen"][:count] > 0
+        if admit is not None and not self._all_from(peer, count):
+            kept = [at for at in range(count) if admit(self._name(at), self._room[at, : lengths[at]].tobytes)]
+            lengths, joined, rooms, control = lengths[kept], joined[kept], rooms[kept], control[kept]
         if not joined.any():
-            return _batch(lengths, self._room[:count, : int(lengths.max(initial=0))])
-        segments = np.where(joined, self._control["size"][:count].astype(np.int32), lengths)
+            return _batch(lengths, rooms[:, : int(lengths.max(initial=0))])
+        segments = np.where(joined, control.astype(np.int32), lengths)
         return PacketBatch.concatenate(
             _split(room, length, segment)
-            for room, length, segment in zip(self._room, lengths.tolist(), segments.tolist(), strict=False)
+            for room, length, segment in zip(rooms, lengths.tolist(), segments.tolist(), strict=True)
         )
+
+    def _all_from(self, peer: bytes | None, count: int) -> bool:
+        return peer is not None and self._names[:count, : len(peer)].tobytes() == peer * count
+
+    def _name(self, at: int) -> bytes:
+        return self._names[at, : self._headers["namelen"][at]].tobytes()
 
 
 def _split(room: npt.NDArray[np.uint8], length: int, segment: int) -> PacketBatch:

@@ -6,6 +6,7 @@
 // Ends a round when every host has said DONE, and takes a round up again, as in the v1model program.
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
+                in bit<9> source,
                 inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                 inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     Register<bit<16>, bit<16>>(HOSTS) done;  // the round that the host waits for
@@ -37,6 +38,7 @@ control Barrier(inout headers_t hdr,
 
     action host(bit<16> host_index, bit<9> port, bit<16> job_members, bit<16> job_group) {
         meta.host = host_index;
+        meta.astray = port ^ source;
         meta.port = port;
         meta.members = job_members;
         meta.group = job_group;
@@ -101,8 +103,10 @@ control Barrier(inout headers_t hdr,
 
     table verdict {
         key = {
+            meta.member: ternary @name("member");
             meta.members: ternary @name("members");
             meta.pass.isValid(): ternary @name("again");
+            meta.astray: ternary @name("astray");
             meta.behind: ternary @name("behind");
             meta.waits: ternary @name("waits");
             meta.all: ternary @name("all");
@@ -110,16 +114,18 @@ control Barrier(inout headers_t hdr,
             meta.now: ternary @name("now");
         }
         actions = { drop; advance; advance_to_one; resume; go_to_all; go_again; }
-        const default_action = go_again();
+        const default_action = drop(outcome_t.STRANGER);
         const entries = {
-            (0, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
-            (_, true, _, _, _, _, _): go_to_all();
-            (_, _, 0, YES, _, _, _): drop(outcome_t.DONE_REPEATED);
-            (_, _, 0, NO, NO, _, _): drop(outcome_t.DONE);
-            (_, _, 0, NO, YES, 0, _): advance_to_one();
-            (_, _, 0, NO, YES, _, _): advance();
-            (_, _, _, _, _, _, 0): resume();
-            (_, _, 0x8000 &&& 0x8000, _, _, _, _): drop(outcome_t.STALE);
+            (0, _, false, _, _, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, 0, _, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, _, true, _, _, _, _, _, _): go_to_all();
+            (_, _, _, 0, 0, YES, _, _, _): drop(outcome_t.DONE_REPEATED);
+            (_, _, _, 0, 0, NO, NO, _, _): drop(outcome_t.DONE);
+            (_, _, _, 0, 0, NO, YES, 0, _): advance_to_one();
+            (_, _, _, 0, 0, NO, YES, _, _): advance();
+            (_, _, _, 0, _, _, _, _, 0): resume();
+            (_, _, _, 0, 0x8000 &&& 0x8000, _, _, _, _): drop(outcome_t.STALE);
+            (_, _, _, 0, _, _, _, _, _): go_again();
         }
         size = 16;
     }
@@ -127,7 +133,7 @@ control Barrier(inout headers_t hdr,
     apply {
         hosts.apply();
         meta.now = meta.behind + hdr.switchgnn.round;
-        if (meta.members != 0 && meta.behind == 0 && !meta.pass.isValid()) {
+        if (meta.members != 0 && meta.behind == 0 && meta.astray == 0 && !meta.pass.isValid()) {
             meta.waits = wait.execute(meta.host);
         }
         if (meta.pass.isValid()) {

@@ -47,6 +47,8 @@ control Forward(inout headers_t hdr,
 
     table verdict {
         key = {
+            meta.member: ternary @name("member");
+            meta.astray: ternary @name("astray");
             meta.behind: ternary @name("behind");
             meta.pass.isValid(): ternary @name("again");
             meta.known: ternary @name("known");
@@ -60,22 +62,24 @@ control Forward(inout headers_t hdr,
         actions = { drop; next_hop; result; result_and_next_hop; }
         const default_action = drop(outcome_t.STALE);
         const entries = {
-            (0, false, 0, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
-            (0, false, _, 0, _, _, _, _, _): drop(outcome_t.MALFORMED);
-            (0, false, _, _, YES, _, _, _, _): drop(outcome_t.DUPLICATE);
-            (0, _, _, _, _, 0, 0, _, _): drop(outcome_t.UNKNOWN);
-            (0, _, _, _, _, _, 1, _, 0): result_and_next_hop(outcome_t.DELIVERED);
-            (0, _, _, _, _, _, 1, _, 1): result(outcome_t.DELIVERED);
-            (0, _, _, _, _, _, _, FRESH, 0): next_hop(outcome_t.OPENED);
-            (0, _, _, _, _, _, _, FRESH, 1): drop(outcome_t.OPENED);
-            (0, _, _, _, _, _, _, FRESH_OVER_ONE, 0): next_hop(outcome_t.OPENED);
-            (0, _, _, _, _, _, _, FRESH_OVER_ONE, 1): drop(outcome_t.OPENED);
-            (0, _, _, _, _, _, _, FURTHER, 0): next_hop(outcome_t.ADDED);
-            (0, _, _, _, _, _, _, FURTHER, 1): drop(outcome_t.ADDED);
-            (0, _, _, _, _, _, _, LAST, 0): result_and_next_hop(outcome_t.COMPLETED);
-            (0, _, _, _, _, _, _, LAST, 1): result(outcome_t.COMPLETED);
+            (0, _, _, false, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, _, 0, false, 0, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, 0, false, _, 0, _, _, _, _, _): drop(outcome_t.MALFORMED);
+            (_, 0, 0, false, _, _, YES, _, _, _, _): drop(outcome_t.DUPLICATE);
+            (_, 0, 0, _, _, _, _, 0, 0, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, 0, _, _, _, _, _, 1, _, 0): result_and_next_hop(outcome_t.DELIVERED);
+            (_, 0, 0, _, _, _, _, _, 1, _, 1): result(outcome_t.DELIVERED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH, 0): next_hop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH, 1): drop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 0): next_hop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 1): drop(outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FURTHER, 0): next_hop(outcome_t.ADDED);
+            (_, 0, 0, _, _, _, _, _, _, FURTHER, 1): drop(outcome_t.ADDED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 0): result_and_next_hop(outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 1): result(outcome_t.COMPLETED);
+            (_, _, 0, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
         }
-        size = 16;
+        size = 32;
     }
 
     apply {

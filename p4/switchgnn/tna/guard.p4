@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Knows the vertices of a block, and lets each upload of a round in once, as in the v1model program.
-control Guard(in headers_t hdr, inout metadata_t meta)(bit<32> vertices) {
+control Guard(in headers_t hdr, inout metadata_t meta, in bit<9> source)(bit<32> vertices) {
     Register<bit<16>, bit<16>>(vertices) seen;
 
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) uploads;
@@ -16,8 +16,10 @@ control Guard(in headers_t hdr, inout metadata_t meta)(bit<32> vertices) {
         }
     };
 
-    action slot(bit<16> base, bit<8> chunks, bit<16> group) {
+    // Whether ``port`` is the packet's source is found where the entry is: nothing waits for a comparison.
+    action slot(bit<16> base, bit<8> chunks, bit<9> port, bit<16> group) {
         meta.known = 1;
+        meta.astray = port ^ source;
         meta.slot.page = base[15:8];
         meta.slot.line = base[7:0] + hdr.switchgnn.chunk_id;
         meta.room = chunks |-| hdr.switchgnn.chunk_id;
@@ -35,8 +37,10 @@ control Guard(in headers_t hdr, inout metadata_t meta)(bit<32> vertices) {
     }
 
     apply {
-        slots.apply();
-        if (hdr.payload.isValid() && meta.behind == 0 && meta.room != 0 && !meta.pass.isValid()) {
+        if (!meta.pass.isValid()) {
+            slots.apply();
+        }
+        if (hdr.payload.isValid() && meta.behind == 0 && meta.room != 0 && meta.astray == 0) {
             meta.repeated = visit.execute(AT(meta.slot));
         }
         if (meta.repeated == NO) {

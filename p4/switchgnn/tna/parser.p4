@@ -11,6 +11,8 @@ parser SwitchGnnParser(packet_in packet,
     state start {
         packet.extract(intrinsic);
         packet.advance(PORT_METADATA_SIZE);
+        meta.member = 0;
+        meta.astray = 0;
         meta.hop = 0;
         meta.behind = 0;
         meta.known = 0;

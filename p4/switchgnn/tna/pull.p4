@@ -44,6 +44,8 @@ control Pull(inout headers_t hdr,
 
     table answer {
         key = {
+            meta.member: ternary @name("member");
+            meta.astray: ternary @name("astray");
             hdr.switchgnn.is_ack: ternary @name("is_ack");
             hdr.switchgnn.is_fetch: ternary @name("is_fetch");
             hdr.switchgnn.resend: ternary @name("resend");
@@ -56,15 +58,16 @@ control Pull(inout headers_t hdr,
         actions = { drop; resend; fetch; acknowledge; }
         const default_action = drop(outcome_t.STALE);
         const entries = {
-            (1, _, 1, _, _, _, _, _): drop(outcome_t.FOREIGN);
-            (0, 0, 1, 0, 0, _, _, _): drop(outcome_t.UNKNOWN);
-            (0, 0, 1, 0, _, _, _, _): resend();
-            (0, 1, _, 0, 0, _, _, _): drop(outcome_t.UNKNOWN);
-            (_, _, _, 0, _, 0, _, _): drop(outcome_t.UNKNOWN);
-            (1, 0, 0, 0, _, _, _, 0): drop(outcome_t.UNKNOWN);
-            (1, 0, 0, 0, _, _, _, _): acknowledge();
-            (_, _, _, 0, _, _, 0, _): drop(outcome_t.MALFORMED);
-            (0, 1, _, 0, _, _, _, _): fetch();
+            (0, _, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, _, 1, _, 1, _, _, _, _, _): drop(outcome_t.FOREIGN);
+            (_, _, _, _, _, 0, _, 0, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, _, _, _, 0, _, _, 0, _): drop(outcome_t.MALFORMED);
+            (_, 0, 1, 0, 0, 0, _, _, _, 0): drop(outcome_t.UNKNOWN);
+            (_, 0, 1, 0, 0, 0, _, _, _, _): acknowledge();
+            (_, 0, _, _, _, 0, 0, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, 0, 0, 1, 0, _, _, _, _): resend();
+            (_, 0, 0, 1, _, 0, _, _, _, _): fetch();
+            (_, _, _, _, _, 0, _, _, _, _): drop(outcome_t.STRANGER);
         }
         size = 16;
     }

@@ -31,6 +31,8 @@ struct index_t {
 
 struct metadata_t {
     pass_t    pass;
+    bit<1>    member;      // the control plane bound the ingress port
+    bit<9>    astray;      // not 0: the vertex or host is bound to another port
     bit<16>   hop;         // the pass header's number: 0 in the first pass
     bit<16>   behind;      // the switch's round less the packet's
     // Of DATA.

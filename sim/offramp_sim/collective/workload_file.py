@@ -21,14 +21,15 @@ ASTRA-sim's times are cycles of a nanosecond.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from offramp.collective.network import Collective, Network
+from offramp.documents import is_number, parse_toml, read_text
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 from offramp_sim.collective.models import MODELS, model_for
 from offramp_sim.collective.workload import Exchange, Layer, Scope, Workload
 
@@ -52,21 +53,14 @@ def load_workload(name: str, network: Network) -> Workload:
     if name in MODELS or not (path.suffix or path.exists()):
         return model_for(name, tuple(d.size for d in network.dimensions))
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise OfframpError(f"workload {name}: cannot be read: {reason}") from None
-    try:
+        text = read_text(path)
         return _toml(text, path.stem) if path.suffix == ".toml" else _astra(text, path.stem)
     except OfframpError as error:
         raise OfframpError(f"workload {name}: {error}") from None
 
 
 def _toml(text: str, stem: str) -> Workload:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise OfframpError(f"not TOML: {error}") from None
+    content = parse_toml(text)
     _known(content, {"name", "model_parallel", "fuse_gradients", "layer"}, "the file")
     rows = content.get("layer")
     if not isinstance(rows, list) or not rows:
@@ -84,7 +78,7 @@ def _layer(row: dict[str, Any], number: int) -> Layer:
         raise OfframpError(f"layer {number}: name is missing")
     where = f"layer {row['name']}"
     times = [_picoseconds(row, key, where) for key in _TIMES]
-    passes = [tuple(_exchange(item, f"{where}: {key}") for item in row.get(key, ())) for key in _PASSES]
+    passes = [tuple(_exchanges(row.get(key, []), f"{where}: {key}")) for key in _PASSES]
     awaits = row.get("awaits")
     return Layer(
         str(row["name"]),
@@ -101,9 +95,15 @@ def _layer(row: dict[str, Any], number: int) -> Layer:
 
 def _picoseconds(row: Mapping[str, Any], key: str, where: str) -> int:
     value = row.get(key, 0)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise OfframpError(f"{where}: {key} {value!r}: expected microseconds")
     return round(value * 1e6)
+
+
+def _exchanges(rows: Any, where: str) -> Iterator[Exchange]:
+    if not isinstance(rows, list):
+        raise OfframpError(f"{where}: expected a list of exchanges")
+    return (_exchange(row, where) for row in rows)
 
 
 def _exchange(row: Any, where: str) -> Exchange:
@@ -134,13 +134,14 @@ def _known(row: Any, keys: set[str], where: str) -> None:
 
 def _astra(text: str, stem: str) -> Workload:
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    if len(lines) < 3 or not lines[1][0].isdigit():
+    count = whole_number(lines[1][0]) if len(lines) > 2 else None
+    if count is None:
         raise OfframpError("expected a line with the parallelism, one with the number of layers, and a line a layer")
     kind = lines[0][0]
     if kind not in ("DATA", "MODEL", "MICRO", "HYBRID_TRANSFORMER", "HYBRID_DLRM"):
         raise OfframpError(f"parallelism '{kind}': expected DATA, MODEL, MICRO, HYBRID_TRANSFORMER or HYBRID_DLRM")
     rows = lines[2:]
-    if len(rows) != int(lines[1][0]):
+    if len(rows) != count:
         raise OfframpError(f"expected {lines[1][0]} layers, there are {len(rows)}")
     scopes = {
         "HYBRID_TRANSFORMER": (Scope.MODEL, Scope.MODEL, Scope.DATA),

@@ -12,6 +12,7 @@ from offramp.errors import OfframpError
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import Routes
 from offramp.leo.selection.table import Table
+from offramp.numerals import whole_number
 from offramp.progress import counted
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Outcome, Rule, simulate
@@ -59,9 +60,10 @@ def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
     if name == "all":
         return [Rule(policy) for policy in Policy]
     if word == "exact" and colon:
-        if not value.isdigit() or not 1 <= int(value) <= MOST_AHEAD:
+        ahead = whole_number(value)
+        if ahead is None or not 1 <= ahead <= MOST_AHEAD:
             raise OfframpError(f"--policy {name}: expected exact:1 to exact:{MOST_AHEAD}")
-        return [Rule(ahead=int(value))]
+        return [Rule(ahead=ahead)]
     if word == "only" and colon:
         if value not in paths:
             raise OfframpError(f"--policy {name}: expected one of {', '.join(f'only:{path}' for path in paths)}")

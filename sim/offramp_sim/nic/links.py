@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.iproute import ip
 from offramp.nic.build import agent_program
@@ -30,7 +30,7 @@ def ends(link: str) -> Iterator[tuple[str, str]]:
     if link == "loop":
         yield "loop", ""
     elif link == "memif":
-        with tempfile.TemporaryDirectory(prefix="offramp-") as folder:
+        with temporary_folder() as folder:
             base = f"socket={folder}/memif.sock,{_MEMIF}"
             yield f"net_memif0,role=client,{base}", f"net_memif0,role=server,{base}"
     else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from offramp.ending.left import temporary_folder
+from offramp.ending.reliance import relied_on
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, TRANSPORTS, check_transport
@@ -74,7 +76,7 @@ class EmbeddedSwitch:
         **limits: Any,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
-        self._temporary = None if workdir else tempfile.TemporaryDirectory(prefix="offramp-")
+        self._temporary = None if workdir else temporary_folder()
         self._folder = Path(workdir) if workdir else Path(self._temporary.name)  # type: ignore[union-attr]
         self._settings = {
             "program": None if program is None else str(program),
@@ -100,6 +102,7 @@ class EmbeddedSwitch:
             self._switch_ends[self.port_numbers.index(number)] = spec.replace("unix:", PEER, 1)
         self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
         self._process: subprocess.Popen[str] | None = None
+        self._stack = ExitStack()
 
     @property
     def pid(self) -> int:
@@ -131,9 +134,11 @@ class EmbeddedSwitch:
             self.port_specs = answer["links"]
         if self._veth is not None:
             self._veth.up()
+        self._stack.enter_context(relied_on("the switch", self._process))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stack.close()
         process = self._process
         if process is not None:
             assert process.stdin is not None

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, interface_opener, parse_link
 from offramp_sim.p4.embedded import PEER, EmbeddedSwitch, die_with_parent
@@ -115,11 +116,12 @@ def parse_port(text: str) -> tuple[int, str]:
     Raises:
         OfframpError: not of this form, or the number is out of range.
     """
-    number, at, spec = text.partition("@")
-    if not at or not spec or not number.isdecimal():
+    name, at, spec = text.partition("@")
+    number = whole_number(name)
+    if not at or not spec or number is None:
         raise OfframpError(f"port {text!r}: expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1")
-    check_port_number(int(number))
-    return int(number), spec
+    check_port_number(number)
+    return number, spec
 
 
 def check_port_number(number: int) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from offramp.errors import OfframpError
+from offramp.errors import MultilineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Pos:
 NOWHERE = Pos("<built-in>", 0, 0)
 
 
-class P4Error(OfframpError):
+class P4Error(MultilineError):
     """A fault in a P4 program: position, what is wrong, and the line with a caret.
 
     ``str()`` gives ``file:line:column: error: message`` and, when the file can be read, the source line

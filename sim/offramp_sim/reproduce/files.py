@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import io
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,10 @@ from scipy.sparse import coo_array, load_npz
 from offramp.archive import open_archive
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, rows_of, symmetric_csr
+from offramp.graph.data import MOST_VERTICES
+from offramp.memory import check_memory
+
+_TEXT_RATIO = 50
 
 Edges = tuple[int, IntArray, IntArray]
 """Number of vertices, and both ends of the edges, in one direction or both."""
@@ -39,6 +44,9 @@ def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | Non
             except Exception as error:  # whatever a reader of foreign files raises
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
                 raise OfframpError(f"{path}: cannot be read: {reason}") from error
+            if not 0 <= n <= MOST_VERTICES:
+                raise OfframpError(f"{path}: {n} vertices: expected at most {MOST_VERTICES}")
+            check_memory(64 * n + 48 * len(u), str(path))
             if len(u) and not 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < n:
                 raise OfframpError(f"{path}: edges: expected vertex ids from 0 to {n - 1}")
             return path, *symmetric_csr(n, u, v)
@@ -47,11 +55,19 @@ def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | Non
 
 def _ogb_csv(path: Path) -> Edges:
     """``edge.csv.gz``: a line an edge; ``num-node-list.csv.gz`` beside it."""
-    with gzip.open(path.with_name("num-node-list.csv.gz"), "rt") as file:
-        n = int(file.read())
-    with gzip.open(path, "rt") as file:
-        ends = np.fromstring(file.read().replace(",", " "), np.int64, sep=" ").reshape(-1, 2)
+    n = int(_unzipped(path.with_name("num-node-list.csv.gz")))
+    ends = np.loadtxt(io.StringIO(_unzipped(path)), np.int64, delimiter=",", ndmin=2)
     return n, ends[:, 0], ends[:, 1]
+
+
+def _unzipped(path: Path) -> str:
+    """The text of a file that ``gzip`` has made smaller, though not by more than numbers in lines allow."""
+    most = path.stat().st_size * _TEXT_RATIO + 4096
+    with gzip.open(path, "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OfframpError(f"{path}: more than {most} bytes unpacked")
+    return content.decode("ascii")
 
 
 def _scipy_npz(path: Path) -> Edges:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from offramp.errors import OfframpError
+from offramp.errors import MultilineError
 from offramp_sim.rtl.build import TIMESCALE, Design, build, libraries, runner
 
 
@@ -67,7 +67,7 @@ def run_bench(
         sys.path.remove(str(bench.parent))
     ran, failed = _counts(results) if results.exists() else (0, 0)
     if failed or not ran:
-        raise OfframpError(f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed\n{_tail(log)}")
+        raise MultilineError(f"{bench.stem} on {design.top} ({simulator}): {failed} of {ran} failed\n{_tail(log)}")
     found: dict[str, Any] = json.loads(report.read_text()) if report.exists() else {}
     return found
 

@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from offramp.ending.left import temporary_folder
 from offramp.fpga.sources import fpga_root
 from offramp_sim.rtl.build import Design, build
 from offramp_sim.rtl.overlay import USUAL, write_overlay
@@ -42,7 +42,7 @@ class Board:
             OfframpError: the simulator is missing, or the RTL does not build.
         """
         self._simulator, self._engines = simulator, tuple(engines)
-        self._folder = tempfile.TemporaryDirectory(prefix="offramp-board-")
+        self._folder = temporary_folder()
         work = Path(self._folder.name)
         try:
             build(Design("engines", extra=(write_overlay(self._engines, work),)), simulator)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Final
 
+from offramp.ending.left import temporary_folder
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, modules
 from offramp_sim.rtl.build import tools
@@ -37,7 +37,7 @@ def faults(module: str) -> list[str]:
         OfframpError: there is no such module.
     """
     files, blocks = closure(module)
-    with tempfile.TemporaryDirectory() as scratch, tools("verilator"):
+    with temporary_folder() as scratch, tools("verilator"):
         generated = [str(write_verilog(block, Path(scratch))) for block in blocks]
         sources = [*generated, *map(str, files)]
         reads = "; ".join(f"read_verilog -sv {path}" for path in sources)

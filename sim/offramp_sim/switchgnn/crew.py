@@ -48,7 +48,7 @@ class ThreadGroup(Group):
         """Element-wise maximum over workers, in place."""
         return values.copy_(torch.stack(self._all(values.clone())).amax(0))
 
-    def gather(self, item: Any) -> list[Any] | None:
+    def gather(self, item: Any, kind: Any) -> list[Any] | None:  # noqa: ARG002
         """Everyone's ``item`` in rank order at rank 0, None elsewhere."""
         items = self._all(item)
         return None if self.rank else items

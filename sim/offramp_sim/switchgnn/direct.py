@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from offramp.switch.switchgnn import guard, telemetry
+from offramp.switch.switchgnn import guard, origin, telemetry
 from offramp.switch.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
@@ -69,6 +69,12 @@ def counters(switch: AnySwitch) -> dict[str, int]:
         switch.counters[target.full(guard.UPLOADS)].packets[0],
         switch.counters[target.full(target.recirculations)].packets[0],
     )
+
+
+def strangers(switch: AnySwitch) -> dict[int, int]:
+    """As ``SwitchGnnControl.strangers``."""
+    counts = switch.counters[target_of(switch.tables).full(origin.STRANGERS)].packets
+    return {port: packets for port, packets in enumerate(counts) if packets}
 
 
 def occupancy(switch: AnySwitch) -> tuple[int, int] | None:

@@ -54,22 +54,37 @@ class ReferenceLeaf(ReferenceSwitch):
     def _reply(self, frame: bytes, header: Header, rest: bytes) -> bytes:
         return addressed(reply(frame, header, rest), self._leaf)
 
+    # --- who sends -----------------------------------------------------------------------------------------
+
+    def _from_leaves(self) -> bool:
+        """Whether the packet came by an uplink."""
+        return self._port in [self._network.uplink(self._leaf, spine) for spine in range(self._network.spines)]
+
+    def _is_bound(self, frame: bytes, header: Header) -> bool:
+        if self._from_leaves():
+            return sender_of(frame) not in (None, self._leaf) and is_of_leaf(header)
+        return self._port in map(self._network.host_port, self._members) and header["level"] == 0
+
+    def _is_workers(self, worker: int) -> bool:
+        if self._network.racks[worker] == self._leaf:
+            return self._port == self._network.host_port(worker)
+        return self._from_leaves()
+
     # --- packets -------------------------------------------------------------------------------------------
 
     def _serve(self, frame: bytes, header: Header) -> Output:
-        if header["src_id"] == NO_ID and is_newer(header["round"], self.round):
+        if self._from_leaves() and header["src_id"] == NO_ID and is_newer(header["round"], self.round):
             self.round = header["round"]  # another switch would not send it before its round
         if kind_of(header) == Kind.DATA and header["level"] == LEVEL_LEAF:
             return self._join(frame, header)
         return super()._serve(frame, header)
 
     def _known(self, block: BlockPlan, rank: int) -> bool:
-        return self._is_home(block, rank) or self._from_here(block, rank) > 0
+        """A vertex of the rack, or one that is added to another rack's or to which another rack's is added, across."""
+        return self._is_home(block, rank) or self._from_here(block, rank) > 0 or self._goes_here(block, rank)
 
-    def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:
-        found = super()._find(header)
-        unknown = not isinstance(found, Outcome) and not self._known(found[0], found[2])
-        return Outcome.UNKNOWN if unknown else found
+    def _goes_here(self, block: BlockPlan, rank: int) -> bool:
+        return any(self._is_home(block, int(v)) for v in block.row(rank))
 
     def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
         out: Output = []
@@ -90,8 +105,8 @@ class ReferenceLeaf(ReferenceSwitch):
         need = int(block.need[rank])
         if not self._is_home(block, rank) or self._from_here(block, rank) == need:
             return self._drop(Outcome.UNKNOWN)
-        leaf = IPV4.decode(frame[ETHERNET.size :])["src_addr"] - LEAF_IP
-        if header["chunk_id"] >= chunks or not 0 < header["count"] <= need or not 0 <= leaf < MAX_LEAVES:
+        leaf = sender_of(frame)
+        if header["chunk_id"] >= chunks or not 0 < header["count"] <= need or leaf is None:
             return self._drop(Outcome.MALFORMED)
         index = rank * chunks + header["chunk_id"]
         round_, came = self._joined.get(index, (0, set()))
@@ -120,10 +135,12 @@ class ReferenceLeaf(ReferenceSwitch):
         return [(self._way(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
-        rank = self._ranks.get((header["block_id"], header["src_id"]))
-        if rank is None or not self._acks:
+        found = self._find(header)
+        if isinstance(found, Outcome):
+            return self._turn_away(found)
+        if not self._acks:
             return self._drop(Outcome.UNKNOWN)
-        block, _ = self._blocks[header["block_id"]]
+        block, _, rank = found
         owners = [int(block.owner[v]) for v in block.row(rank)]
         home = self._is_home(block, rank)
         ports = {self._way(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}
@@ -137,6 +154,8 @@ class ReferenceLeaf(ReferenceSwitch):
     def _done(self, frame: bytes, header: Header) -> Output:
         source, network = header["src_id"], self._network
         if source == NO_ID and self._leaf != ROOT:
+            if not self._from_leaves():
+                return self._refuse()
             if header["round"] != self.round:
                 return self._drop(Outcome.STALE)
             self.outcomes[Outcome.GO] += 1
@@ -144,10 +163,12 @@ class ReferenceLeaf(ReferenceSwitch):
         child = source - network.workers
         if source not in self._members and not (self._leaf == ROOT and 0 <= child < network.leaves):
             return self._drop(Outcome.UNKNOWN)
+        from_host = child < 0
+        if not (self._is_workers(source) if from_host else self._from_leaves()):
+            return self._refuse()
         behind = (self.round - header["round"]) & 0xFFFF
         if behind >= 0x8000:
             return self._drop(Outcome.STALE)
-        from_host = child < 0
         if behind:
             self.outcomes[Outcome.GO_REPEATED] += 1
             port = network.host_port(source) if from_host else self._to_leaf(child)
@@ -200,6 +221,20 @@ class ReferenceLeaf(ReferenceSwitch):
         return self._reply(frame, header, frame[SHORT_FRAME_BYTES:])
 
 
+def sender_of(frame: bytes) -> int | None:
+    """The leaf whose address a frame bears, if any."""
+    leaf = IPV4.decode(frame[ETHERNET.size :])["src_addr"] - LEAF_IP
+    return leaf if 0 <= leaf < MAX_LEAVES else None
+
+
+def is_of_leaf(header: Header) -> bool:
+    """Whether a leaf sends such: partial sums and its own DONE are of its level, what it passes on is not."""
+    kind, nobody = kind_of(header), header["src_id"] == NO_ID
+    done = header["is_ack"] and header["is_fetch"]
+    level = LEVEL_LEAF if kind == Kind.DATA or (done and not nobody) else 0
+    return header["level"] == level and (kind != Kind.DATA or nobody)
+
+
 def addressed(frame: bytes, leaf: int) -> bytes:
     """The frame with a leaf's own address as its source."""
     ip = IPV4.decode(frame[ETHERNET.size :])
@@ -215,9 +250,15 @@ class ReferenceSpine(ReferenceSwitch):
         super().__init__(plans, network.racks, acks=acks)
         self._network = network
 
+    def _is_bound(self, frame: bytes, header: Header) -> bool:
+        sender = sender_of(frame)
+        return sender is not None and self._port == self._network.downlink(sender) and is_of_leaf(header)
+
     def _serve(self, frame: bytes, header: Header) -> Output:
         kind = kind_of(header)
         if kind == Kind.DONE:
+            if not self._may_say(header["src_id"]):
+                return self._refuse()
             return self._relay(frame, self._done_ports(header["src_id"]))
         if kind not in self._served:
             return self._drop(Outcome.FOREIGN)
@@ -231,6 +272,11 @@ class ReferenceSpine(ReferenceSwitch):
         if source == NO_ID:
             return [network.downlink(leaf) for leaf in range(network.leaves) if leaf != ROOT]
         return [network.downlink(ROOT)] if 0 <= source - network.workers < network.leaves else []
+
+    def _may_say(self, source: int) -> bool:
+        """Whether the port is that of the leaf whose DONE or GO it is, where it is anyone's."""
+        leaf = ROOT if source == NO_ID else source - self._network.workers
+        return not 0 <= leaf < self._network.leaves or self._port == self._network.downlink(leaf)
 
     def _ack_ports(self, header: Header) -> list[int]:
         rank = self._ranks.get((header["block_id"], header["src_id"]))

@@ -47,6 +47,7 @@ class ReferenceSwitch:
     Attributes:
         round: the current round.
         outcomes: how many passes came to each outcome.
+        strangers: packets of strangers by the port that they came in by.
         occupancy: open aggregators after each packet.
         open: aggregators with contributions missing.
         peak: most aggregators that were open at once.
@@ -60,12 +61,14 @@ class ReferenceSwitch:
         """``replicates``: copies, in the order of their ports, take the place of further passes."""
         self.round = 0
         self.outcomes: Counter[int] = Counter()
+        self.strangers: Counter[int] = Counter()
         self.uploads = 0
         self.recirculations = 0
         self.occupancy: list[int] = []
         self.open = 0
         self.peak = 0
         self._ports = list(ports)
+        self._port = 0  # of the packet in hand
         self._acks = acks
         self._replicates = replicates
         self._owners = {
@@ -91,14 +94,32 @@ class ReferenceSwitch:
 
     def process(self, batch: PacketBatch) -> PacketBatch:
         """What leaves for what arrives."""
-        return PacketBatch.of(out for _, frame in batch for out in self.process_one(frame))
+        return PacketBatch.of(out for port, frame in batch for out in self.process_one(port, frame))
 
-    def process_one(self, frame: bytes) -> Output:
-        """``(port, frame)`` pairs that leave for one frame."""
+    def process_one(self, port: int, frame: bytes) -> Output:
+        """``(port, frame)`` pairs that leave for one frame that came in by ``port``."""
         found = classify(frame)
-        out = self._drop(found) if isinstance(found, Outcome) else self._serve(frame, found)
+        if isinstance(found, Outcome):
+            out = self._drop(found)
+        else:
+            self._port = port
+            out = self._serve(frame, found) if self._is_bound(frame, found) else self._refuse()
         self.occupancy.append(self.open)
         return out
+
+    # --- who sends -----------------------------------------------------------------------------------------
+
+    def _is_bound(self, frame: bytes, header: Header) -> bool:  # noqa: ARG002 - leaves look at both
+        """Whether anybody of the job is behind the port."""
+        return self._port in self._ports
+
+    def _is_workers(self, worker: int) -> bool:
+        """Whether the port is the one by which what ``worker`` sends comes in."""
+        return self._port == self._ports[worker]
+
+    def _refuse(self) -> Output:
+        self.strangers[self._port] += 1
+        return self._drop(Outcome.STRANGER)
 
     def _serve(self, frame: bytes, header: Header) -> Output:
         kind = kind_of(header)
@@ -116,7 +137,7 @@ class ReferenceSwitch:
     def _data(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
         if isinstance(found, Outcome):
-            return self._drop(found)
+            return self._turn_away(found)
         block, chunks, rank = found
         slot = int(block.slots[rank]) * chunks + header["chunk_id"]
         if self._seen.get(slot, 0) == self.round:
@@ -137,7 +158,15 @@ class ReferenceSwitch:
         if rank is None:
             return Outcome.UNKNOWN
         block, chunks = self._blocks[header["block_id"]]
+        if not self._known(block, rank):
+            return Outcome.UNKNOWN
+        if not self._is_workers(int(block.owner[rank])):
+            return Outcome.STRANGER
         return (block, chunks, rank) if header["chunk_id"] < chunks else Outcome.MALFORMED
+
+    def _known(self, block: BlockPlan, rank: int) -> bool:  # noqa: ARG002 - a leaf knows some
+        """Whether the switch was told of a vertex."""
+        return True
 
     def _multicast(self, frame: bytes, header: Header, block: BlockPlan, chunks: int, neighbours: list[int]) -> Output:
         out: Output = []
@@ -178,6 +207,9 @@ class ReferenceSwitch:
         self.open -= 1
         return aggregator.lanes, aggregator.ecn
 
+    def _turn_away(self, outcome: Outcome) -> Output:
+        return self._refuse() if outcome is Outcome.STRANGER else self._drop(outcome)
+
     def _drop(self, outcome: Outcome) -> Output:
         self.outcomes[outcome] += 1
         return []
@@ -185,11 +217,11 @@ class ReferenceSwitch:
     # --- pulling, acknowledging ----------------------------------------------------------------------------
 
     def _fetch(self, frame: bytes, header: Header) -> Output:
-        if header["dst_id"] not in self._owners:
-            return self._drop(Outcome.UNKNOWN)
         found = self._find(header)
         if isinstance(found, Outcome):
-            return self._drop(found)
+            return self._turn_away(found)
+        if header["dst_id"] not in self._owners:
+            return self._drop(Outcome.UNKNOWN)
         block, chunks, rank = found
         index = int(block.slots[rank]) * chunks + header["chunk_id"]
         before = self._aggregators.get(index)
@@ -198,6 +230,9 @@ class ReferenceSwitch:
         return self._forward(frame, header, Outcome.FETCHED)
 
     def _resend(self, frame: bytes, header: Header) -> Output:
+        found = self._find(header)
+        if isinstance(found, Outcome):
+            return self._turn_away(found)
         if header["dst_id"] not in self._owners:
             return self._drop(Outcome.UNKNOWN)
         return self._forward(frame, header, Outcome.RESENT)
@@ -207,11 +242,13 @@ class ReferenceSwitch:
         return [(self._ports[self._owners[header["dst_id"]]], reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
-        rank = self._ranks.get((header["block_id"], header["src_id"]))
-        if rank is None or not self._acks:
+        found = self._find(header)
+        if isinstance(found, Outcome):
+            return self._turn_away(found)
+        if not self._acks:
             return self._drop(Outcome.UNKNOWN)
         self.outcomes[Outcome.ACKNOWLEDGED] += 1
-        block, _ = self._blocks[header["block_id"]]
+        block, _, rank = found
         indptr, sources = block.sources
         owners = sorted({int(block.owner[v]) for v in sources[indptr[rank] : indptr[rank + 1]]})
         return [(self._ports[worker], reply(frame, header, frame[SHORT_FRAME_BYTES:])) for worker in owners]
@@ -222,6 +259,8 @@ class ReferenceSwitch:
         host = header["src_id"]
         if host >= len(self._ports):
             return self._drop(Outcome.UNKNOWN)
+        if not self._is_workers(host):
+            return self._refuse()
         behind = (self.round - header["round"]) & 0xFFFF
         if behind and not self.round:  # a host is ahead of a switch that lost its registers
             self.outcomes[Outcome.RESUMED] += 1

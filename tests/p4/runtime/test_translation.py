@@ -135,7 +135,7 @@ def test_golden_errors_of_tables(tables, message):
     [
         ("[1]", 'expected a table for each type, {"TYPE": {"VALUE": NUMBER}}'),
         ('{"t": {"a": "b"}}', 'expected a table for each type, {"TYPE": {"VALUE": NUMBER}}'),
-        ("{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("{", "expected JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
     ],
 )
 def test_golden_errors_of_the_file(tmp_path, text, message):

@@ -9,6 +9,7 @@ from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_senders import from_senders
 
 pytestmark = pytest.mark.p4
 
@@ -90,7 +91,7 @@ def test_lanes_are_int32_and_do_not_mix(make_target, a: int, b: int, total: int)
     sent[:, 7] = a, b
     sent[:, 30] = 1, 2
     fields = {"src_id": np.array([0, 5]), "dst_id": NO_ID, "round": 1}
-    ((port, frame),) = target.process(build_frames(0, fields, 2, sent))
+    ((port, frame),) = target.process(from_senders(build_frames(0, fields, 2, sent).frames()))
     assert port == 2
     assert frame[34:50].hex() == "ffffffff000000030000000200000001"
     expected = np.zeros(LANES, np.int32)
@@ -105,7 +106,8 @@ def test_a_result_is_the_same_whoever_completes_it(make_target) -> None:
         target.set_round(1)
         for worker, vertex in enumerate(order):
             lanes = np.full((1, LANES), vertex + 1, np.int32)
-            out = target.process(build_frames(worker, {"src_id": vertex, "round": 1, "dst_id": NO_ID}, 1, lanes))
+            fields = {"src_id": vertex, "round": 1, "dst_id": NO_ID}
+            out = target.process(from_senders(build_frames(worker, fields, 1, lanes).frames()))
         frames.append([(port, frame) for port, frame in out if SWITCHGNN.decode(frame[34:])["dst_id"] == 3])
     assert frames[0] == frames[1]
     assert len(frames[0]) == 1
@@ -115,10 +117,10 @@ def test_what_a_round_left_behind_does_not_reach_the_next(make_target) -> None:
     target = make_target(six_vertices())
     target.set_round(1)
     lanes = np.full((1, LANES), 100, np.int32)
-    target.process(build_frames(0, {"src_id": 0, "dst_id": NO_ID, "round": 1}, 1, lanes))
+    target.process(from_senders(build_frames(0, {"src_id": 0, "dst_id": NO_ID, "round": 1}, 1, lanes).frames()))
     assert target.occupies(3, 3)
     target.set_round(2)
     fields = {"src_id": np.array([0, 5]), "dst_id": NO_ID, "round": 2}
-    out = list(target.process(build_frames(0, fields, 2, np.ones((2, LANES), np.int32))))
+    out = list(target.process(from_senders(build_frames(0, fields, 2, np.ones((2, LANES), np.int32)).frames())))
     assert [np.frombuffer(frame[50:178], ">i4").tolist() for _, frame in out] == [[2] * LANES]
     assert target.occupies(3, 4)

@@ -6,6 +6,7 @@ from offramp.wire.batch import PacketBatch
 from offramp.wire.ethernet import BROADCAST_IP, BROADCAST_MAC, ETHERNET, IPV4, ipv4_checksum
 from offramp.wire.switchgnn import NO_ID, SWITCH_IP, SWITCH_MAC, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
+from switchgnn_senders import from_senders
 
 pytestmark = pytest.mark.p4
 
@@ -17,7 +18,7 @@ def done(host: int, round_: int, block: int = 3) -> bytes:
 
 def gos(target, *frames: bytes) -> list[tuple[int, int]]:
     """(port, round) of each GO that the frames cause."""
-    out = target.process(PacketBatch.of((1, frame) for frame in frames))
+    out = target.process(from_senders(frames))
     return sorted((port, SWITCHGNN.decode(frame[34:])["round"]) for port, frame in out)
 
 

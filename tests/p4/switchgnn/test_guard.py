@@ -8,6 +8,7 @@ import pytest
 from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
+from switchgnn_senders import from_senders
 
 pytestmark = pytest.mark.p4
 
@@ -19,7 +20,7 @@ def upload(vertex: int, value: int, **fields: int) -> bytes:
 
 
 def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
-    return list(target.process(PacketBatch.of((1, frame) for frame in frames)))
+    return list(target.process(from_senders(frames)))
 
 
 GOOD = upload(0, 3)

@@ -9,6 +9,7 @@ from offramp.wire.batch import PacketBatch
 from offramp.wire.ethernet import ipv4_checksum
 from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
+from switchgnn_senders import from_senders
 
 pytestmark = pytest.mark.p4
 
@@ -23,7 +24,7 @@ def fetch(lacks: int, wanted: int) -> bytes:
 
 
 def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
-    return list(target.process(PacketBatch.of((1, f) for f in frames)))
+    return list(target.process(from_senders(frames)))
 
 
 def late(counts: dict[str, int]) -> int:

@@ -8,6 +8,7 @@ import pytest
 from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
+from switchgnn_senders import from_senders
 
 pytestmark = pytest.mark.p4
 
@@ -29,7 +30,7 @@ def target(request: pytest.FixtureRequest, p4_targets):
 
 
 def send(target, *frames: bytes) -> list[tuple[int, bytes]]:
-    return list(target.process(PacketBatch.of((1, f) for f in frames)))
+    return list(target.process(from_senders(frames)))
 
 
 @pytest.mark.parametrize("entry_round", [2, 40, 0x8000])

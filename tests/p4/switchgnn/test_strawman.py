@@ -11,6 +11,7 @@ from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_senders import from_senders
 
 pytestmark = pytest.mark.p4
 
@@ -26,7 +27,7 @@ def upload_all(target) -> tuple[dict[int, list[int]], dict[int, list[int]], int]
     for vertex in range(6):
         lanes = np.full((1, LANES), X[vertex], np.int32)
         fields = {"src_id": vertex, "dst_id": NO_ID, "count": 2, "round": 1}
-        for port, frame in target.process(build_frames(0, fields, 1, lanes)):
+        for port, frame in target.process(from_senders(build_frames(0, fields, 1, lanes).frames())):
             header = SWITCHGNN.decode(frame[34:])
             value = int.from_bytes(frame[50:54], "big", signed=True)
             if header["src_id"] == NO_ID:
@@ -86,6 +87,6 @@ def test_the_round_does_not_end_while_uploads_have_passes_to_make(p4_target) -> 
     in_flight = target.switch.registers["SwitchGnnIngress.in_flight.uploads"]
     in_flight.write(0, 1)
     done = [next(build_frames(h, {"src_id": h, "is_ack": 1, "is_fetch": 1, "round": 1}, 1).frames()) for h in range(3)]
-    assert len(target.process(PacketBatch.of((1, frame) for frame in done))) == 0
+    assert len(target.process(from_senders(done))) == 0
     assert target.counters()["waiting"] > 1
     assert target.counters()["go"] == 0

@@ -18,7 +18,9 @@ from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, random_job, six_vertices
+from offramp_sim.switchgnn.leaf_reference import addressed
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_senders import from_senders
 from switchgnn_two_level import MakeTwoLevels, TwoLevels, factory
 
 pytestmark = pytest.mark.p4
@@ -83,7 +85,7 @@ def test_golden_partial(make) -> None:
     leaf.oracle.round = 17
     fields = {"src_id": np.array([0, 2]), "dst_id": NO_ID, "count": 3, "round": 17}
     lanes = np.ones((2, 32), np.int32)
-    out = list(leaf.process(build_frames(0, fields, 2, lanes)))
+    out = list(leaf.process(from_senders(build_frames(0, fields, 2, lanes).frames())))
     (partial,) = [frame for _, frame in out if SWITCHGNN.decode(frame[34:])["dst_id"] == 4]
     assert partial[34:54].hex() == "ffffffff000000040000000201000011" + "00000002"
 
@@ -95,7 +97,7 @@ def test_a_partial_sum_counts_once_for_each_leaf(make) -> None:
         leaf.switch.registers["SwitchGnnIngress.round.current"].write(0, 1)
         leaf.oracle.round = 1
     fields = {"src_id": np.array([0, 1, 2, 3]), "dst_id": NO_ID, "round": 1}
-    out = source.process(build_frames(0, fields, 4, np.ones((4, 32), np.int32)))
+    out = source.process(from_senders(build_frames(0, fields, 4, np.ones((4, 32), np.int32)).frames()))
     for_four = [f for _, f in out if SWITCHGNN.decode(f[34:])["dst_id"] in (4, 5)]
     assert len(for_four) == 2
     results = home.process(PacketBatch.of((2, frame) for frame in for_four * 3))
@@ -111,9 +113,12 @@ def test_broken_partial_sums_change_nothing(make) -> None:
     good = {"src_id": NO_ID, "dst_id": 4, "level": 1, "count": 1, "round": 1}
     bad = [{"count": 0}, {"count": 3}, {"chunk_id": 1}, {"dst_id": 3}, {"block_id": 9}, {"round": 0}]
     frames = [next(build_frames(0, {**good, **b}, 1, np.ones((1, 32), np.int32)).frames()) for b in [*bad, {}]]
-    assert len(home.process(PacketBatch.of((3, f) for f in frames))) == 0
+    *broken, whole = frames
+    sent = [*(addressed(f, 0) for f in broken), whole]  # the last is of no leaf
+    assert len(home.process(PacketBatch.of((2, f) for f in sent))) == 0
     counts = home.oracle.counters()
-    assert (counts["malformed"], counts["unknown"], counts["stale"], counts["opened"]) == (4, 2, 1, 0)
+    assert (counts["malformed"], counts["unknown"], counts["stale"], counts["opened"]) == (3, 2, 1, 0)
+    assert counts["stranger"] == 1
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)

@@ -50,7 +50,7 @@ def test_files_are_in_the_responders_memory():
     devices = application.local()
     try:
         asked = application.program(("acc-acc",), {})
-        requester = Requester(asked, [process.address], devices, application.settings)
+        requester = Requester(asked, [process], devices, application.settings)
         files = dfs.Files(7)
         outcome = closed_loop(requester, files, 0.05, 8)
         while outcome.sent < dfs.FILES * dfs.CHUNKS:
@@ -68,7 +68,7 @@ def test_an_open_loop_counts_from_when_a_request_was_due():
     application = kvs.application({}, keys=1000)
     process = ResponderProcess(application.plan)
     try:
-        requester = Requester(application.program(("cpu",), {}), [process.address], settings=application.settings)
+        requester = Requester(application.program(("cpu",), {}), [process], settings=application.settings)
         outcome = open_loop(requester, application.workload(1), 0.3, 2000, seed=3)
         assert outcome.wrong == 0
         assert 400 < outcome.sent < 800
@@ -82,7 +82,7 @@ def test_writes_are_read_back():
     application = kvs.application({}, mix="B", keys=50)
     process = ResponderProcess(application.plan)
     try:
-        requester = Requester(application.program(("cpu",), {}), [process.address], settings=application.settings)
+        requester = Requester(application.program(("cpu",), {}), [process], settings=application.settings)
         workload = application.workload(1)
         outcome = closed_loop(requester, workload, 0.1, 64)
         requester.close()

@@ -88,7 +88,7 @@ def test_paths_over_two_responders():
     try:
         settings = Settings(rows=64, stride=64, policy=Policy.UNIFORM, timeout_s=2.0)
         asked = program(flows, "ADDR", links=2)
-        requester = Requester(asked, [r.address for r in responders], settings=settings)
+        requester = Requester(asked, responders, settings=settings)
         ended, sent = [], 0
         while len(ended) < 900:
             messages = [bytes([i % 251]) for i in range(sent, min(sent + 16, 900))]

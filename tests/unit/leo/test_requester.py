@@ -19,7 +19,7 @@ from offramp.leo.devices.functions import FunctionDevice
 from offramp.leo.runtime import state as at
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.native_functions import ADD
-from offramp.leo.runtime.requester import Requester
+from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.state import State
 
 ECHO = (Trip("echo"),)
@@ -108,7 +108,7 @@ def test_what_the_responder_lacks_is_said_before_anything_starts():
 
 def test_nobody_there():
     with pytest.raises(OfframpError, match=r"responder at 127.0.0.1:1: 127.0.0.1:1: Connection refused"):
-        Requester(program([[ECHO]]), ["127.0.0.1:1"])
+        Requester(program([[ECHO]]), ["127.0.0.1:1"], settings=Settings(transport="tcp"))
 
 
 class Aborting(FunctionDevice):

@@ -82,7 +82,7 @@ def test_rows_overtake_sums_and_later_rows(in_group) -> None:
         box.deliver = noted
         if by_priority:
             hold_until_all_can_go(box, 3, size)
-        group.gather(None)
+        group.gather(None, None)
         total = box.start_sum(torch.full((size // 4,), float(group.rank + 1)))
         labels = []
         for layer in (3, 2, 1):

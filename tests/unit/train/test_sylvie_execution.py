@@ -86,7 +86,7 @@ def test_s15_what_is_read_is_of_this_epoch_or_of_the_one_before(in_group, graph,
     def before(trainer, number: int) -> None:
         epoch_of[trainer._group.rank] = number
         trainer._computation.stale = stale[number - 1]
-        trainer._group.gather(None)  # nobody notes messages under another worker's epoch
+        trainer._group.gather(None, None)  # nobody notes messages under another worker's epoch
 
     monkeypatch.setattr(Mailbox, "take", recorded)
     train(in_group, graph, settings, before)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
 import time
 
 import pytest
 
 from offramp.errors import OfframpError
+from offramp.listening import Token
 from offramp.transport import open_io
 from offramp.transport.framing import MAX_FRAME
+from offramp.transport.socket_io import SocketIO
 from offramp.transport.udp import UdpSocket, resolve
+from offramp.transport.udp_guard import First, Local, Named, Proved
+from offramp.transport.udp_join import ASK, COOKIE, JOIN, JOINING, LABELS, PROOF, REFUSED, WELCOME, refusal, say
+from offramp.transport.udp_owner import _read
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.ports.udp import UdpPort
 
@@ -20,6 +27,14 @@ def port():
     made = UdpPort("127.0.0.1:0")
     yield made
     made.close()
+
+
+def stranger():
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def address(port):
+    return resolve(port.name.removeprefix("udp:"))[1]
 
 
 def batch_of(*frames):
@@ -62,19 +77,204 @@ def test_frames_without_a_host_are_counted(port):
     assert port.stats.sent == 0
 
 
-def test_the_host_that_sent_last_is_answered(port):
+def test_one_byte_of_another_redirects_nothing(port):
+    host = open_io(port.name)
+    host.send(batch_of(b"first"))
+    assert received(port) == [b"first"]
+    with stranger() as other:
+        for datagram in (b"x", b"x" * 100, JOINING, say(ASK, bytes(32)), say(PROOF, bytes(96)), b"OFu1"):
+            other.sendto(datagram, address(port))
+        host.send(batch_of(b"second"))
+        assert received(port) == [b"second"]
+        port.send(batch_of(b"to the host"))
+        assert list(host.receive(5).frames()) == [b"to the host"]
+        assert port.stats.received == 2
+        assert port.stats.strangers == 6
+        other.setblocking(False)
+        answers = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                answers.append(other.recv(2000))
+        assert all(refusal(answer) for answer in answers)  # no frame
+    host.close()
+
+
+def test_a_byte_that_comes_before_the_host_keeps_it_from_nothing(port):
+    with stranger() as other:
+        other.sendto(b"x", address(port))
+        assert received(port) == [b"x"]
+        host = open_io(port.name)
+        host.send(batch_of(b"first"))
+        assert received(port) == [b"first"]
+        other.sendto(b"y", address(port))
+        port.send(batch_of(b"to the host"))
+        assert list(host.receive(5).frames()) == [b"to the host"]
+        assert received(port, 0.05) == []
+        assert port.stats.strangers == 1
+        host.close()
+
+
+def test_a_second_host_is_told_that_there_is_one(port):
     first, second = open_io(port.name), open_io(port.name)
     first.send(batch_of(b"first"))
     assert received(port) == [b"first"]
-    port.send(batch_of(b"to the first"))
-    second.send(batch_of(b"second"))
-    assert received(port) == [b"second"]
-    port.send(batch_of(b"to the second"))
-    assert list(first.receive(5).frames()) == [b"to the first"]
-    assert list(second.receive(5).frames()) == [b"to the second"]
-    assert len(first.receive(0)) == 0
+    with pytest.raises(OfframpError, match=f"^{port.name}: another host is at the port$"):
+        second.receive(5)
     first.close()
     second.close()
+
+
+def test_a_process_of_another_user_is_nobody(port, monkeypatch):
+    """Judged by the kernel's table of sockets, in which the sender's has its user."""
+    monkeypatch.setattr("offramp.transport.udp_owner._read", lambda: OtherUsers(_read()))
+    host = open_io(port.name)
+    host.send(batch_of(b"first"))
+    assert received(port, 0.05) == []
+    port.send(batch_of(b"secret"))
+    assert port.stats.dropped == 1
+    assert port.stats.strangers == 2  # what it joined with, and the frame
+    host.close()
+
+
+class OtherUsers(dict):
+    def get(self, key, default=None):
+        return {12345} if key in self else default
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_named_peer_is_the_only_one(host):
+    family = socket.AF_INET6 if "[" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as named, socket.socket(family, socket.SOCK_DGRAM) as other:
+        named.bind((host.strip("[]"), 0))
+        port = UdpPort(f"{host}:0,peer={host}:{named.getsockname()[1]}")
+        port.send(batch_of(b"before it says a word"))
+        assert named.recv(100) == b"before it says a word"
+        for sock, datagram in ((other, b"x"), (named, b"a"), (other, JOINING), (named, b"b")):
+            sock.sendto(datagram, address(port))
+        assert received(port) == [b"a", b"b"]
+        port.send(batch_of(b"c"))
+        assert named.recv(100) == b"c"
+        assert port.stats.strangers == 2
+        port.close()
+
+
+TOKEN = Token(b"of this job, and of no other")
+
+
+@contextlib.contextmanager
+def serving(token):
+    """A port that hears and echoes in a thread, as a switch's loop would."""
+    port = UdpPort("127.0.0.1:0", token)
+    stopping = threading.Event()
+
+    def serve():
+        while not stopping.is_set():
+            batch = port.receive()
+            if len(batch):
+                port.send(batch)
+            else:
+                time.sleep(0.001)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield port
+    finally:
+        stopping.set()
+        thread.join()
+        port.close()
+
+
+def echoed(io, frame):
+    io.send(batch_of(frame))
+    return list(io.receive(5).frames()) == [frame]
+
+
+def test_a_host_proves_its_token_and_the_port_proves_it_too():
+    with serving(TOKEN) as port, stranger() as other:
+        where = port.name.removeprefix("udp:")
+        first = SocketIO(UdpSocket.connect(where, TOKEN))
+        assert echoed(first, b"first")
+        other.sendto(b"x", address(port))
+        other.sendto(JOINING, address(port))
+        assert echoed(first, b"again")
+        second = SocketIO(UdpSocket.connect(where, TOKEN))  # a worker that was started again
+        assert echoed(second, b"second")
+        first.send(batch_of(b"late"))
+        assert len(first.receive(0.1)) == 0
+        assert echoed(second, b"again")
+        assert port.stats.strangers == 3
+        first.close()
+        second.close()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "message"),
+    [
+        (TOKEN, Token(b"of another job, this one's no"), "does not accept the token that was given"),
+        (None, TOKEN, "the port does not have the token that was given"),
+    ],
+)
+def test_tokens_that_differ_are_told(theirs, ours, message, monkeypatch):
+    monkeypatch.setattr("offramp.transport.udp.PROVE_S", 0.5)
+    with serving(theirs) as port, pytest.raises(OfframpError, match=message):
+        UdpSocket.connect(port.name.removeprefix("udp:"), ours)
+
+
+def test_a_port_that_asks_for_a_token_says_so():
+    with serving(TOKEN) as port:
+        host = open_io(port.name)
+        with pytest.raises(OfframpError, match="the port asks for a token; none was given"):
+            host.receive(5)
+        host.close()
+
+
+def test_no_answer_is_longer_than_its_question():
+    guards = [Proved(TOKEN), Local(lambda _: True), Local(lambda _: None), First(), Named()]
+    for guard in guards:
+        for length in range(200):
+            for kind in (JOIN, ASK, COOKIE, PROOF, WELCOME, REFUSED, b"OFu1", b""):
+                datagram = kind.ljust(length, b"\0")
+                verdict = guard.hear(b"a" * 16, datagram, b"b" * 16)
+                assert len(verdict.reply) <= len(datagram)
+                assert not (verdict.frame and verdict.reply)
+
+
+def test_a_proof_serves_one_address_and_once():
+    now = [100.0]
+    guard = Proved(TOKEN, lambda: now[0])
+    here, there, nonce = b"here" * 4, b"ther" * 4, bytes(32)
+
+    def proof(sender, token=TOKEN):
+        cookie = guard.hear(sender, say(ASK, nonce), None).reply[5:]
+        return say(PROOF, nonce, cookie, token.proof(LABELS[0], nonce, cookie))
+
+    assert not guard.hear(there, proof(here), None).meets  # from a forged address
+    assert not guard.hear(here, proof(here, Token(bytes(16))), None).meets
+    first = proof(here)
+    assert guard.hear(here, first, None).meets
+    assert guard.hear(here, first, here).meets  # the answer was lost
+    assert guard.hear(there, proof(there), here).meets
+    assert not guard.hear(here, first, there).meets  # replayed
+    late = proof(here)
+    now[0] += 25.0
+    assert not guard.hear(here, late, there).meets
+
+
+def test_many_strangers_cost_the_host_no_frame(port):
+    host = open_io(port.name)
+    frames, others = [], [stranger() for _ in range(20)]
+    for number in range(50):
+        for other in others:
+            other.sendto(b"?" * (number + 1), address(port))
+        host.send(batch_of(*(bytes([number]) * 60 for _ in range(10))))
+        while len(batch := port.receive()):
+            frames += batch.frames()
+    assert frames == [bytes([number]) * 60 for number in range(50) for _ in range(10)]
+    assert port.stats.strangers == 1000
+    for other in others:
+        other.close()
+    host.close()
 
 
 def test_frames_for_a_host_that_is_gone_are_counted_until_another_comes(port):
@@ -140,7 +340,21 @@ def test_nobody_there_is_told():
         (":7", "udp::7: expected udp:HOST:PORT"),
         ("localhost:x", "udp:localhost:x: expected udp:HOST:PORT"),
         ("localhost:65536", "udp:localhost:65536: expected udp:HOST:PORT"),
-        ("192.0.2.1:7", "udp:192.0.2.1:7: Cannot assign requested address"),
+        ("192.0.2.1:7,insecure", "udp:192.0.2.1:7: Cannot assign requested address"),
+        ("127.0.0.1:7,peer", "udp:127.0.0.1:7,peer: option 'peer': expected peer=HOST:PORT or insecure"),
+        ("127.0.0.1:7,peer=x", "udp:x: expected udp:HOST:PORT"),
+        ("127.0.0.1:7,peer=[::1]:7", "udp: peer=[::1]:7: is not of the same family as the port's address"),
+        (
+            "0.0.0.0:7,insecure,peer=127.0.0.1:1",
+            "udp:0.0.0.0:7,insecure,peer=127.0.0.1:1: expected peer=HOST:PORT or insecure, not both",
+        ),
+        (
+            "0.0.0.0:0",
+            (
+                "udp:0.0.0.0:0: other machines reach this address; it needs ,peer=HOST:PORT behind it, a token "
+                "(offramp token, OFFRAMP_TOKEN_FILE), or ,insecure where every machine that reaches it is trusted"
+            ),
+        ),
     ],
 )
 def test_addresses_that_are_none(where, message):

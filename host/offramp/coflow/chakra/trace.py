@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from offramp.coflow.chakra.schema import VERSION, messages
+from offramp.documents import parse_json, read_bytes
+from offramp.ending.files import written
 from offramp.errors import OfframpError
+
+_MOST_BYTES = 4 << 30
 
 Attribute = int | float | bool | str | bytes | list[Any]
 
@@ -56,7 +60,8 @@ def write_trace(trace: Trace, path: Path) -> None:
     else:
         content = b"".join(_delimited(m.SerializeToString(deterministic=True)) for m in made)
     try:
-        path.write_bytes(content)
+        with written(path) as file:
+            file.write(content)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -68,11 +73,10 @@ def read_trace(path: Path) -> Trace:
         OfframpError: it cannot be read, or is no trace.
     """
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be read: {error.strerror}") from None
-    try:
+        content = read_bytes(path, _MOST_BYTES)
         first, rest = _from_json(content) if path.suffix == ".json" else _from_wire(content)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OfframpError(f"{path}: not a Chakra execution trace") from None
     return Trace([_read_node(node) for node in rest], first.version, _attributes(first.attr))
@@ -92,7 +96,7 @@ def _from_wire(content: bytes) -> tuple[Any, list[Any]]:
 def _from_json(content: bytes) -> tuple[Any, list[Any]]:
     from google.protobuf import json_format
 
-    kinds, whole = messages(), json.loads(content)
+    kinds, whole = messages(), parse_json(content)
     try:
         first = json_format.ParseDict(whole.get("global_metadata", {}), kinds.GlobalMetadata(), True)
         return first, [json_format.ParseDict(row, kinds.Node(), True) for row in whole["nodes"]]

@@ -12,6 +12,8 @@ from offramp.coflow.endhost.wire import Header, Kind
 from offramp.errors import OfframpError
 
 _MOST_EARLY: Final = 1 << 16
+_MOST_HELD: Final = 1 << 26
+"""Bytes that ranks have said in rounds that are not complete."""
 
 
 class Control:
@@ -43,6 +45,7 @@ class Gathering:
         self._rows: dict[int, dict[int, bytes]] = {}
         self._futures: dict[int, Future[list[bytes]]] = {}
         self._failure: OfframpError | None = None
+        self._held = 0
 
     def wait_for(self, message: int) -> Future[list[bytes]]:
         """The rows of all ranks, in rank order.
@@ -69,10 +72,14 @@ class Gathering:
                 raise OfframpError(f"rank {rank} spoke twice in round {message:#x}")
             if len(self._rows) > _MOST_EARLY:
                 raise OfframpError(f"rank {rank} is more than {_MOST_EARLY} rounds ahead")
+            if self._held + len(row) > _MOST_HELD:
+                raise OfframpError(f"rank {rank} says more than {_MOST_HELD} bytes ahead")
+            self._held += len(row)
             rows[rank] = row
             if len(rows) < self._size:
                 return
             del self._rows[message]
+            self._held -= sum(map(len, rows.values()))
             future = self._futures.pop(message)  # this rank has spoken, so it waits
         future.set_result([rows[r] for r in range(self._size)])
 

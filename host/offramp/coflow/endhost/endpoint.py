@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
+import logging
 import secrets
 import socket
 import threading
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
-from typing import Self
+from typing import Any, Final, Self
 
 from offramp.coflow.endhost.address import local_address
 from offramp.coflow.endhost.control import Control, Gathering, words
@@ -24,11 +26,16 @@ from offramp.coflow.endhost.sender import Sender
 from offramp.coflow.endhost.sockets import Address, dial, keep_alive, listen, set_mark
 from offramp.coflow.endhost.transfers import Coflow, Incoming, Outgoing, Span
 from offramp.coflow.endhost.tuning import Tuning
-from offramp.coflow.endhost.wire import TOKEN_BYTES, Header, Hello, Kind
+from offramp.coflow.endhost.wire import MOST_TEXT, MOST_WORDS, Header, Hello, Kind
 from offramp.coflow.factors import Factors
 from offramp.collective.executor.rate import TokenBucket
 from offramp.errors import OfframpError
+from offramp.listening import Access, Greeting, Token, parse_address
+from offramp.listening.objects import check_object, integer, parse_object, text
 
+_LOG = logging.getLogger(__name__)
+_SESSION: Final = 32
+"""Characters that tell the endpoints of one rendezvous from those of another; no secret."""
 Rendezvous = Callable[[bytes], Sequence[bytes]]
 """Tells all ranks what this one says; returns what all say, in rank order."""
 
@@ -45,12 +52,15 @@ class Endpoint:
         priorities: of the job; off by default.
         where: interface or address; by default GLOO_SOCKET_IFNAME, or the way to MASTER_ADDR.
         tuning: of the connections.
+        token: that ranks prove to each other on every connection; by default that of OFFRAMP_TOKEN_FILE.
+        insecure: do without one though other machines reach the address.
 
     Attributes:
         rank, size, priorities, tuning: as above.
+        redialled: attempts to connect that a peer turned away before it answered, and that were made again.
 
     Raises:
-        OfframpError: no such interface, or a peer does not connect.
+        OfframpError: no such interface, no token where one is needed, or a peer does not connect.
     """
 
     def __init__(
@@ -62,6 +72,8 @@ class Endpoint:
         *,
         where: str | None = None,
         tuning: Tuning | None = None,
+        token: Token | None = None,
+        insecure: bool = False,
     ) -> None:
         self.rank, self.size = rank, size
         self.priorities, self.tuning = priorities or Priorities.off(), tuning or Tuning()
@@ -77,16 +89,21 @@ class Endpoint:
         self._sockets: list[socket.socket] = []
         self._closing = False
         self._here = local_address(where)
-        listening = listen(self._here, self.priorities.control, self.tuning)
-        mine = {"host": self._here, "port": listening.getsockname()[1], "token": secrets.token_hex(TOKEN_BYTES)}
+        self._token = token or Token.from_environment()
+        self.redialled = 0
+        access = Access(self._token, insecure=insecure)
+        _check_access(access, self._here)
+        listener = listen(self._here, access, self.priorities.control, self.tuning)
+        port = listener.sock.getsockname()[1]
+        mine = {"host": self._here, "port": port, "session": secrets.token_hex(_SESSION // 2)}
         try:
-            rows = [json.loads(row) for row in rendezvous(json.dumps(mine).encode())]
+            rows = _introductions(rendezvous(json.dumps(mine).encode()), size)
         except BaseException:
-            listening.close()
+            listener.close()
             raise
         self._peers: list[Address] = [(row["host"], row["port"]) for row in rows]
-        self._token = bytes.fromhex(rows[0]["token"])
-        self._receiver = Receiver(listening, self._ledger, self, lambda raw: Hello.unpack(raw, self._token, size))
+        self._session: str = rows[0]["session"]
+        self._receiver = Receiver(listener, self._ledger, self)
         card = TokenBucket(self.tuning.rate_bps, burst_s=0.0) if self.tuning.rate_bps else None
         self._sender = Sender(self._ledger, self.tuning.chunk, self._cannot_send, card)
         try:
@@ -128,6 +145,8 @@ class Endpoint:
         order: Iterable[Span] | None = None,
     ) -> Future[None]:
         """Start a coflow: bytes to and from peers, without copies.
+
+        The first one to a peer with a priority waits for a connection, so no callback of another's end may start it.
 
         Args:
             message: the same number at both ends of each transfer, and no other's between the two at that time.
@@ -175,6 +194,8 @@ class Endpoint:
         Raises:
             OfframpError: a rank does not speak in time, or the endpoint has failed.
         """
+        if len(row) > MOST_WORDS:
+            raise OfframpError(f"gather of {len(row)} bytes, expected at most {MOST_WORDS}")
         future = self._gathering.wait_for(message)
         self._gathering.add(self.rank, message, row)
         header, payload = words(message, row)
@@ -190,7 +211,7 @@ class Endpoint:
     def fail(self, text: str) -> OfframpError:
         """End everything here and at the peers; returns the error that operations now raise."""
         if self._end(text):
-            payload = text.encode()[:4096]
+            payload = text.encode()[:MOST_TEXT]
             for peer in list(self._controls):
                 with contextlib.suppress(OSError):
                     self._controls[peer].send(Header(Kind.ABORT, len(payload)), payload)
@@ -212,21 +233,29 @@ class Endpoint:
         for sock in self._sockets:
             sock.close()
 
-    def greeted(self, hello: Hello, sock: socket.socket) -> None:
+    def greeted(self, greeting: Greeting) -> tuple[Hello, socket.socket]:
         """A connection came in (for the receiver).
 
         Raises:
-            OfframpError: from this rank itself, or a second one of the same kind.
+            OfframpError: of other endpoints, from this rank itself, a second one of the same kind, a control connection
+                from a lower rank, or one for data in the class of control.
+            OSError: it is gone.
         """
+        hello = Hello.check(greeting.content, self._session, self.size)
+        control = self.priorities.control.dscp
         if hello.rank == self.rank or (hello.rank, hello.dscp) in self._greeted:
             raise OfframpError("greeting: a connection that there is already")
         if hello.dscp is None and hello.rank < self.rank:
             raise OfframpError("greeting: control connections come from higher ranks")
+        if control and hello.dscp == control:
+            raise OfframpError(f"greeting: DSCP {control} is of control")
+        sock = greeting.accept()
         self._greeted.add((hello.rank, hello.dscp))
         if hello.dscp is None:
             self._add_control(hello.rank, sock)
         else:
             set_mark(sock, Mark((), hello.dscp, 0))  # acknowledgements go by the class of what they acknowledge
+        return hello, sock
 
     def heard(self, peer: int, header: Header, payload: bytes) -> None:
         """A control frame came in (for the receiver).
@@ -240,7 +269,7 @@ class Endpoint:
         elif header.kind is Kind.WORDS:
             self._gathering.add(peer, header.message, payload)
         elif header.kind is Kind.ABORT:
-            self._end(payload.decode(errors="replace"))
+            self._end(_printable(payload.decode(errors="replace")))
         else:
             self._leaving[peer] = header.total
             self._check_left(peer)
@@ -305,22 +334,32 @@ class Endpoint:
         with self._dialling:
             if lane in self._sender:
                 return
-            hello = Hello(self._token, self.rank, self.size, mark.dscp).pack()
-            try:
-                sock = dial(self._here, self._peers[peer], mark, self.tuning, hello)
-            except OSError as error:
-                raise OfframpError(f"rank {peer}: no connection: {error.strerror or error}") from None
-            self._sender.add(lane, sock)
+            self._sender.add(lane, self._dial(peer, mark, mark.dscp))
 
     def _dial_control(self, peer: int) -> socket.socket:
-        hello = Hello(self._token, self.rank, self.size, None).pack()
-        try:
-            sock = dial(self._here, self._peers[peer], self.priorities.control, self.tuning, hello)
-        except OSError as error:
-            raise OfframpError(f"rank {peer}: no connection: {error.strerror or error}") from None
+        sock = self._dial(peer, self.priorities.control, None)
         self._sockets.append(sock)
         self._add_control(peer, sock)
         return sock
+
+    def _dial(self, peer: int, mark: Mark, dscp: int | None) -> socket.socket:
+        attempts = 0
+
+        def dialled() -> None:
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1:
+                self.redialled += 1
+            if attempts == 2:
+                _LOG.warning("rank %d closed a connection before it answered; dialling again", peer)
+
+        hello = Hello(self.rank, dscp).greeting(self._session, self.size)
+        try:
+            return dial(self._here, self._peers[peer], mark, self.tuning, self._token, hello, dialled)
+        except OSError as error:
+            raise OfframpError(f"rank {peer}: no connection: {error.strerror or error}") from None
+        except OfframpError as error:
+            raise OfframpError(f"rank {peer}: no connection: {error}") from None
 
     def _add_control(self, peer: int, sock: socket.socket) -> None:
         set_mark(sock, self.priorities.control)
@@ -339,3 +378,40 @@ class Endpoint:
                     raise OfframpError(f"endpoint: rank {ranks} did not connect within {self.tuning.dead_s:g} s")
         if self.failure is not None:
             raise OfframpError(str(self.failure))
+
+
+def _check_access(access: Access, host: str) -> None:
+    address = parse_address(f"[{host}]:0" if ":" in host else f"{host}:0")
+    if not (address.local or access.token or access.insecure):
+        raise OfframpError(
+            f"endpoint on {host}: other machines reach this address; it needs a token (offramp token, "
+            "OFFRAMP_TOKEN_FILE), or insecure=True where every machine that reaches it is trusted"
+        )
+
+
+def _introductions(raws: Sequence[bytes], size: int) -> list[dict[str, Any]]:
+    """What ranks say of themselves: where they listen.
+
+    Raises:
+        OfframpError: something else, or fewer ranks.
+    """
+    if len(raws) != size:
+        raise OfframpError(f"endpoint: {len(raws)} ranks introduce themselves, expected {size}")
+    fields = {"host": _numeric, "port": integer(1, 0xFFFF), "session": text(_SESSION)}
+    found = []
+    for rank, raw in enumerate(raws):
+        what = f"introduction of rank {rank}"
+        found.append(check_object(parse_object(raw, what), fields, what))
+    return found
+
+
+def _numeric(value: Any) -> str:
+    try:
+        return str(ipaddress.ip_address(str(value)))
+    except ValueError:
+        raise ValueError("an IP address") from None
+
+
+def _printable(line: str) -> str:
+    """What a peer said, as one line that does nothing to a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in line)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch.distributed as dist
 
 from offramp.coflow.endhost.endpoint import Endpoint
 from offramp.coflow.endhost.priorities import Priorities
 from offramp.coflow.endhost.tuning import Tuning
+from offramp.collective.messages import introduce
 from offramp.errors import OfframpError
+from offramp.listening import Token
 
 
 def endpoint_of(
@@ -18,6 +18,8 @@ def endpoint_of(
     *,
     where: str | None = None,
     tuning: Tuning | None = None,
+    token: Token | None = None,
+    insecure: bool = False,
 ) -> Endpoint:
     """This rank's endpoint among a group's ranks, which all call this; the group, of any kind, only introduces them.
 
@@ -31,9 +33,7 @@ def endpoint_of(
     if rank < 0:
         raise OfframpError("endpoint: this rank is not in the group")
 
-    def introduce(row: bytes) -> list[bytes]:
-        rows: list[Any] = [None] * size
-        dist.all_gather_object(rows, row, group=group)
-        return rows
+    def tell(row: bytes) -> list[bytes]:
+        return introduce(row, group)
 
-    return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning)
+    return Endpoint(rank, size, tell, priorities, where=where, tuning=tuning, token=token, insecure=insecure)

@@ -116,8 +116,11 @@ class Ledger:
         """
         with self._lock:
             incoming = self._incoming.get(route)
-            if incoming is None or total != len(incoming.view) or offset + length > total or length > incoming.missing:
+            # A transfer's bytes come in order: were they to overlap, it would be over before all of them are here.
+            fits = incoming is not None and total == len(incoming.view) and offset + length <= total
+            if incoming is None or not fits or offset != incoming.announced:
                 raise OfframpError(f"rank {route[0]} sent bytes that nobody asked for")
+            incoming.announced += length
             return incoming.view[offset : offset + length]
 
     def arrived(self, route: Route, count: int) -> None:

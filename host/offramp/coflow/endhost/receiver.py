@@ -1,4 +1,4 @@
-"""The thread that hears all peers: greetings, control, and bytes straight to where they belong."""
+"""The thread that hears all peers: connections that have greeted, control, and bytes straight to where they belong."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from typing import Final, Protocol
 
 from offramp.coflow.endhost.ledger import Ledger
 from offramp.coflow.endhost.transfers import Route
-from offramp.coflow.endhost.wire import HEADER_BYTES, HELLO_BYTES, MOST_WORDS, Header, Hello, Kind
+from offramp.coflow.endhost.wire import HEADER_BYTES, MOST_DSCP, MOST_PAYLOAD, Header, Hello, Kind
 from offramp.errors import OfframpError
+from offramp.listening import Greeting, Listener
 
 _BUDGET: Final = 1 << 20
 """Bytes from one connection before the others have their turn."""
-_GREETING_S: Final = 10.0
-_MOST_STRANGERS: Final = 256
 _TICK_S: Final = 1.0
+_PIECE: Final = 1 << 16
+_MOST_URGENT: Final = MOST_DSCP + 1
 Script = Iterator[memoryview]
 """Says what to read next; the bytes are there when it goes on."""
 
 
-class Listener(Protocol):
+class Owner(Protocol):
     """Whom a receiver tells what it hears."""
 
-    def greeted(self, hello: Hello, sock: socket.socket) -> None:
-        """A connection is a peer's; OfframpError refuses it."""
+    def greeted(self, greeting: Greeting) -> tuple[Hello, socket.socket]:
+        """A connection is a peer's; OfframpError refuses it, OSError: it is gone."""
 
     def heard(self, peer: int, header: Header, payload: bytes) -> None:
         """A control frame; OfframpError ends the endpoint."""
@@ -41,11 +42,9 @@ class Listener(Protocol):
 
 
 class _Connection:
-    def __init__(self, sock: socket.socket, script: Callable[[_Connection], Script], peer: int | None) -> None:
-        self.sock, self.peer = sock, peer
-        self.urgency = -1
+    def __init__(self, sock: socket.socket, script: Callable[[_Connection], Script], peer: int, urgency: int) -> None:
+        self.sock, self.peer, self.urgency = sock, peer, urgency
         self.between_frames = self.control = False
-        self.since = time.monotonic()
         self.steps = script(self)
         self._want = next(self.steps)
         self._got = 0
@@ -75,21 +74,25 @@ class _Connection:
 class Receiver:
     """Reads all connections of an endpoint, those of urgent coflows first.
 
-    Attributes:
-        refused: connections that were closed because of their greeting, or for want of one.
+    Args:
+        listener: takes connections in, until they have greeted.
+        ledger: says where bytes belong.
+        owner: is told what is heard.
     """
 
-    def __init__(
-        self, listening: socket.socket, ledger: Ledger, listener: Listener, greet: Callable[[bytes], Hello]
-    ) -> None:
-        self._listening, self._ledger, self._listener, self._greet = listening, ledger, listener, greet
+    def __init__(self, listener: Listener, ledger: Ledger, owner: Owner) -> None:
+        self._listener, self._ledger, self._owner = listener, ledger, owner
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake, selectors.EVENT_READ)
-        self._selector.register(listening, selectors.EVENT_READ)
+        self._selector.register(listener, selectors.EVENT_READ)
         self._stopping = False
-        self.refused = 0
         self._thread = threading.Thread(target=self._run, name="coflow-receive", daemon=True)
+
+    @property
+    def refused(self) -> int:
+        """Connections that were closed because of their greeting, or for want of one."""
+        return self._listener.refused.total()
 
     def start(self) -> None:
         """Begin to listen."""
@@ -97,7 +100,7 @@ class Receiver:
 
     def add_control(self, sock: socket.socket, peer: int) -> None:
         """Hear a control connection that this endpoint has dialled; before :meth:`start`."""
-        self._register(_Connection(sock, lambda c: self._control(c, peer), peer))
+        self._register(sock, Hello(peer, None))
 
     def close(self) -> None:
         """End the thread and what was accepted."""
@@ -109,74 +112,51 @@ class Receiver:
             if key.data is not None:
                 key.data.sock.close()
         self._selector.close()
-        self._listening.close()
+        self._listener.close()
         os.close(self._wake)
 
     def _run(self) -> None:
+        look = time.monotonic()
         while not self._stopping:
             ready = self._selector.select(_TICK_S)
             connections = [key.data for key, _ in ready if key.data is not None]
             connections.sort(key=lambda c: c.urgency, reverse=True)
             for connection in connections:
                 self._read(connection)
-            if any(key.fileobj is self._listening for key, _ in ready):
-                self._accept()
-            self._dismiss_silent()
+            if any(key.fileobj is self._listener for key, _ in ready) or time.monotonic() - look > _TICK_S:
+                look = time.monotonic()
+                for greeting in self._listener.poll():
+                    self._meet(greeting)
 
-    def _accept(self) -> None:
+    def _meet(self, greeting: Greeting) -> None:
         try:
-            sock, _ = self._listening.accept()
+            hello, sock = self._owner.greeted(greeting)
+        except OfframpError as error:
+            greeting.refuse(str(error))
         except OSError:
             return  # gone again
-        sock.setblocking(True)  # every read says MSG_DONTWAIT
-        if len(self._strangers()) >= _MOST_STRANGERS:
-            self._refuse(sock)
-            return
-        self._register(_Connection(sock, self._greeting, None))
+        else:
+            self._register(sock, hello)
 
-    def _register(self, connection: _Connection) -> None:
-        self._selector.register(connection.sock, selectors.EVENT_READ, connection)
+    def _register(self, sock: socket.socket, hello: Hello) -> None:
+        sock.setblocking(True)  # every read says MSG_DONTWAIT
+        peer = hello.rank
+        if hello.dscp is None:
+            connection = _Connection(sock, lambda c: self._control(c, peer), peer, _MOST_URGENT)
+        else:
+            connection = _Connection(sock, lambda c: self._data(c, peer), peer, hello.dscp)
+        self._selector.register(sock, selectors.EVENT_READ, connection)
 
     def _read(self, connection: _Connection) -> None:
         try:
             connection.read()
         except Exception as error:
             self._selector.unregister(connection.sock)
-            if connection.peer is None:
-                self._refuse(connection.sock)
-                return
             if isinstance(error, EOFError) and connection.between_frames:
-                self._listener.ended(connection.peer)  # whether that was right, the control connection tells
+                self._owner.ended(connection.peer)  # whether that was right, the control connection tells
             else:
-                self._listener.lost(connection.peer, error, control=connection.control)
+                self._owner.lost(connection.peer, error, control=connection.control)
             connection.sock.close()
-
-    def _refuse(self, sock: socket.socket) -> None:
-        self.refused += 1
-        sock.close()
-
-    def _strangers(self) -> list[_Connection]:
-        every = [key.data for key in self._selector.get_map().values()]
-        return [c for c in every if c is not None and c.peer is None]
-
-    def _dismiss_silent(self) -> None:
-        now = time.monotonic()
-        for connection in self._strangers():
-            if now - connection.since > _GREETING_S:
-                self._selector.unregister(connection.sock)
-                self._refuse(connection.sock)
-
-    def _greeting(self, connection: _Connection) -> Script:
-        raw = bytearray(HELLO_BYTES)
-        yield memoryview(raw)
-        hello = self._greet(bytes(raw))
-        self._listener.greeted(hello, connection.sock)
-        connection.peer = hello.rank
-        if hello.dscp is None:
-            yield from self._control(connection, hello.rank)
-        else:
-            connection.urgency = hello.dscp
-            yield from self._data(connection, hello.rank)
 
     def _data(self, connection: _Connection, peer: int) -> Script:
         raw = bytearray(HEADER_BYTES)
@@ -192,14 +172,16 @@ class Receiver:
             self._ledger.arrived(route, header.length)
 
     def _control(self, connection: _Connection, peer: int) -> Script:
-        connection.urgency, connection.control = 64, True
+        connection.control = True
         raw = bytearray(HEADER_BYTES)
         while True:
             yield memoryview(raw)
             header = Header.unpack(raw, peer)
-            if header.kind is Kind.DATA or header.length > MOST_WORDS:
+            if header.length > MOST_PAYLOAD.get(header.kind, -1):
                 raise OfframpError(f"rank {peer} sent {header.kind.name}, {header.length} bytes, where control belongs")
-            payload = bytearray(header.length)
-            if payload:
-                yield memoryview(payload)
-            self._listener.heard(peer, header, bytes(payload))
+            payload = bytearray()
+            while len(payload) < header.length:  # memory for what has come, not for what was announced
+                piece = bytearray(min(_PIECE, header.length - len(payload)))
+                yield memoryview(piece)
+                payload += piece
+            self._owner.heard(peer, header, bytes(payload))

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import socket
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from offramp.coflow.endhost.priorities import Mark
 from offramp.coflow.endhost.tuning import Tuning
+from offramp.coflow.endhost.wire import PROTOCOL
 from offramp.errors import OfframpError
+from offramp.listening import Access, Limits, Listener, Token, connect, parse_address
+from offramp.listening import Address as Place
 
-_BACKLOG: Final = 1024
+_MOST_GREETING: Final = 512
+_GREETING_S: Final = 10.0
 _KEEPALIVES: Final = 4
 Address = tuple[str, int]
 """Numeric IPv4 or IPv6 address, port."""
-
-
-def family(host: str) -> socket.AddressFamily:
-    """IPv4 or IPv6, by the address."""
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def set_mark(sock: socket.socket, mark: Mark) -> None:
@@ -29,48 +29,61 @@ def set_mark(sock: socket.socket, mark: Mark) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, mark.so_priority)
 
 
-def listen(host: str, mark: Mark, tuning: Tuning) -> socket.socket:
-    """A socket that waits for connections on a free port; what it answers carries the mark.
+def listen(host: str, access: Access, mark: Mark, tuning: Tuning) -> Listener:
+    """Listens on a free port; what it answers carries the mark.
 
     Raises:
-        OfframpError: the address is not of this host, or the congestion control does not exist.
+        OfframpError: the address is not of this host or needs a token, or the congestion control does not exist.
     """
-    sock = socket.socket(family(host), socket.SOCK_STREAM)
+    listener = Listener(_at(host, 0), access, PROTOCOL, Limits(greeting_bytes=_MOST_GREETING, greeting_s=_GREETING_S))
     try:
-        _tune(sock, tuning)
-        set_mark(sock, mark)
-        sock.bind((host, 0))
-        sock.listen(_BACKLOG)
-        sock.setblocking(False)
-    except OSError as error:
-        sock.close()
-        raise OfframpError(f"endpoint: cannot listen on {host}: {error.strerror}") from None
-    except OfframpError:
-        sock.close()
+        _tune(listener.sock, tuning)
+        set_mark(listener.sock, mark)
+    except BaseException:
+        listener.close()
         raise
-    return sock
+    return listener
 
 
-def dial(here: str, there: Address, mark: Mark, tuning: Tuning, hello: bytes) -> socket.socket:
-    """A connection with a priority from its first packet on, from an address of this host; the greeting is said.
+def dial(
+    here: str,
+    there: Address,
+    mark: Mark,
+    tuning: Tuning,
+    token: Token | None,
+    hello: Mapping[str, Any],
+    dialled: Callable[[], None],
+) -> socket.socket:
+    """A connection with a priority from its first packet on, from an address of this host, when the peer has accepted.
+
+    A peer that turns it away before it has answered, as one does that has too many strangers, is dialled again.
+
+    Args:
+        here: this host's address.
+        there: the peer's.
+        mark: of the packets.
+        tuning: of the connection.
+        token: that both sides prove.
+        hello: the greeting.
+        dialled: called before each attempt.
 
     Raises:
         OSError: nobody answers within ``dead_s``.
-        OfframpError: the congestion control does not exist.
+        OfframpError: the peer refuses, or has another token; or the congestion control does not exist.
     """
-    sock = socket.socket(family(there[0]), socket.SOCK_STREAM)
-    try:
+
+    def prepare(sock: socket.socket) -> None:
+        dialled()
         _tune(sock, tuning)
         set_mark(sock, mark)
         sock.bind((here, 0))
-        sock.settimeout(tuning.dead_s)
-        sock.connect(there)
-        sock.sendall(hello)
-        sock.settimeout(None)
-    except BaseException:
-        sock.close()
-        raise
+
+    sock, _ = connect(_at(*there), token, PROTOCOL, hello, timeout_s=tuning.dead_s, redial=True, prepare=prepare)
     return sock
+
+
+def _at(host: str, port: int) -> Place:
+    return parse_address(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
 
 def keep_alive(sock: socket.socket, dead_s: float) -> None:

@@ -29,12 +29,13 @@ class Outgoing:
 
 @dataclass(eq=False, slots=True)
 class Incoming:
-    """Bytes from a peer, written where they belong."""
+    """Bytes from a peer, written where they belong; those up to ``announced`` have come or are coming."""
 
     route: Route
     view: memoryview
     coflow: Coflow
     missing: int
+    announced: int = 0
 
 
 @dataclass(eq=False, slots=True)

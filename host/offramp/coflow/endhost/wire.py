@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import hmac
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from offramp.errors import OfframpError
+from offramp.listening.objects import check_object, choice, integer, optional
 
-_MAGIC: Final = b"OFcf"
-_VERSION: Final = 1
-TOKEN_BYTES: Final = 16
-_HELLO: Final = struct.Struct("!4sBBBxII16s")
-HELLO_BYTES: Final = _HELLO.size
+PROTOCOL: Final = "hermod 2"
+"""Name and version; what is proved for another protocol proves nothing here."""
+MOST_DSCP: Final = 63
 _HEADER: Final = struct.Struct("!HBxIQQQ")
 HEADER_BYTES: Final = _HEADER.size
 _MARKER: Final = 0xC0F1
-MOST_WORDS: Final = 1 << 26
-"""Bytes of a control frame's payload."""
+MOST_WORDS: Final = 1 << 20
+"""Bytes of what a rank tells everyone."""
+MOST_TEXT: Final = 4096
+"""Bytes of why a sender has failed."""
 
 
 class Kind(IntEnum):
@@ -32,35 +33,36 @@ class Kind(IntEnum):
     BYE = 5  # the sender has closed in order
 
 
+MOST_PAYLOAD: Final = {Kind.READY: 0, Kind.WORDS: MOST_WORDS, Kind.ABORT: MOST_TEXT, Kind.BYE: 0}
+"""Bytes behind the header of each control frame."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first bytes of a connection: who calls, and for which priority (control: None)."""
+    """What a connection is for: who calls, and for which priority (control: None)."""
 
-    token: bytes
     rank: int
-    size: int
     dscp: int | None
 
-    def pack(self) -> bytes:
-        """As bytes."""
-        control = self.dscp is None
-        return _HELLO.pack(_MAGIC, _VERSION, int(control), self.dscp or 0, self.rank, self.size, self.token)
+    def greeting(self, session: str, size: int) -> dict[str, Any]:
+        """As :mod:`offramp.listening` sends it."""
+        return {"session": session, "size": size, "rank": self.rank, "dscp": self.dscp}
 
     @classmethod
-    def unpack(cls, raw: bytes, token: bytes, size: int) -> Self:
-        """From the wire, by one who belongs to the endpoints that share ``token``.
+    def check(cls, greeting: Mapping[str, Any], session: str, size: int) -> Self:
+        """From a greeting to one of the ``size`` endpoints of a session.
 
         Raises:
-            OfframpError: something else, or of other endpoints.
+            OfframpError: something else, or from other endpoints.
         """
-        magic, version, control, dscp, rank, theirs, sent = _HELLO.unpack(raw)
-        if magic != _MAGIC:
-            raise OfframpError("greeting: not from an endpoint")
-        if version != _VERSION:
-            raise OfframpError(f"greeting: version {version}, expected {_VERSION}")
-        if not hmac.compare_digest(sent, token) or theirs != size or rank >= size or control > 1 or dscp > 63:
-            raise OfframpError("greeting: from an endpoint of another group")
-        return cls(sent, rank, size, None if control else dscp)
+        fields = {
+            "session": choice(session),
+            "size": integer(size, size),
+            "rank": integer(0, size - 1),
+            "dscp": optional(integer(0, MOST_DSCP)),
+        }
+        found = check_object(greeting, fields, "greeting")
+        return cls(found["rank"], found["dscp"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,8 +185,8 @@ def running(application: Application) -> Iterator[Run]:
         ) -> tuple[Outcome, tuple[str, ...]]:
             program = application.program(paths, measured)
             settings = replace(application.settings, policy=policy, seed=seed)
-            addresses = [process.address] * len(program.links)
-            requester = Requester(program, addresses, devices, settings)
+            responders = [process] * len(program.links)
+            requester = Requester(program, responders, devices, settings)
             try:
                 workload = application.workload(seed)
                 closed_loop(requester, workload, min(WARM_UP_S, seconds), application.window)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp.errors import OfframpError
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
@@ -46,6 +47,8 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     memory = host.memory.view(np.uint8)
 
     def store(number: int, content: bytes) -> bytes:
+        if len(content) > CHUNK:
+            raise OfframpError(f"{STORE}: {len(content)} bytes, expected at most {CHUNK}")
         place = number % (FILES * CHUNKS) * CHUNK
         memory[place : place + len(content)] = np.frombuffer(content, np.uint8)
         return zlib.crc32(content).to_bytes(4, "little")

@@ -65,7 +65,7 @@ class LeoSums:
         try:
             asked = program(list(specs), specs, measure(specs, example))
             settings = Settings(rows=ROWS, stride=len(example), policy=policy, timeout_s=30.0)
-            self._requester = Requester(asked, [self._process.address], settings=settings)
+            self._requester = Requester(asked, [self._process], settings=settings)
         except BaseException:
             self._process.close()
             raise

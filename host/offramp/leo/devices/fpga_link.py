@@ -7,12 +7,12 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 
 REQUEST: Final = struct.Struct("<BQI")
@@ -39,7 +39,7 @@ class Link:
             OfframpError: there is none, or it does not start.
         """
         self._process: subprocess.Popen[bytes] | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="offramp-fpga-")
+        self._folder = temporary_folder()
         self._heard, self._lost = heard, lost
         try:
             self._line = self._connect(at) if at else self._start(card)

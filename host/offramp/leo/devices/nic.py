@@ -14,7 +14,7 @@ from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
 from offramp.leo.runtime import native_functions
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
-from offramp.nic.memory import SharedMemory
+from offramp.sealed_memory import SharedMemory
 
 FUNCTIONS: Final = {
     kvs.NAME: wire.Function.KVS_LOOKUP,

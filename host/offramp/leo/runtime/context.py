@@ -17,13 +17,15 @@ from offramp.leo.runtime.clock import Clock
 from offramp.leo.runtime.dataflow import Program
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host, Segment
+from offramp.leo.runtime.memory import Host
 from offramp.leo.runtime.native_functions import READ, WRITE
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.responder import Responder, Service
 from offramp.leo.runtime.station import Station
 from offramp.leo.runtime.wrappers import ROLES, Wrappers
 from offramp.leo.transports.connect import Listener
+from offramp.listening import Access
+from offramp.sealed_memory import SharedMemory
 
 _READ: Final = struct.Struct("<qI")
 _WRITE: Final = struct.Struct("<q")
@@ -56,7 +58,7 @@ class Context(Wrappers):
         self._responder: Responder | None = None
         self._replies: deque[Reply] = deque()
         self._number = 0
-        self._segment: Segment | None = None
+        self._segment: SharedMemory | None = None
 
     # --- the requester
 
@@ -169,24 +171,36 @@ class Context(Wrappers):
         found: bytes = self.call("application", name, role)(message)
         return found
 
-    def serve(self, address: str = "127.0.0.1:0", memory_bytes: int = 1 << 20, rows: int = 4096) -> Responder:
+    def serve(
+        self,
+        address: str | None = None,
+        memory_bytes: int = 1 << 20,
+        rows: int = 4096,
+        access: Access | None = None,
+    ) -> Responder:
         """A responder with the registered functions, for the caller to step; those of role ``acc`` are a device.
 
+        Args:
+            address: ``HOST:PORT`` or ``unix:PATH``; by default a Unix socket in a folder that nobody else may enter.
+            memory_bytes: of its memory.
+            rows: of the largest requester's table.
+            access: what requesters must show; an address beyond this machine needs a token.
+
         Raises:
-            OfframpError: the address is taken, or this context has begun already.
+            OfframpError: the address is taken or needs a token, or this context has begun already.
         """
         from offramp.leo.applications import basic
 
         if self._requester is not None or self._responder is not None:
             raise OfframpError("serve: this context has begun already")
         words = journal_words(rows)
-        self._segment = Segment(Host.size(memory_bytes, 4, words))
+        self._segment = SharedMemory(Host.size(memory_bytes, 4, words), "offramp-leo")
         service: Service = basic.prepare(Host(self._segment, memory_bytes, 4, words), {}, {}, first=True)
         service.python |= {n: self.call("application", n, ROLES[0]) for n in self.names("application", ROLES[0])}
         if self.names("application", ROLES[1]):
             service.stations[ROLES[1]] = Station(self._accelerator())
         now = self.get("time stamp", "now")
-        self._responder = Responder(service, Listener(address), Clock(now))
+        self._responder = Responder(service, Listener(address, access), Clock(now))
         return self._responder
 
     def _accelerator(self) -> Device:

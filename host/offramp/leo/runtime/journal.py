@@ -2,7 +2,8 @@
 
 It lies in memory that outlives the responder's process. A function's effect is a write of the host's memory that it
 puts into the log. The answer is kept and the entry marked as committed before the write is made, so that a process that
-was killed at any moment left either no trace or what :func:`recover` completes.
+was killed at any moment left either no trace or what :func:`recover` completes. What a device or a function in Python
+does is not in the log: after a crash such a request is answered LOST, and nobody does it again.
 
 Written in the part of Python that :mod:`offramp.native` compiles.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from offramp.errors import OfframpError
+from offramp.leo.device import Status
 from offramp.leo.runtime.dataflow import MOST_TRIPS
 from offramp.leo.runtime.state import MOST_ROWS
 from offramp.native.subset import Bytes, Words, copy, inlined, native, publish
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 ENTRIES: Final = 0
 OFFSET: Final = 1  # of the write in the host's memory
 LENGTH: Final = 2  # of the write; 0: none
+OWNER: Final = 3  # the requester's number; 0: nobody's
 CONTENT: Final = 8
 MOST_WRITE: Final = 4096
 TABLE: Final = CONTENT + MOST_WRITE // 8
@@ -39,6 +42,8 @@ NEW: Final = 0
 RUNNING: Final = 1
 COMMITTED: Final = 2
 KEPT: Final = 3
+GIVEN: Final = 4  # to a device or to Python, whose effects are not in the log
+_LOST = int(Status.LOST)
 
 
 def journal_words(rows: int) -> int:
@@ -49,13 +54,18 @@ def journal_words(rows: int) -> int:
     """
     if not 1 <= rows <= MOST_ROWS:
         raise OfframpError(f"request table of {rows} rows: expected 1 to {MOST_ROWS}")
-    return TABLE + rows * MOST_TRIPS * ENTRY
+    return TABLE + entries_of(rows) * ENTRY
+
+
+def entries_of(rows: int) -> int:
+    """Entries of a journal for a requester with so many rows."""
+    return rows * MOST_TRIPS
 
 
 def prepare(words: npt.NDArray[np.int64], rows: int) -> None:
     """Make it a journal without entries."""
     words[:] = 0
-    words[ENTRIES] = rows * MOST_TRIPS
+    words[ENTRIES] = entries_of(rows)
 
 
 @inlined
@@ -65,32 +75,50 @@ def kept(journal: Words, number: int, trip: int) -> Words:
 
 
 @native
-def redo(journal: Words, memory: Bytes) -> None:
-    """Make the write that the log holds."""
-    copy(memory + journal[OFFSET], Bytes(int(journal + CONTENT)), journal[LENGTH])
+def redo(journal: Words, memory: Bytes, size: int) -> None:
+    """Make the write that the log holds, where it lies within the memory's ``size`` bytes."""
+    offset = journal[OFFSET]
+    length = journal[LENGTH]
+    if length < 0 or length > MOST_WRITE or length > size or offset < 0 or offset > size - length:
+        return
+    copy(memory + offset, Bytes(int(journal + CONTENT)), length)
 
 
 @native
-def commit(journal: Words, held: Words, memory: Bytes, status: int, answer: Bytes, answered: int) -> None:
-    """Keep the answer, then make the write."""
+def commit(journal: Words, held: Words, memory: Bytes, size: int, status: int, answer: Bytes, answered: int) -> None:
+    """Keep the answer, at most ``MOST_ANSWER`` bytes, then make the write."""
     copy(Bytes(int(held + ANSWER)), answer, answered)
     held[STATUS] = status
     held[ANSWERED] = answered
     publish(held + STATE, COMMITTED)
-    redo(journal, memory)
+    redo(journal, memory, size)
     publish(held + STATE, KEPT)
 
 
 @native
-def recover(journal: Words, memory: Bytes) -> int:
-    """After a crash: complete what was committed; what was running has left no trace. Returns what was completed."""
+def recover(journal: Words, entries: int, memory: Bytes, size: int) -> int:
+    """After a crash: complete what was committed; what was running has left no trace, of what was given nobody knows.
+
+    Args:
+        journal: of one requester.
+        entries: that it has.
+        memory: of the host.
+        size: of the memory, bytes.
+
+    Returns:
+        What was completed.
+    """
     count = 0
-    for i in range(journal[ENTRIES]):
+    for i in range(entries):
         held = journal + (TABLE + i * ENTRY)
         if held[STATE] == COMMITTED:
-            redo(journal, memory)
+            redo(journal, memory, size)
             publish(held + STATE, KEPT)
             count += 1
         if held[STATE] == RUNNING:
             publish(held + STATE, NEW)
+        if held[STATE] == GIVEN:
+            held[STATUS] = _LOST
+            held[ANSWERED] = 0
+            publish(held + STATE, KEPT)
     return count

@@ -1,9 +1,7 @@
-"""Memory that several processes map, and rings in it."""
+"""Rings for Python, and the memory of a host that outlives its responder."""
 
 from __future__ import annotations
 
-import mmap
-import os
 from typing import Final
 
 import numpy as np
@@ -11,84 +9,80 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.leo.runtime import ring
+from offramp.sealed_memory import SharedMemory
 
 Words = npt.NDArray[np.int64]
-RING_BYTES: Final = 1 << 22
+LEAST_RING: Final = 4096
+MOST_RING: Final = 1 << 27
+MOST_STRIDE: Final = 1 << 24
+"""Bytes of the longest request or answer of a table."""
+_USUAL_RING: Final = 1 << 22
+_LINE_WORDS: Final = 8
+RING_HEADER_WORDS: Final = 2 * _LINE_WORDS
+"""Of a ring in shared memory: a line for each of its two words."""
 
 
-class Segment:
-    """Anonymous memory with a name for other processes of the same user; it lives as long as one of them maps it.
+class End:
+    """One side of a ring: a producer's or a consumer's.
 
     Attributes:
-        words: the memory.
-        name: for :meth:`attach`, while this process lives.
+        words: for compiled code (:mod:`offramp.leo.runtime.ring`); nobody else may write them.
+        head, tail: one word each: bytes published and given back.
+        content: the entries.
     """
 
-    def __init__(self, size: int) -> None:
-        """So many bytes of zeros.
+    def __init__(self, head: Words, tail: Words, content: Words, longest: int | None = None) -> None:
+        """An end of an empty ring; ``longest`` message that a consumer takes, bytes."""
+        size = content.nbytes
+        if not LEAST_RING <= size <= MOST_RING or size & (size - 1):
+            raise OfframpError(f"ring of {size} bytes: expected a power of two from {LEAST_RING} to {MOST_RING}")
+        self.head, self.tail, self.content = head, tail, content
+        self.words = np.zeros(ring.END_WORDS, np.int64)
+        self.words[: ring.SIZE] = head.ctypes.data, tail.ctypes.data, content.ctypes.data
+        self.words[ring.SIZE] = size
+        self.words[ring.LONGEST] = size if longest is None else longest
+        self._words = memoryview(self.words)
 
-        Raises:
-            OfframpError: there is not so much.
-        """
-        self._file = os.memfd_create("offramp-leo", os.MFD_CLOEXEC)
-        try:
-            os.ftruncate(self._file, size)
-            self._map(size)
-        except (OSError, ValueError) as error:
-            os.close(self._file)
-            raise OfframpError(f"shared memory of {size} bytes: {error}") from None
-        self.name = f"/proc/{os.getpid()}/fd/{self._file}"
+    @property
+    def size(self) -> int:
+        """Bytes of the entries."""
+        return self.content.nbytes
 
-    @classmethod
-    def attach(cls, name: str) -> Segment:
-        """The memory that another process made.
+    @property
+    def position(self) -> int:
+        """Bytes that this side has written or seen, published or not."""
+        return self._words[ring.POSITION]
 
-        Raises:
-            OfframpError: it is gone, or not ours.
-        """
-        made = cls.__new__(cls)
-        made.name = name
-        try:
-            made._file = os.open(name, os.O_RDWR | os.O_CLOEXEC)
-            made._map(os.fstat(made._file).st_size)
-        except (OSError, ValueError) as error:
-            raise OfframpError(f"shared memory {name}: {error}") from None
-        return made
-
-    def _map(self, size: int) -> None:
-        self._mapped = mmap.mmap(self._file, size)
-        self.words: Words = np.frombuffer(self._mapped, np.int64)
-
-    def close(self) -> None:
-        """The name goes; the memory goes with the last array on it."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+    @property
+    def fault(self) -> str:
+        """What the other side did that cannot be; empty where nothing."""
+        number = self._words[ring.FAULT]
+        return ring.FAULTS[number] if number else ""
 
 
 def ring_words(size: int) -> int:
-    """Words of a ring of ``size`` bytes of entries.
+    """Words of a ring in shared memory with ``size`` bytes of entries.
 
     Raises:
-        OfframpError: not a power of two from 4 KiB on.
+        OfframpError: no size that a ring may have.
     """
-    if size < 4096 or size & size - 1:
-        raise OfframpError(f"ring of {size} bytes: expected a power of two from 4096 on")
-    return ring.HEADER_WORDS + size // 8
+    if not LEAST_RING <= size <= MOST_RING or size & (size - 1):
+        raise OfframpError(f"ring of {size} bytes: expected a power of two from {LEAST_RING} to {MOST_RING}")
+    return RING_HEADER_WORDS + size // 8
 
 
-def make_ring(size: int, words: Words | None = None) -> Words:
-    """An empty ring, in ``words`` where they are given."""
-    made = np.zeros(ring_words(size), np.int64) if words is None else words[: ring_words(size)]
-    made[: ring.HEADER_WORDS] = 0
-    made[ring.SIZE] = size
-    return made
+def make_end(size: int, words: Words | None = None, longest: int | None = None) -> End:
+    """An end of a ring of ``size`` bytes that lies in ``words``, or in memory of its own."""
+    count = ring_words(size)
+    memory = np.zeros(count, np.int64) if words is None else words[:count]
+    tail = memory[_LINE_WORDS : _LINE_WORDS + 1]
+    return End(memory[:1], tail, memory[RING_HEADER_WORDS:count], longest)
 
 
 def ring_size(stride: int, rows: int) -> int:
     """Bytes for a ring that holds ``rows`` messages of ``stride`` bytes, or 4 MiB, but three of them at least."""
     entry = stride + ring.ENTRY_BYTES + 16
-    return 1 << (max(3 * entry, min(rows * entry, RING_BYTES), 4096) - 1).bit_length()
+    return 1 << (max(3 * entry, min(rows * entry, _USUAL_RING), LEAST_RING) - 1).bit_length()
 
 
 class Host:
@@ -98,9 +92,7 @@ class Host:
         memory: words of the host's memory.
     """
 
-    _OWNER: Final = 3
-
-    def __init__(self, segment: Segment, memory_bytes: int, journals: int, journal_words: int) -> None:
+    def __init__(self, segment: SharedMemory, memory_bytes: int, journals: int, journal_words: int) -> None:
         words = -(-memory_bytes // 8)
         self.segment, self.memory_bytes = segment, words * 8
         self.memory = segment.words[:words]
@@ -115,18 +107,26 @@ class Host:
         """The journal of a requester, and whether it was there before.
 
         Raises:
-            OfframpError: it has too many rows, or all journals belong to others that are connected.
+            OfframpError: it has too many rows or others than before, or all journals belong to connected requesters.
         """
         from offramp.leo.runtime import journal
 
         if journal.journal_words(rows) > self._journals.shape[1]:
             raise OfframpError(f"request table of {rows} rows: the responder's journals are for fewer")
-        owners = self._journals[:, self._OWNER]
-        for found in np.flatnonzero(owners == owner):
-            return self._journals[found], True
+        owners = self._journals[:, journal.OWNER]
+        for number in np.flatnonzero(owners == owner):
+            if self._journals[number, journal.ENTRIES] != journal.entries_of(rows):
+                raise OfframpError(f"request table of {rows} rows: the requester's journal is for another number")
+            return self._journals[number], True
         for free in range(len(owners)):
             if int(owners[free]) not in in_use:
                 journal.prepare(self._journals[free], rows)
                 owners[free] = owner
                 return self._journals[free], False
         raise OfframpError(f"{len(owners)} requesters are connected: the responder takes no more")
+
+    def owners(self) -> set[int]:
+        """Requesters that have a journal."""
+        from offramp.leo.runtime import journal
+
+        return set(self._journals[:, journal.OWNER].tolist())

@@ -21,6 +21,7 @@ VOLUME_COUNT: Final = 1
 BLOCKS: Final = 2  # address of the block table
 ADDRESSES: Final = 3  # address and number of segments
 SEGMENT_COUNT: Final = 4
+BLOCK_COUNT: Final = 5  # entries of the block table
 
 # Words of a volume.
 FIRST: Final = 0
@@ -74,7 +75,7 @@ def _end(arguments: Words, outcome: int, server: int, address: int) -> int:
 @native
 def ebs_lookup(arguments: Words) -> int:
     """``ebs.lookup``."""
-    if arguments[MESSAGE_BYTES] != _REQUEST:
+    if arguments[MESSAGE_BYTES] != _REQUEST or arguments[REPLY_BYTES] < _ANSWER:
         return _LENGTH
     own = Words(arguments[OWN])
     message = Words(arguments[MESSAGE])
@@ -92,7 +93,10 @@ def ebs_lookup(arguments: Words) -> int:
     within = start % _SEGMENT
     if within + count > _SEGMENT:
         return _end(arguments, _SPLIT, 0, 0)
-    entry = Words(own[BLOCKS])[(volume[FIRST] & _LOW) + start // _SEGMENT]
+    place = (volume[FIRST] & _LOW) + start // _SEGMENT
+    if place >= own[BLOCK_COUNT]:
+        return _end(arguments, _UNMAPPED, 0, 0)
+    entry = Words(own[BLOCKS])[place]
     stored = (entry >> 32) & _LOW
     if stored == 0 or stored > own[SEGMENT_COUNT]:
         return _end(arguments, _UNMAPPED, 0, 0)
@@ -108,4 +112,4 @@ def context(tables: npt.NDArray[np.int64], layout: ebs.Layout) -> npt.NDArray[np
     """What the function needs to know: the tables' memory, and where each lies in it."""
     start = tables.ctypes.data
     blocks, addresses = start + layout.blocks_at, start + layout.addresses_at
-    return np.array([start, layout.volumes, blocks, addresses, layout.segments], np.int64)
+    return np.array([start, layout.volumes, blocks, addresses, layout.segments, layout.entries], np.int64)

@@ -79,7 +79,7 @@ def _in_bucket(line: Words, key: int) -> int:
 @native
 def lookup(arguments: Words) -> int:
     """``kvs.lookup`` (:mod:`offramp.leo.functions.kvs`)."""
-    if arguments[MESSAGE_BYTES] != 8:
+    if arguments[MESSAGE_BYTES] != 8 or arguments[REPLY_BYTES] < 8:
         return _LENGTH
     own = Words(arguments[OWN])
     index = Words(own[INDEX])
@@ -110,7 +110,7 @@ def get(arguments: Words) -> int:
     if address == 0:
         arguments[REPLY_BYTES] = 0
         return _OK
-    if not _inside(arguments, address, size):
+    if size > arguments[REPLY_BYTES] or not _inside(arguments, address, size):
         return _BOUNDS
     copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + address, size)
     arguments[REPLY_BYTES] = size
@@ -129,7 +129,7 @@ def _log(arguments: Words, offset: int, content: Bytes, length: int) -> None:
 def put(arguments: Words) -> int:
     """``kvs.write``."""
     size = Words(arguments[OWN])[VALUE]
-    if arguments[MESSAGE_BYTES] != 8 + size:
+    if arguments[MESSAGE_BYTES] != 8 + size or size > MOST_WRITE or arguments[REPLY_BYTES] < 4:
         return _LENGTH
     address = _word(Bytes(arguments[MESSAGE]))
     arguments[SCRATCH] = 0 if address == 0 else 1
@@ -174,7 +174,7 @@ def write(arguments: Words) -> int:
 @native
 def add(arguments: Words) -> int:
     """``memory.add``."""
-    if arguments[MESSAGE_BYTES] != 16:
+    if arguments[MESSAGE_BYTES] != 16 or arguments[REPLY_BYTES] < 8:
         return _LENGTH
     offset = _word(Bytes(arguments[MESSAGE]))
     if offset & 7 != 0 or not _inside(arguments, offset, 8):
@@ -197,9 +197,10 @@ def blocks(arguments: Words) -> int:
     size = Words(arguments[OWN])[VALUE]
     if found[0] & 0xFFFFFFFF != 0:
         return _FAILED
-    if not _inside(arguments, found[1], size):
+    place = found[1]
+    if size > arguments[REPLY_BYTES] or not _inside(arguments, place, size):
         return _BOUNDS
-    copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + found[1], size)
+    copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + place, size)
     arguments[REPLY_BYTES] = size
     return _OK
 

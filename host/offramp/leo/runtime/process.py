@@ -1,4 +1,9 @@
-"""The responder as a process of its own, and whoever starts it, kills it in tests and starts it again."""
+"""The responder as a process of its own, and whoever starts it, kills it in tests and starts it again.
+
+The process is told what it is to be in one line of JSON on its standard input, its token among it, and inherits the
+host's memory as a descriptor. Where it ends without being asked to, its requester starts it again: the journals in the
+host's memory say what was done.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +11,26 @@ import contextlib
 import importlib
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from offramp.errors import OfframpError
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host, Segment
+from offramp.leo.runtime.memory import Host
+from offramp.listening import Token
+from offramp.sealed_memory import SharedMemory
 
-_PATIENCE_S: Final = 60.0
+_START_S: Final = 60.0
 _ENDED: Final = 64
 """Rounds between two looks whether the parent lives."""
 
@@ -36,6 +47,8 @@ class Plan:
         memory_bytes: of the host's memory.
         rows: of the largest requester's table.
         journals: requesters that may be connected at a time.
+        listen: address; empty for a Unix socket in a folder that nobody else may enter.
+        restarts: how often a requester may start it again after it has ended.
     """
 
     prepare: str
@@ -44,6 +57,8 @@ class Plan:
     memory_bytes: int = 1 << 20
     rows: int = 4096
     journals: int = 4
+    listen: str = ""
+    restarts: int = 5
 
 
 class ResponderProcess:
@@ -51,7 +66,10 @@ class ResponderProcess:
 
     Attributes:
         address: of its listener; the same after a restart.
+        token: that a requester proves.
         host: its memory.
+        restarts: how often :meth:`revive` has started it again.
+        fate: how it ended last, empty where it never did by itself.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -61,12 +79,21 @@ class ResponderProcess:
             OfframpError: it does not come up; its own line says why.
         """
         self.plan = plan
+        self._secret = secrets.token_hex(32)
+        self.token = Token(self._secret.encode())
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.address = plan.listen
+        if not plan.listen:
+            self._folder = tempfile.TemporaryDirectory(prefix="offramp-leo-", ignore_cleanup_errors=True)
+            self.address = f"unix:{Path(self._folder.name) / 'responder'}"
         words = journal_words(plan.rows)
-        self._segment = Segment(Host.size(plan.memory_bytes, plan.journals, words))
+        self._segment = SharedMemory(Host.size(plan.memory_bytes, plan.journals, words), "offramp-leo")
         self.host = Host(self._segment, plan.memory_bytes, plan.journals, words)
-        self.address = "127.0.0.1:0"
         self._process: subprocess.Popen[bytes] | None = None
+        self._starting_until = 0.0
         self.first = True
+        self.restarts = 0
+        self.fate = ""
         try:
             self.start()
         except BaseException:
@@ -79,44 +106,95 @@ class ResponderProcess:
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start it, again where it has ended.
+        """Start it, again where it has ended, and wait until it listens.
 
         Raises:
             OfframpError: it does not come up.
         """
+        self._launch()
+        while self._starting_until:
+            self._await(_START_S)
+
+    def _launch(self) -> None:
+        """Start the process; :meth:`_await` hears whether it listens."""
+        self._reap()
         spec = {
             "prepare": self.plan.prepare,
             "parameters": dict(self.plan.parameters),
             "devices": dict(self.plan.devices),
-            "segment": self._segment.name,
+            "segment": self._segment.fd,
+            "segment_bytes": self._segment.size,
             "memory_bytes": self.plan.memory_bytes,
             "journals": self.plan.journals,
             "rows": self.plan.rows,
             "address": self.address,
+            "token": self._secret,
             "first": self.first,
         }
         command = [sys.executable, "-m", "offramp.leo.runtime.process"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(self._segment.fd,)
+        )
+        self._starting_until = time.monotonic() + _START_S
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(json.dumps(spec).encode() + b"\n")
             self._process.stdin.flush()
-        ready = select.select([self._process.stdout], [], [], _PATIENCE_S)[0]
+
+    def _await(self, timeout_s: float) -> None:
+        """Hear whether it listens, for so long.
+
+        Raises:
+            OfframpError: it does not come up.
+        """
+        assert self._process is not None
+        assert self._process.stdout is not None
+        ready = select.select([self._process.stdout], [], [], timeout_s)[0]
+        if not ready and time.monotonic() < self._starting_until:
+            return
         line = self._process.stdout.readline() if ready else b""
         try:
             answer = json.loads(line)
         except ValueError:
             answer = {"error": f"responder process {self._process.pid}: it has not come up; see its own words above"}
+        self._starting_until = 0.0
         if "error" in answer:
             self.kill()
             raise OfframpError(str(answer["error"]))
         self.address, self.first = str(answer["address"]), False
 
+    def revive(self) -> bool:
+        """Start it again where it has ended by itself; does not wait. Whether it listens or is about to.
+
+        Raises:
+            OfframpError: it ended, and was started again as often as it may be, or does not come up.
+        """
+        if self._process is None:
+            return False
+        if self._starting_until:
+            self._await(0)
+            return True
+        code = self._process.poll()
+        if code is None:
+            return True
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        self.fate = f"responder at {self.address} (pid {self.pid}) {how}"
+        if self.restarts >= self.plan.restarts:
+            again = f"; it was started again {self.restarts} times already" if self.restarts else ""
+            raise OfframpError(self.fate + again)
+        self.restarts += 1
+        self._launch()
+        return True
+
     def kill(self) -> None:
-        """End it as a crash would."""
+        """End it as a crash would; it stays ended until :meth:`start`."""
         if self._process is not None:
             self._process.kill()
+        self._reap()
+
+    def _reap(self) -> None:
+        self._starting_until = 0.0
+        if self._process is not None:
             self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
@@ -137,6 +215,8 @@ class ResponderProcess:
         """End it, and let its memory go."""
         self.kill()
         self._segment.close()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def _main() -> int:
@@ -168,8 +248,10 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.runtime.responder import Responder
     from offramp.leo.runtime.station import Station
     from offramp.leo.transports.connect import Listener
+    from offramp.listening import Access
 
-    host = Host(Segment.attach(spec["segment"]), spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))
+    segment = SharedMemory.attach(spec["segment"], spec["segment_bytes"], "the process that started this one")
+    host = Host(segment, spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))
     devices = {name: open_device(text, name=name) for name, text in spec["devices"].items()}
 
     def close() -> None:
@@ -181,7 +263,8 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
         prepare = getattr(importlib.import_module(module), function)
         service = prepare(host, devices, spec["parameters"], first=spec["first"])
         service.stations.update({name: Station(device) for name, device in devices.items()})
-        return Responder(service, Listener(spec["address"])), close
+        access = Access(token=Token(spec["token"].encode()))
+        return Responder(service, Listener(spec["address"], access)), close
     except BaseException:
         close()
         raise

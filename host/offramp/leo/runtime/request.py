@@ -19,6 +19,7 @@ from offramp.leo.runtime.intake import TYPE as INTAKE_TYPE
 from offramp.leo.runtime.intake import USER as INTAKE_USER
 from offramp.leo.runtime.ring import (
     ARRIVED,
+    FRONT,
     ID,
     INFO,
     NOTHING,
@@ -86,11 +87,12 @@ from offramp.leo.runtime.state import (
 )
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
 from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS, row_of
-from offramp.native.subset import Bytes, Words, copy, inlined, native
+from offramp.native.subset import Bytes, Words, copy, inlined, native, observe
 
 _OK = int(Status.OK)
 _ABORTED = int(Status.ABORTED)
 _LOST = int(Status.LOST)
+_FAILED = int(Status.FAILED)
 _LONG = int(Status.BAD_LENGTH)
 _FREE = int(State.FREE)
 _NEW = int(State.NEW)
@@ -375,26 +377,30 @@ def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes
 def _respond(table: Words, selector: Words, received: Words, place: int, arrived: int, now: int) -> None:
     """The response in front belongs to a request that waits for it, or to nobody."""
     words = entry(received, place)
-    row = words[ID] & ((1 << _ROW_BITS) - 1)
+    number = observe(words + ID)
+    row = number & ((1 << _ROW_BITS) - 1)
     own = state_row(table, row)
-    if row >= table[ROWS] or own[NUMBER] != words[ID]:
+    if row >= table[ROWS] or own[NUMBER] != number:
         return
-    info = words[INFO]
+    info = observe(words + INFO)
     if own[STATE] != _WAIT_RESP or (info >> 32) & 0xFF != own[ATTEMPT]:
         return
     if (info >> 24) & 0xFF != own[TRIP]:
         return
     if (table[FAILED] >> own[PATH]) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
         return  # it may not end before one of its key that goes again, and goes again with it
-    came = words[STAMP] if arrived == 0 else arrived
+    came = max(observe(words + STAMP) if arrived == 0 else arrived, own[T2])
     status = (info >> 40) & 0xFF
-    length = words[ENTRY_LENGTH] - _HEADER
+    if status > _LOST:
+        status = _FAILED
+    length = received[FRONT] - _HEADER
     if length < 0 or length > table[STRIDE]:
         _end(table, selector, row, _LONG, now)
         return
     body = message(received, place)
     delay = body[0] | body[1] << 8 | body[2] << 16 | body[3] << 24
     waited = own[T2] - own[T1] + delay + max(now - came, 0)
+    waited = min(waited, max(now - own[T1], 0))  # whatever the responder's stamps say
     own[DELAY] = delay
     own[JCT] = own[JCT] + waited
     if status in (_LOST, _ABORTED):
@@ -421,10 +427,10 @@ def receive(table: Words, selector: Words, received: Words, most: int) -> int:
         place = front(received)
         if place == NOTHING:
             break
-        if _stale(count, entry(received, place)[ENTRY_LENGTH]):
+        if _stale(count, received[FRONT]):
             now = now_ns(table)
         _respond(table, selector, received, place, received[ARRIVED], now)
-        pass_over(received, place)
+        pass_over(received)
         count += 1
     give_back(received)
     return count

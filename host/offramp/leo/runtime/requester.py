@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +23,18 @@ from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, TRIP_WORDS, Prog
 from offramp.leo.runtime.flow import RECEIVED
 from offramp.leo.runtime.intake import Intake
 from offramp.leo.runtime.machine import address, machine
-from offramp.leo.runtime.memory import ring_size
+from offramp.leo.runtime.memory import MOST_STRIDE, ring_size
 from offramp.leo.runtime.pace import ROUNDS_NS
+from offramp.leo.runtime.peer import Peer, Revivable
 from offramp.leo.runtime.station import Station
 from offramp.leo.selection import Policy, Selector
 from offramp.leo.transports.connect import connect
 from offramp.leo.transports.link import Link, LinkDown
+from offramp.listening import Token
 
 Words = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+_LOG: Final = logging.getLogger(__name__)
 TIMEOUT_S: Final = 5.0
 _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
@@ -77,16 +81,22 @@ class Settings:
         stride: bytes of the longest request or answer.
         transport: ``shm``, ``tcp`` or ``ucx``.
         timeout_s: a path that does not answer for so long has failed.
+        lost_s: a responder that is gone for so long, and that nobody starts again, is an error where requests need it.
+        silent_s: so is one that is there and answers nothing for so long.
         policy, seed: of the selector.
+        token: that responders given as addresses prove, and are shown.
     """
 
     rows: int = 4096
     stride: int = 256
     transport: str = "shm"
     timeout_s: float = TIMEOUT_S
+    lost_s: float = 0.7
+    silent_s: float = 2 * TIMEOUT_S
     policy: Policy = Policy.LOOKAHEAD
     seed: int = 0
     clock: Clock = field(default_factory=Clock)
+    token: Token | None = None
 
 
 Opener = Callable[[str, str, dict[str, Any]], tuple[Link, dict[str, Any]]]
@@ -98,7 +108,7 @@ class Requester:
 
     Args:
         program: the application.
-        addresses: of the responder at each link.
+        responders: at each link: an address, or a process that may be started again.
         local: the requester's own devices.
         settings: see there.
         opener: in place of LEO's own transports.
@@ -110,19 +120,19 @@ class Requester:
     def __init__(
         self,
         program: Program,
-        addresses: Sequence[str],
+        responders: Sequence[str | Revivable],
         local: Mapping[str, Device] | None = None,
         settings: Settings | None = None,
         opener: Opener | None = None,
     ) -> None:
         self.program, self.settings = program, settings or Settings()
         rows, stride = self.settings.rows, self.settings.stride
-        if not 1 <= rows <= at.MOST_ROWS or stride < 1:
+        if not 1 <= rows <= at.MOST_ROWS or not 1 <= stride <= MOST_STRIDE:
             raise OfframpError(
-                f"requester of {rows} rows of {stride} bytes: expected 1 to {at.MOST_ROWS}, of 1 or more"
+                f"requester of {rows} rows of {stride} bytes: expected 1 to {at.MOST_ROWS}, of 1 to {MOST_STRIDE}"
             )
-        if len(addresses) != len(program.links):
-            raise OfframpError(f"requester: {len(addresses)} addresses for the links {', '.join(program.links)}")
+        if len(responders) != len(program.links):
+            raise OfframpError(f"requester: {len(responders)} responders for the links {', '.join(program.links)}")
         self.stride = -(-stride // 8) * 8
         self._stations = {name: self._station(name, local or {}) for name in program.local}
         self.selector = Selector(program.table, self.settings.policy, rows=rows, seed=self.settings.seed)
@@ -132,10 +142,10 @@ class Requester:
         self.table[at.REQUESTS], self.table[at.ANSWERS] = self._requests.ctypes.data, self._answers.ctypes.data
         self._native = functions()
         self._at, self._selector_at = address(self.table), address(self.selector.memory)
-        self._addresses, self._open = list(addresses), opener or connect
-        self._owner = secrets.randbits(62) | 1
+        self._peers = [Peer(responder, self.settings.token) for responder in responders]
+        self._opener = opener
+        self._owner = secrets.randbelow((1 << 62) - 1) + 1
         self._paths = [_Path() for _ in program.paths]
-        self._link_retry = [0.0] * len(addresses)
         self._looked = 0.0
         self._tickets = np.zeros(rows, np.int64)
         self._tickets_at = address(self._tickets)
@@ -149,20 +159,20 @@ class Requester:
         engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
         self._flow = np.zeros(flow.FLOW_WORDS, np.int64)
         self._flow[flow.STATIONS] = len(engines)
-        self._rings = np.zeros((len(addresses), 2), np.int64)
+        self._rings = np.zeros((len(responders), 2), np.int64)
         self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
         rings, held, room = (address(array) for array in self._flow_arrays)
         self._places = self._intake.address, address(self._flow), rings, held, self._tickets_at, _TICKETS, room
         self.retries = 0
         """Attempts that were made because others had failed."""
         self.reconnects = 0
-        self._links: list[Link | None] = [None] * len(addresses)
+        self._links: list[Link | None] = [None] * len(responders)
         try:
-            for number in range(len(addresses)):
+            for number, peer in enumerate(self._peers):
                 try:
                     self._links[number] = self._connect(number)
                 except LinkDown as error:
-                    raise OfframpError(f"responder at {addresses[number]}: {error}") from None
+                    raise OfframpError(f"responder at {peer.address}: {error}") from None
         except BaseException:
             self.close()
             raise
@@ -265,8 +275,8 @@ class Requester:
             if link is not None:
                 try:
                     worked |= link.pump()
-                except LinkDown:
-                    self._link_failed(number)
+                except LinkDown as error:
+                    self._link_failed(number, str(error))
         return worked
 
     def collect(self, most: int = RECEIVED) -> Completions:
@@ -373,13 +383,19 @@ class Requester:
 
     def _look(self, now: float) -> None:
         for number, link in enumerate(self._links):
-            if link is None and now >= self._link_retry[number]:
-                self._reconnect(number)
+            peer = self._peers[number]
+            if link is None and not peer.barred:
+                peer.revive()
+                if now >= peer.retry_at:
+                    self._reconnect(number)
         waits = (self._column(at.STATE) == at.State.WAIT_RESP) & (
             self._column(at.T2) < self.settings.clock.now() - int(self.settings.timeout_s * 1e9)
         )
+        late: set[int] = set()
         if waits.any():
-            self._fail(set(self._column(at.PATH)[waits].tolist()))
+            late = set(self._column(at.PATH)[waits].tolist())
+            self._fail(late)
+        self._bury(now, late)
         opened = [p for i, p in enumerate(self._paths) if p.down and now >= p.retry_at and not self._broken(i)]
         for path in opened:
             path.down = False
@@ -390,25 +406,51 @@ class Requester:
             if not path.down and completed[i] and now - path.retry_at > 4 * path.pause:
                 path.pause = _FIRST_PAUSE_S
 
+    def _bury(self, now: float, late: set[int]) -> None:
+        """Name a responder that is dead, where requests cannot go anywhere else; ``late``: paths that do not answer.
+
+        Raises:
+            OfframpError: names it.
+        """
+        slow = {t.link for path in late for row in self.program.flows for t in row[path] or ()}
+        for number, (link, peer) in enumerate(zip(self._links, self._peers, strict=True)):
+            if link is not None:
+                peer.watch(link, now, unanswered=number in slow)
+        lost_s, silent_s = self.settings.lost_s, self.settings.silent_s
+        dead = {n for n, peer in enumerate(self._peers) if peer.dead(now, lost_s, silent_s)}
+        if not dead or not self.in_flight:
+            return
+        states = self._column(at.STATE)
+        kinds = set(self._column(at.TYPE)[(states != at.State.FREE) & (states != at.State.DONE)].tolist())
+        for kind in kinds:
+            flows = [trips for trips in self.program.flows[kind] if trips is not None]
+            needed = [{t.link for t in trips} & dead for trips in flows]
+            if all(needed):
+                line = self._peers[min(needed[0])].obituary(silent_s)
+                raise OfframpError(f"{line}; {self.in_flight} requests have not ended")
+
     def _broken(self, path: int) -> bool:
         """Whether a link of the path is down."""
         down = {i for i, link in enumerate(self._links) if link is None}
         return any(t.link in down for row in self.program.flows for t in row[path] or ())
 
-    def _link_failed(self, number: int) -> None:
+    def _link_failed(self, number: int, reason: str) -> None:
         link = self._links[number]
         assert link is not None
+        barred = bool(link.received.fault or link.sent.fault)
         link.close()
         self._links[number] = None
         self._rings[number] = 0
-        self._link_retry[number] = time.monotonic()
+        self._peers[number].lost(reason, time.monotonic(), barred=barred)
+        _LOG.warning("responder at %s: %s", self._peers[number].address, reason)
         self._fail({i for i in range(len(self._paths)) if self._broken(i)})
 
     def _reconnect(self, number: int) -> None:
         try:
             self._links[number] = self._connect(number)
-        except (LinkDown, OfframpError):
-            self._link_retry[number] = time.monotonic() + _FIRST_PAUSE_S
+        except (LinkDown, OfframpError) as error:
+            _LOG.info("responder at %s: %s", self._peers[number].address, error)
+            self._peers[number].retry_at = time.monotonic() + _FIRST_PAUSE_S
             return
         self.reconnects += 1
 
@@ -423,6 +465,11 @@ class Requester:
             "devices": self.program.remote,
             "pairs": sorted({(t.remote, t.function) for t in trips}),
         }
-        link = self._open(self._addresses[number], self.settings.transport, hello)[0]
-        self._rings[number] = address(link.sent), address(link.received)
+        peer = self._peers[number]
+        if self._opener is None:
+            link, answer = connect(peer.address, self.settings.transport, hello, peer.token)
+        else:
+            link, answer = self._opener(peer.address, self.settings.transport, hello)
+        self._rings[number] = address(link.sent.words), address(link.received.words)
+        peer.connected(answer.get("pid"))
         return link

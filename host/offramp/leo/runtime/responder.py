@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -26,6 +27,7 @@ from offramp.leo.runtime.pace import ROUNDS_NS
 from offramp.leo.runtime.ring import ONCE, ORDERED
 from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
+from offramp.leo.transports.greeting import Hello, buffer_bytes
 from offramp.leo.transports.link import Link, LinkDown
 
 Words = npt.NDArray[np.int64]
@@ -36,8 +38,16 @@ Function = Callable[[bytes], bytes]
 
 ESCAPES: Final = 256
 BUDGET: Final = 256
-_LISTENED: Final = 32
-"""Rounds between two looks for new requesters."""
+CONNECTION_BYTES: Final = 1 << 30
+"""Memory of all connections together."""
+PENDING_BYTES: Final = 1 << 27
+"""Of a connection's messages and answers that wait in Python; beyond, no more is taken from its ring."""
+_PENDING_OVERHEAD: Final = 512
+"""Bytes that a waiting request takes besides its message."""
+_LISTENED_S: Final = 1e-3
+"""Between two looks for new requesters while there are some; and so many times what the last look took."""
+_LISTENED_PART: Final = 200
+_LOG: Final = logging.getLogger(__name__)
 
 
 @cache
@@ -83,7 +93,7 @@ class Service:
     engines: dict[str, Engine] = field(default_factory=dict)
     keep: list[Any] = field(default_factory=list)
 
-    def check(self, functions: list[tuple[str, str]]) -> None:
+    def check(self, functions: Iterable[tuple[str, str]]) -> None:
         """Refuse pairs of device and function that are not there.
 
         Raises:
@@ -110,18 +120,19 @@ class _Connection:
     def __init__(
         self,
         link: Link,
-        hello: Mapping[str, Any],
+        hello: Hello,
         service: Service,
         journal: Words,
         running: dict[tuple[int, int], Words],
         clock: Clock,
     ) -> None:
-        self.link, self.journal, self.owner = link, journal, int(hello["owner"])
-        self.functions = [str(f) for f in hello["functions"]]
-        self.devices = [str(d) for d in hello["devices"]]
-        self.state = at.make_state(len(self.functions))
+        self.link, self.hello, self.journal, self.owner = link, hello, journal, hello.owner
+        self.functions, self.devices = hello.functions, hello.devices
+        self.state = at.make_state(len(self.functions), hello.rows)
         clock.install(self.state)
         self.state[at.MEMORY], self.state[at.MEMORY_BYTES] = service.host.memory.ctypes.data, service.host.memory_bytes
+        self._taken = np.zeros(at.MOST_TAKEN // 8, np.int64)
+        self.state[at.TAKEN] = self._taken.ctypes.data
         table = self.state[at.TABLE :].reshape(-1, at.FUNCTION_WORDS)
         for number, name in enumerate(self.functions):
             if name in service.native:
@@ -137,12 +148,19 @@ class _Connection:
                     if which in self.functions:
                         table[self.functions.index(which), at.ACCELERATED] = context.ctypes.data
         self.escapes = np.zeros((ESCAPES, at.ESCAPE_WORDS), np.int64)
-        self.buffer = np.zeros(max(1 << 16, 4 * int(hello["stride"])), np.uint8)
+        self.buffer = np.zeros(buffer_bytes(hello.stride), np.uint8)
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
-        words = self.state, journal, link.received, link.sent, self.escapes, self.buffer
+        self.pending_bytes = 0
+        """Of messages that were handed to Python and are not answered in the ring."""
+        words = self.state, journal, link.received.words, link.sent.words, self.escapes, self.buffer
         self.places = [place_of(array) for array in words]
         self.running = running
         self.open = True
+
+    @property
+    def room(self) -> int:
+        """Requests that may be handed to Python now."""
+        return ESCAPES if self.pending_bytes <= PENDING_BYTES else 0
 
 
 class Responder:
@@ -154,23 +172,23 @@ class Responder:
         self._connections: list[_Connection] = []
         self._native = functions()
         self._running: dict[int, dict[tuple[int, int], Words]] = {}
-        self._round = 0
+        self._listened_at = 0.0
         self.served = 0
         """Requests that were taken."""
+        self.faults: Counter[str] = Counter()
+        """Connections that were ended because of what their requesters had written, by reason."""
 
     def step(self) -> bool:
         """One round over all connections and devices; whether there was anything to do."""
-        self._round += 1
-        if self._round % _LISTENED == 1 and (met := self.listener.accept(self._admit)):
-            self._connect(*met)
+        self._listen()
         worked = False
         for connection in list(self._connections):
             try:
                 worked |= connection.link.pump()
                 worked |= self._serve(connection) > 0
                 worked |= connection.link.pump()
-            except LinkDown:
-                self._drop(connection)
+            except LinkDown as error:
+                self._drop(connection, str(error))
         for station in self.service.stations.values():
             worked |= station.poll() > 0
         for connection in self._connections:
@@ -200,31 +218,51 @@ class Responder:
 
     # --- connections
 
-    def _admit(self, hello: dict[str, Any]) -> dict[str, Any]:
-        try:
-            pairs = [(str(d), str(f)) for d, f in hello["pairs"]]
-            int(hello["owner"]), int(hello["rows"]), int(hello["stride"]), list(hello["functions"])
-        except (KeyError, TypeError, ValueError):
-            raise OfframpError("requester: a greeting without what it needs") from None
-        self.service.check(pairs)
+    @property
+    def refused(self) -> Counter[str]:
+        """Greetings that were refused and connections that were ended, by reason."""
+        return self.listener.refused + self.faults
+
+    def _listen(self) -> None:
+        """Take a requester that waits; strangers get a small part of the time of those who are served."""
+        begun = time.monotonic()
+        if self._connections and begun < self._listened_at:
+            return
+        met = self.listener.accept(self._admit)
+        if met is not None:
+            self._connect(*met)
+        now = time.monotonic()
+        self._listened_at = now + max(_LISTENED_S, _LISTENED_PART * (now - begun))
+
+    def _admit(self, hello: Hello) -> dict[str, Any]:
+        self.service.check(sorted(hello.pairs))
+        used = sum(c.hello.memory_bytes for c in self._connections if c.owner != hello.owner)
+        if used + hello.memory_bytes > CONNECTION_BYTES:
+            raise OfframpError(
+                f"requester of {hello.memory_bytes} bytes: {CONNECTION_BYTES - used} of {CONNECTION_BYTES} are left"
+            )
         self._journal(hello)
         return {}
 
-    def _journal(self, hello: Mapping[str, Any]) -> tuple[Words, bool]:
-        used = {c.owner for c in self._connections}
-        return self.service.host.journal(int(hello["owner"]), int(hello["rows"]), used)
+    def _journal(self, hello: Hello) -> tuple[Words, bool]:
+        return self.service.host.journal(hello.owner, hello.rows, {c.owner for c in self._connections})
 
-    def _connect(self, link: Link, hello: dict[str, Any]) -> None:
-        for old in [c for c in self._connections if c.owner == int(hello["owner"])]:
+    def _connect(self, link: Link, hello: Hello) -> None:
+        for old in [c for c in self._connections if c.owner == hello.owner]:
             self._drop(old)
         journal, known = self._journal(hello)
-        owner = int(hello["owner"])
-        if known and owner not in self._running:  # another process began it
-            self._native["recover"](journal, self.service.host.memory)
-        running = self._running.setdefault(owner, {})
+        memory = self.service.host.memory
+        if known and hello.owner not in self._running:  # another process began it
+            self._native["recover"](journal, at_journal.entries_of(hello.rows), memory, memory.nbytes)
+        owners = self.service.host.owners()
+        self._running = {owner: marks for owner, marks in self._running.items() if owner in owners}
+        running = self._running.setdefault(hello.owner, {})
         self._connections.append(_Connection(link, hello, self.service, journal, running, self._clock))
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: _Connection, reason: str = "") -> None:
+        if fault := connection.link.received.fault or connection.link.sent.fault:
+            self.faults[fault] += 1
+            _LOG.warning("requester %x: connection ended: %s", connection.owner, reason)
         connection.open = False
         connection.link.close()
         with contextlib.suppress(ValueError):
@@ -242,7 +280,7 @@ class Responder:
             *connection.places[:4],
             budget,
             connection.places[4],
-            ESCAPES,
+            connection.room,
             connection.places[5],
             len(buffer),
             ROUNDS_NS if alone and self._clock.real else 0,
@@ -250,6 +288,7 @@ class Responder:
         self.served += taken
         for i in range(int(state[at.ESCAPED])):
             escape = connection.escapes[i].copy()
+            connection.pending_bytes += _cost(escape[at.ESCAPE_LENGTH])
             place, length = int(escape[at.ESCAPE_PLACE]), int(escape[at.ESCAPE_LENGTH])
             self._dispatch(connection, escape, buffer[place : place + length].tobytes())
         return taken
@@ -261,10 +300,14 @@ class Responder:
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
             return
         function, name = connection.functions[number], connection.devices[device]
+        if (name, function) not in connection.hello.pairs:
+            self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
+            return
         once = bool(info >> 48 & ONCE)
         mark = int(escape[at.ESCAPE_ID]), info >> 24 & 0xFF
         if once:
             if mark in connection.running:  # the retry takes the place of the attempt that still runs
+                connection.pending_bytes -= _cost(connection.running[mark][at.ESCAPE_LENGTH])
                 connection.running[mark][:] = escape
                 return
             connection.running[mark] = escape
@@ -274,7 +317,8 @@ class Responder:
 
         def done(completion: Completion) -> None:
             if finish is not None and completion.status is Status.OK:
-                completion = completion._replace(message=finish(int(escape[at.ESCAPE_KEY]), completion.message))
+                key, answer = int(escape[at.ESCAPE_KEY]), completion.message
+                completion = call(lambda content: finish(key, content), answer)
             if once:
                 del connection.running[mark]
             self._answer(connection, escape, completion.status, completion.message, once=once)
@@ -290,12 +334,16 @@ class Responder:
     def _answer(
         self, connection: _Connection, escape: Words, status: Status, message: Message, *, once: bool = False
     ) -> None:
-        if once:
-            ended = status not in (Status.ABORTED, Status.LOST) and len(message) <= at_journal.MOST_ANSWER
+        if len(message) > connection.hello.stride or (once and len(message) > at_journal.MOST_ANSWER):
+            status, message = Status.BAD_LENGTH, b""
+        if once and connection.journal[at_journal.OWNER] == connection.owner:
+            ended = status not in (Status.ABORTED, Status.LOST)
             self._native["note"](
                 connection.journal, escape, int(status) if ended else -2, _address(message), len(message)
             )
+        connection.pending_bytes -= _cost(escape[at.ESCAPE_LENGTH])
         if connection.open:
+            connection.pending_bytes += _cost(len(message))
             connection.answers.append((escape, status, bytes(message)))
             self._flush(connection)
 
@@ -305,20 +353,29 @@ class Responder:
             escape, status, message = connection.answers[0]
             place = _address(message)
             if not self._native["respond"](
-                connection.state, connection.link.sent, escape, int(status), place, len(message)
+                connection.state, connection.link.sent.words, escape, int(status), place, len(message)
             ):
                 return
             connection.answers.popleft()
+            connection.pending_bytes -= _cost(len(message))
 
 
 def call(function: Function, message: bytes) -> Completion:
-    """What a function in Python makes of a message; an error of ours is a request that fails."""
+    """What a function in Python makes of a message; where it raises, the request fails and nobody else."""
     begun = time.monotonic_ns()
     try:
         found = function(message)
     except OfframpError:
         return Completion(0, Status.FAILED, b"", time.monotonic_ns() - begun)
+    except Exception:
+        _LOG.exception("a function failed on a message of %d bytes", len(message))
+        return Completion(0, Status.FAILED, b"", time.monotonic_ns() - begun)
     return Completion(0, Status.OK, found, time.monotonic_ns() - begun)
+
+
+def _cost(length: int) -> int:
+    """Bytes that a request or answer of ``length`` takes while it waits in Python."""
+    return int(length) + _PENDING_OVERHEAD
 
 
 def _address(message: Message) -> int:

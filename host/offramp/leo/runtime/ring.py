@@ -1,9 +1,13 @@
 """Queues of messages for one producer and one consumer, in memory that both see: shared, registered or a copy.
 
-A ring is a header of words and a power of two of bytes. Positions count bytes and never fall. An entry is five words
-and a message, padded to 8 bytes, and lies in one piece: where it would not fit before the end of the bytes, a word of
--1 says that the next entry is at their beginning. So a ring's bytes may be sent as a stream and mean the same on the
-other side.
+A ring is two words and a power of two of bytes: how many bytes the producer has published, how many the consumer has
+given back. Positions count bytes and never fall. An entry is five words and a message, padded to 8 bytes, and lies in
+one piece: where it would not fit before the end of the bytes, a word of -1 says that the next entry is at their
+beginning. So a ring's bytes may be sent as a stream and mean the same on the other side.
+
+The other side can write all of that at any time, so a ring believes nothing of it. Each side keeps an *end*, private
+words with its own position and the ring's size. A position or a length of the other side is read once, checked, and
+used as it was when it was checked. What cannot be sets FAULT, and the end is of no use any more.
 
 Written in the part of Python that :mod:`offramp.native` compiles.
 """
@@ -12,16 +16,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp.native.subset import Bytes, Words, inlined, native, observe, publish
+from offramp.native.subset import Bytes, Words, below, inlined, native, observe, publish
 
-HEAD: Final = 0  # bytes that the producer has published
-DRAFT: Final = 1  # bytes that it has written
-TAIL: Final = 8  # bytes that the consumer has given back; a line of its own
-CURSOR: Final = 9  # bytes that the consumer has seen
-SIZE: Final = 16  # bytes
-ARRIVED: Final = 17  # when the last bytes came, where the transport knows; 0: entries say when they were sent
-HEADER_WORDS: Final = 24
+# The words of an end.
+HEAD_AT: Final = 0  # address of the word that the producer publishes
+TAIL_AT: Final = 1  # address of the word that the consumer gives back
+BYTES_AT: Final = 2  # address of the entries
+SIZE: Final = 3  # of the entries, bytes
+POSITION: Final = 4  # bytes that this side has written, or seen
+ARRIVED: Final = 5  # when the last bytes came, where the transport knows; 0: entries say when they were sent
+LONGEST: Final = 6  # bytes of the longest message that is taken
+FRONT: Final = 7  # bytes of the message in front, as they were checked
+FAULT: Final = 8  # what the other side did that cannot be, or 0
+END_WORDS: Final = 16
 
+BAD_POSITION: Final = 1
+BAD_LENGTH: Final = 2
+BAD_ROW: Final = 3
+FAULTS: Final = {
+    BAD_POSITION: "a position outside the ring",
+    BAD_LENGTH: "a message of an impossible length",
+    BAD_ROW: "a request of a row or round trip that it does not have",
+}
+
+# The words of an entry.
 LENGTH: Final = 0  # of the message, bytes; SKIP: go on at the beginning
 ID: Final = 1
 KEY: Final = 2
@@ -39,77 +57,101 @@ def entry_bytes(length: int) -> int:
 
 
 @native
-def reserve(ring: Words, length: int) -> int:
+def reserve(end: Words, length: int) -> int:
     """Where the entry of a message of ``length`` bytes goes, as an offset of bytes; NOTHING if there is no room."""
-    size = ring[SIZE]
+    size = end[SIZE]
+    head = end[POSITION]
+    used = head - observe(Words(end[TAIL_AT]))
+    if below(size, used):
+        end[FAULT] = BAD_POSITION
+        return NOTHING
     need = entry_bytes(length)
-    head = ring[DRAFT]
     place = head & (size - 1)
-    free = size - (head - observe(ring + TAIL))
+    free = size - used
     left = size - place
     if left < need:
         if free < left + need:
             return NOTHING
-        (ring + HEADER_WORDS)[place >> 3] = SKIP
+        Words(end[BYTES_AT])[place >> 3] = SKIP
         head += left
         place = 0
     elif free < need:
         return NOTHING
-    ring[DRAFT] = head + need
+    end[POSITION] = head + need
     return place
 
 
 @native
-def publish_ring(ring: Words) -> int:
+def publish_ring(end: Words) -> int:
     """Let the consumer see what was written."""
-    publish(ring + HEAD, ring[DRAFT])
+    publish(Words(end[HEAD_AT]), end[POSITION])
     return 0
 
 
 @native
-def front(ring: Words) -> int:
-    """Offset of the first entry that was not seen, NOTHING if there is none that is whole."""
-    size = ring[SIZE]
-    at = ring[CURSOR]
-    here = observe(ring + HEAD) - at
-    place = at & (size - 1)
+def front(end: Words) -> int:
+    """Offset of the first entry that was not seen, NOTHING if there is none that is whole; FRONT is its length."""
+    size = end[SIZE]
+    at = end[POSITION]
+    here = observe(Words(end[HEAD_AT])) - at
+    if below(size, here):
+        end[FAULT] = BAD_POSITION
+        return NOTHING
     if here < 8:
         return NOTHING
-    if (ring + HEADER_WORDS)[place >> 3] == SKIP:
-        skipped = size - place
-        if here < skipped + 8:
+    words = Words(end[BYTES_AT])
+    place = at & (size - 1)
+    length = observe(words + (place >> 3))
+    if length == SKIP and place != 0:
+        here -= size - place
+        if here < 8:
             return NOTHING
-        ring[CURSOR] = at + skipped
-        here -= skipped
+        end[POSITION] = at + size - place
         place = 0
-    if here < entry_bytes((ring + HEADER_WORDS)[place >> 3]):
+        length = observe(words)
+    if length < 0 or length > end[LONGEST] or length > size - place - ENTRY_BYTES:
+        end[FAULT] = BAD_LENGTH
         return NOTHING
+    if here < entry_bytes(length):
+        return NOTHING
+    end[FRONT] = length
     return place
 
 
 @inlined
-def entry(ring: Words, place: int) -> Words:
+def entry(end: Words, place: int) -> Words:
     """The words of an entry."""
-    return ring + HEADER_WORDS + (place >> 3)
+    return Words(end[BYTES_AT]) + (place >> 3)
 
 
 @inlined
-def message(ring: Words, place: int) -> Bytes:
+def message(end: Words, place: int) -> Bytes:
     """The bytes of an entry's message."""
-    return Bytes(int(ring + HEADER_WORDS)) + (place + ENTRY_BYTES)
+    return Bytes(end[BYTES_AT]) + (place + ENTRY_BYTES)
+
+
+@inlined
+def take_words(end: Words, place: int, into: Words) -> None:
+    """Copy the five words of the entry in front, each of which the producer may rewrite."""
+    words = entry(end, place)
+    into[LENGTH] = end[FRONT]
+    into[ID] = observe(words + ID)
+    into[KEY] = observe(words + KEY)
+    into[STAMP] = observe(words + STAMP)
+    into[INFO] = observe(words + INFO)
 
 
 @native
-def pass_over(ring: Words, place: int) -> int:
+def pass_over(end: Words) -> int:
     """The entry in front was seen."""
-    ring[CURSOR] = ring[CURSOR] + entry_bytes((ring + HEADER_WORDS)[place >> 3])
+    end[POSITION] = end[POSITION] + entry_bytes(end[FRONT])
     return 0
 
 
 @native
-def give_back(ring: Words) -> int:
+def give_back(end: Words) -> int:
     """Let the producer have the bytes of what was seen."""
-    publish(ring + TAIL, ring[CURSOR])
+    publish(Words(end[TAIL_AT]), end[POSITION])
     return 0
 
 

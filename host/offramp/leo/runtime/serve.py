@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from offramp.leo.device import Status
 from offramp.leo.runtime.clock import CLOCK_WORDS, now_ns
+from offramp.leo.runtime.dataflow import MOST_TRIPS
 from offramp.leo.runtime.engine import CAME as SLOT_CAME
 from offramp.leo.runtime.engine import HEAD as SLOT_HEAD
 from offramp.leo.runtime.engine import ID as SLOT_ID
@@ -22,12 +23,15 @@ from offramp.leo.runtime.engine import INFO as SLOT_INFO
 from offramp.leo.runtime.engine import KEY as SLOT_KEY
 from offramp.leo.runtime.engine import LENGTH as SLOT_LENGTH
 from offramp.leo.runtime.engine import MESSAGE as SLOT_MESSAGE
+from offramp.leo.runtime.engine import MOST_MESSAGE as MOST_SLOT
 from offramp.leo.runtime.engine import enqueue, next_slot, slot_ready
 from offramp.leo.runtime.journal import (
     ANSWER,
     ANSWERED,
+    GIVEN,
     KEPT,
     MOST_ANSWER,
+    MOST_WRITE,
     NEW,
     NUMBER,
     RUNNING,
@@ -43,13 +47,15 @@ from offramp.leo.runtime.journal import (
 from offramp.leo.runtime.pace import PATIENCE_NS, after_round
 from offramp.leo.runtime.ring import (
     ARRIVED,
-    DRAFT,
+    BAD_ROW,
+    FAULT,
     ID,
     INFO,
     KEY,
     LENGTH,
     NOTHING,
     ONCE,
+    POSITION,
     STAMP,
     entry,
     entry_bytes,
@@ -59,8 +65,10 @@ from offramp.leo.runtime.ring import (
     pass_over,
     publish_ring,
     reserve,
+    take_words,
 )
-from offramp.native.subset import Bytes, Words, call_word, copy, inlined, native
+from offramp.leo.runtime.state import MOST_ROWS
+from offramp.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
 
 # The state's words.
 MEMORY: Final = CLOCK_WORDS  # address and bytes of the host's memory
@@ -68,8 +76,15 @@ MEMORY_BYTES: Final = MEMORY + 1
 FUNCTIONS: Final = MEMORY + 2
 ESCAPED: Final = MEMORY + 3  # of the last call
 SERVED: Final = MEMORY + 4  # requests that the CPU has executed
+ROWS: Final = MEMORY + 5  # of the requester's table
+TAKEN: Final = MEMORY + 6  # address of room for the message that is executed
 ARGUMENTS: Final = 32
-TABLE: Final = 48  # of functions
+ENTRY: Final = 48  # the words of the entry in front, as they were read
+TABLE: Final = 56  # of functions
+
+MOST_TAKEN: Final = MOST_WRITE + 8
+"""Bytes of a message that is copied before it is executed: the longest whose words a function relies on."""
+_FEW: Final = 64
 
 ENGINES: Final = 16  # of each device that has one, its address, by its number: 0 to 7
 MOST_ENGINES: Final = 8
@@ -108,10 +123,10 @@ _MOST_DELAY = 0xFFFFFFFF
 _STATUS_SHIFT = 40
 
 
-def make_state(functions: int) -> npt.NDArray[np.int64]:
-    """A responder that knows no compiled function yet."""
+def make_state(functions: int, rows: int) -> npt.NDArray[np.int64]:
+    """A responder that knows no compiled function yet, for a requester with a table of ``rows``."""
     state = np.zeros(TABLE + functions * FUNCTION_WORDS, np.int64)
-    state[FUNCTIONS] = functions
+    state[FUNCTIONS], state[ROWS] = functions, rows
     return state
 
 
@@ -120,7 +135,7 @@ def _finish(
     sent: Words, place: int, room: int, length: int, number: int, key: int, info: int, delay: int, now: int
 ) -> None:
     """Header and words of a response whose message was written in place, in an entry for ``room`` bytes."""
-    sent[DRAFT] = sent[DRAFT] - entry_bytes(room + _HEADER) + entry_bytes(length + _HEADER)
+    sent[POSITION] = sent[POSITION] - entry_bytes(room + _HEADER) + entry_bytes(length + _HEADER)
     body = message(sent, place)
     delay = min(max(delay, 0), _MOST_DELAY)
     body[0] = delay & 0xFF
@@ -146,22 +161,37 @@ def _replay(state: Words, held: Words, sent: Words, words: Words, came: int) -> 
     place = reserve(sent, MOST_ANSWER + _HEADER)
     if place == NOTHING:
         return False
-    copy(message(sent, place) + _HEADER, Bytes(int(held + ANSWER)), held[ANSWERED])
+    answered = min(max(held[ANSWERED], 0), MOST_ANSWER)
+    copy(message(sent, place) + _HEADER, Bytes(int(held + ANSWER)), answered)
     now = now_ns(state)
-    info = _with_status(words[INFO], held[STATUS])
-    _finish(sent, place, MOST_ANSWER, held[ANSWERED], words[ID], words[KEY], info, now - came, now)
+    info = _with_status(words[INFO], held[STATUS] & 0xFF)
+    _finish(sent, place, MOST_ANSWER, answered, words[ID], words[KEY], info, now - came, now)
     return True
 
 
+@inlined
+def _taken(state: Words, body: Bytes, length: int) -> Bytes:
+    """A message where its sender cannot change it any more; a longer one than functions rely on stays where it is."""
+    into = Words(state[TAKEN])
+    if length > MOST_TAKEN:
+        return body
+    if length > _FEW:
+        copy(Bytes(int(into)), body, length)
+    else:
+        words = Words(int(body))
+        for i in range((length + 7) >> 3):
+            into[i] = observe(words + i)
+    return Bytes(int(into))
+
+
 @native
-def _execute(
-    state: Words, journal: Words, function: Words, received: Words, sent: Words, place: int, came: int
-) -> bool:
+def _execute(state: Words, journal: Words, function: Words, words: Words, body: Bytes, sent: Words, came: int) -> bool:
     """Let the CPU answer the request in front; False where there is no room for its answer."""
-    words = entry(received, place)
     once = (words[INFO] >> 48) & ONCE
     held = kept(journal, words[ID], (words[INFO] >> 24) & 0xFF)
     room = function[ROOM]
+    if once != 0:
+        room = min(room, MOST_ANSWER)
     answer = reserve(sent, room + _HEADER)
     if answer == NOTHING:
         return False
@@ -170,7 +200,7 @@ def _execute(
         held[STATE] = RUNNING
     arguments = state + ARGUMENTS
     reply = message(sent, answer) + _HEADER
-    arguments[MESSAGE] = int(message(received, place))
+    arguments[MESSAGE] = int(_taken(state, body, words[LENGTH]))
     arguments[MESSAGE_BYTES] = words[LENGTH]
     arguments[REPLY] = int(reply)
     arguments[REPLY_BYTES] = room
@@ -182,9 +212,9 @@ def _execute(
     status = call_word(function[ADDRESS], int(arguments))
     length = arguments[REPLY_BYTES] if status == _OK else 0
     if once != 0:
-        commit(journal, held, Bytes(state[MEMORY]), status, reply, length)
+        commit(journal, held, Bytes(state[MEMORY]), state[MEMORY_BYTES], status, reply, length)
     elif journal[WRITE_LENGTH] != 0:
-        redo(journal, Bytes(state[MEMORY]))
+        redo(journal, Bytes(state[MEMORY]), state[MEMORY_BYTES])
     now = now_ns(state)
     _finish(sent, answer, room, length, words[ID], words[KEY], _with_status(words[INFO], status), now - came, now)
     state[SERVED] = state[SERVED] + 1
@@ -192,10 +222,10 @@ def _execute(
 
 
 @inlined
-def _accelerated(state: Words, function: Words, device: int, named: int, once: int) -> bool:
+def _accelerated(state: Words, function: Words, device: int, named: int, once: int, length: int) -> bool:
     """Whether a device's engine takes the request."""
-    known = device < MOST_ENGINES and named < state[FUNCTIONS] and once == 0
-    return known and state[ENGINES + device] != 0 and function[ACCELERATED] != 0
+    known = device < MOST_ENGINES and named < state[FUNCTIONS] and once == 0 and length <= MOST_SLOT
+    return known and state[ENGINES + device] != 0 and function[ACCELERATED] != 0 and function[ADDRESS] != 0
 
 
 @native
@@ -257,15 +287,21 @@ def serve(
         place = front(received)
         if place == NOTHING:
             break
-        words = entry(received, place)
+        words = state + ENTRY
+        take_words(received, place, words)
+        body = message(received, place)
         info = words[INFO]
+        trip = (info >> 24) & 0xFF
+        if words[ID] & (MOST_ROWS - 1) >= state[ROWS] or trip >= MOST_TRIPS:
+            received[FAULT] = BAD_ROW
+            break
         came = received[ARRIVED]
         if came == 0:
             came = words[STAMP]
         device = (info >> 16) & 0xFF
         named = info & 0xFFFF
         function = state + (TABLE + named * FUNCTION_WORDS)
-        held = kept(journal, words[ID], (info >> 24) & 0xFF)
+        held = kept(journal, words[ID], trip)
         once = (info >> 48) & ONCE
         if once != 0 and held[NUMBER] == words[ID] and held[STATE] == KEPT:
             if not _replay(state, held, sent, words, came):
@@ -276,11 +312,10 @@ def serve(
             and function[ADDRESS] != 0
             and (once == 0 or held[NUMBER] != words[ID] or held[STATE] == NEW)
         ):
-            if not _execute(state, journal, function, received, sent, place, came):
+            if not _execute(state, journal, function, words, body, sent, came):
                 break
-        elif _accelerated(state, function, device, named, once):
+        elif _accelerated(state, function, device, named, once, words[LENGTH]):
             engine = Words(state[ENGINES + device])
-            body = message(received, place)
             if not enqueue(engine, words[ID], words[KEY], info, came, body, words[LENGTH], now_ns(state)):
                 break
         else:
@@ -294,10 +329,10 @@ def serve(
             out[ESCAPE_INFO] = info
             out[ESCAPE_LENGTH] = length
             out[ESCAPE_PLACE] = used
-            copy(buffer + used, message(received, place), length)
+            copy(buffer + used, body, length)
             used += (length + 7) & ~7
             state[ESCAPED] = state[ESCAPED] + 1
-        pass_over(received, place)
+        pass_over(received)
         taken += 1
     publish_ring(sent)
     give_back(received)
@@ -351,7 +386,7 @@ def respond(state: Words, sent: Words, escape: Words, status: int, answer: Bytes
 
 @native
 def note(journal: Words, escape: Words, status: int, answer: Bytes, length: int) -> int:
-    """Keep an escaped request's answer (``status`` of at least 0), or that it is running (-1), or that it is not (-2).
+    """Keep an escaped request's answer (``status`` of at least 0), or that it was given away (-1), or not (-2).
 
     Returns:
         The state of its entry before, NEW where it held another request.
@@ -365,5 +400,5 @@ def note(journal: Words, escape: Words, status: int, answer: Bytes, length: int)
         held[ANSWERED] = length
         held[STATE] = KEPT
     else:
-        held[STATE] = RUNNING if status == -1 else NEW
+        held[STATE] = GIVEN if status == -1 else NEW
     return before

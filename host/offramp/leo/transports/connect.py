@@ -2,148 +2,184 @@
 
 from __future__ import annotations
 
-import contextlib
-import select
-import socket
+import os
+import tempfile
+from collections import Counter, deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
+from offramp import listening
 from offramp.errors import OfframpError
-from offramp.leo.transports import shared
+from offramp.leo.transports.greeting import PROTOCOL, VERSION, Hello, parse_hello, parse_memory
 from offramp.leo.transports.link import TRANSPORTS, Control, Link, LinkDown
+from offramp.leo.transports.shared import SharedLink, memory_bytes
 from offramp.leo.transports.tcp import TcpLink
+from offramp.listening import Access, Limits, Token, parse_address
+from offramp.sealed_memory import SharedMemory
 
-VERSION: Final = 1
-
-
-def _family(address: str) -> tuple[socket.AddressFamily, Any]:
-    if address.startswith("unix:"):
-        return socket.AF_UNIX, address.removeprefix("unix:")
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 0xFFFF:
-        raise OfframpError(f"address {address}: expected HOST:PORT or unix:PATH")
-    return socket.AF_INET, (host, int(port))
+_TIMEOUT_S: Final = 10.0
+_LIMITS: Final = Limits(pending=64, descriptors=1, accepts=4)
+"""Of peers that have not greeted: little enough that one look at them does not hold up who is served."""
 
 
-def connect(address: str, transport: str, hello: dict[str, Any]) -> tuple[Link, dict[str, Any]]:
-    """A link to the responder at ``address``, and its answer to ``hello``, which has ``ring_bytes``.
+def connect(
+    address: str, transport: str, hello: dict[str, Any], token: Token | None = None
+) -> tuple[Link, dict[str, Any]]:
+    """A link to the responder at ``address``, and its answer to ``hello`` (:mod:`offramp.leo.transports.greeting`).
 
     Raises:
-        OfframpError: no such transport or address, or the responder refuses.
+        OfframpError: no such transport or address, it cannot have this transport, or the responder refuses.
         LinkDown: nobody is there.
     """
     if transport not in TRANSPORTS:
         raise OfframpError(f"transport {transport}: expected {', '.join(TRANSPORTS)}")
-    family, where = _family(address)
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    control = Control(sock)
-    link: Link | None = None
+    place = parse_address(address)
+    content = {**hello, "leo": VERSION, "transport": transport}
+    size = int(hello["ring_bytes"])
+    if transport == "tcp":
+        control, answer = _dial(place, token, content)
+        return TcpLink(control, size, None), answer
+    if transport == "ucx":
+        return _connect_ucx(place, token, content, size)
+    if not address.startswith("unix:"):
+        raise OfframpError(f"transport shm at {address}: shared memory goes over a Unix socket, unix:PATH")
+    memory = SharedMemory(memory_bytes(size), "offramp-leo")
     try:
-        try:
-            sock.connect(where)
-        except OSError as error:
-            raise LinkDown(f"{address}: {error.strerror or error}") from None
-        size = int(hello["ring_bytes"])
-        content = {**hello, "leo": VERSION, "transport": transport}
-        if transport == "shm":
-            offered, link = shared.offer(control, size)
-            content |= offered
-        elif transport == "ucx":
-            from offramp.leo.transports.ucx import UcxLink
-
-            made = UcxLink(control, size)
-            link, content = made, content | made.offer()
-        control.send(content)
-        answer = _accepted(control.receive())
-        if transport == "tcp":
-            link = TcpLink(control, size)
-        elif transport == "ucx":
-            made.attach(answer)
-        assert link is not None
+        control, answer = _dial(place, token, content, memory.fd)
     except BaseException:
-        if link is not None:
-            link.close()
-        control.close()
+        memory.close()
+        raise
+    return SharedLink(control, memory, size, None, requester=True), answer
+
+
+def _connect_ucx(
+    place: listening.Address, token: Token | None, content: dict[str, Any], size: int
+) -> tuple[Link, dict[str, Any]]:
+    from offramp.leo.transports.ucx import UcxLink
+
+    link = UcxLink(size, None, local=place.local)
+    try:
+        link.control, answer = _dial(place, token, content | {"ucx": link.offer()})
+        try:
+            link.attach(parse_memory(answer.get("ucx")))
+        except ValueError as error:
+            raise OfframpError(f"responder at {place}: its answer's field ucx: expected {error}") from None
+    except BaseException:
+        link.close()
         raise
     return link, answer
 
 
-def _accepted(answer: dict[str, Any]) -> dict[str, Any]:
-    if "error" in answer:
-        raise OfframpError(str(answer["error"]))
-    return answer
-
-
-def _check(hello: dict[str, Any]) -> None:
-    if hello.get("leo") != VERSION or hello.get("transport") not in TRANSPORTS:
-        raise OfframpError(f"requester speaks version {hello.get('leo')}: expected {VERSION}")
+def _dial(
+    place: listening.Address, token: Token | None, content: dict[str, Any], *descriptors: int
+) -> tuple[Control, dict[str, Any]]:
+    try:
+        sock, answer = listening.connect(place, token, PROTOCOL, content, timeout_s=_TIMEOUT_S, descriptors=descriptors)
+    except OSError as error:
+        raise LinkDown(f"{place}: {error.strerror or error}") from None
+    return Control(sock), answer
 
 
 class Listener:
-    """Where a responder waits for requesters.
+    """Where a responder waits for requesters; without an address at a Unix socket in a folder of its own.
 
     Attributes:
         address: what it is reached at.
+        refused: greetings that were refused, by reason.
     """
 
-    def __init__(self, address: str = "127.0.0.1:0") -> None:
-        """Wait at an address; port 0 takes a free one.
+    def __init__(self, address: str | None = None, access: Access | None = None) -> None:
+        """Listen.
 
         Raises:
-            OfframpError: it cannot be had.
+            OfframpError: the address cannot be had, or must not be served without a token.
         """
-        family, where = _family(address)
-        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._access = access or Access()
+        if address is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="offramp-leo-", ignore_cleanup_errors=True)
+            address = f"unix:{Path(self._folder.name) / 'responder'}"
         try:
-            if family == socket.AF_INET:
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind(where)
-            self._socket.listen(64)
-        except OSError as error:
-            self._socket.close()
-            raise OfframpError(f"address {address}: {error.strerror}") from None
-        name = self._socket.getsockname()
-        self.address = address if family == socket.AF_UNIX else f"{name[0]}:{name[1]}"
+            self._listener = listening.Listener(address, self._access, PROTOCOL, _LIMITS)
+        except BaseException:
+            self._clean()
+            raise
+        self.address = self._listener.address
+        self._local = parse_address(self.address).local
+        self._waiting: deque[listening.Greeting] = deque()
 
-    def accept(self, admit: Callable[[dict[str, Any]], dict[str, Any]]) -> tuple[Link, dict[str, Any]] | None:
-        """The link and greeting of the next requester that waits and that ``admit`` answers; None if there is none.
+    @property
+    def refused(self) -> Counter[str]:
+        """Greetings that were refused, by reason."""
+        return self._listener.refused
 
-        ``admit`` raises OfframpError to refuse; the requester sees its line.
+    @property
+    def pending(self) -> int:
+        """Connections that have not been answered."""
+        return self._listener.pending + len(self._waiting)
+
+    def accept(self, admit: Callable[[Hello], dict[str, Any]]) -> tuple[Link, Hello] | None:
+        """The link and greeting of the next requester that ``admit`` answers; None if there is none now.
+
+        It never waits, and takes one requester at a time. ``admit`` raises OfframpError to refuse; the requester sees
+        its line.
         """
-        if not select.select([self._socket], [], [], 0)[0]:
+        self._waiting.extend(self._listener.poll())
+        if not self._waiting:
             return None
-        sock, _ = self._socket.accept()
-        control = Control(sock)
+        greeting = self._waiting.popleft()
         try:
-            hello = control.receive()
-            _check(hello)
-            return self._open(control, hello, admit(hello)), hello
+            hello = parse_hello(greeting.content)
+            answer = {"pid": os.getpid(), **admit(hello)}
+            return self._open(greeting, hello, answer), hello
         except OfframpError as error:
-            with contextlib.suppress(LinkDown):
-                control.send({"error": str(error)})
-            control.close()
-        except LinkDown:
-            control.close()
+            greeting.refuse(str(error))
+        except OSError:
+            self.refused["gone before its greeting was answered"] += 1
         return None
 
-    @staticmethod
-    def _open(control: Control, hello: dict[str, Any], answer: dict[str, Any]) -> Link:
-        size = int(hello["ring_bytes"])
-        if hello["transport"] == "shm":
-            link: Link = shared.accept(control, hello, size)
-        elif hello["transport"] == "ucx":
-            from offramp.leo.transports.ucx import UcxLink
+    def _open(self, greeting: listening.Greeting, hello: Hello, answer: dict[str, Any]) -> Link:
+        if hello.transport == "tcp":
+            return TcpLink(Control(greeting.accept(answer)), hello.ring_bytes, hello.longest)
+        if hello.transport == "ucx":
+            return self._open_ucx(greeting, hello, answer)
+        if len(greeting.descriptors) != 1:
+            raise OfframpError("transport shm: expected one descriptor with the greeting")
+        memory = SharedMemory.attach(greeting.descriptors.pop(), memory_bytes(hello.ring_bytes), "the requester")
+        try:
+            control = Control(greeting.accept(answer))
+        except BaseException:
+            memory.close()
+            raise
+        return SharedLink(control, memory, hello.ring_bytes, hello.longest, requester=False)
 
-            made = UcxLink(control, size)
-            answer = answer | made.offer()
-            made.attach(hello)
-            link = made
-        else:
-            control.send(answer)
-            return TcpLink(control, size)
-        control.send(answer)
+    def _open_ucx(self, greeting: listening.Greeting, hello: Hello, answer: dict[str, Any]) -> Link:
+        from offramp.leo.transports.ucx import UcxLink
+
+        if not (self._local or self._access.insecure):
+            raise OfframpError(
+                "transport ucx: UCX itself proves nothing; a responder for other machines needs --insecure"
+            )
+        link = UcxLink(hello.ring_bytes, hello.longest, local=self._local)
+        try:
+            answer["ucx"] = link.offer()
+            assert hello.ucx is not None
+            link.attach(hello.ucx)
+            link.control = Control(greeting.accept(answer))
+        except BaseException:
+            link.close()
+            raise
         return link
 
     def close(self) -> None:
         """Take no more requesters."""
-        self._socket.close()
+        for greeting in self._waiting:
+            greeting.refuse("the responder ends")
+        self._waiting.clear()
+        self._listener.close()
+        self._clean()
+
+    def _clean(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()

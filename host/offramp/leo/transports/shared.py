@@ -1,14 +1,22 @@
-"""Rings in memory that requester and responder share: no bytes are moved, and both read one clock."""
+"""Rings in memory that requester and responder share: no bytes are moved, and both read one clock.
+
+The requester makes the memory and sends its descriptor with its greeting; the responder looks at it before it maps it.
+Only the rings lie in it: where each side stands in them is in its own memory (:mod:`offramp.leo.runtime.ring`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
-from offramp.leo.runtime.memory import Segment, make_ring, ring_words
-from offramp.leo.transports.link import Control, LinkDown
+from offramp.leo.runtime.memory import make_end, ring_words
+from offramp.leo.transports.link import Control, LinkDown, check_ends
+from offramp.sealed_memory import SharedMemory
 
 _CHECKED = 256
 """Calls of ``pump`` between two looks at the control socket, which cost a system call."""
+
+
+def memory_bytes(ring_bytes: int) -> int:
+    """Bytes of the memory of a link."""
+    return 2 * 8 * ring_words(ring_bytes)
 
 
 class SharedLink:
@@ -16,44 +24,26 @@ class SharedLink:
 
     shared = True
 
-    def __init__(self, control: Control, segment: Segment, ring_bytes: int, *, requester: bool) -> None:
+    def __init__(
+        self, control: Control, memory: SharedMemory, ring_bytes: int, longest: int | None, *, requester: bool
+    ) -> None:
+        """One side's ends; ``longest`` message that it takes, bytes."""
         words = ring_words(ring_bytes)
-        rings = segment.words[:words], segment.words[words : 2 * words]
-        self.sent, self.received = rings if requester else rings[::-1]
-        self._control, self._segment = control, segment
+        halves = memory.words[:words], memory.words[words : 2 * words]
+        ours, theirs = halves if requester else halves[::-1]
+        self.sent, self.received = make_end(ring_bytes, ours), make_end(ring_bytes, theirs, longest)
+        self._control, self._memory = control, memory
         self._calls = 0
 
     def pump(self) -> bool:
-        """Nothing moves; the peer may be gone."""
+        """Nothing moves; the peer may be gone, or have written what cannot be."""
         self._calls += 1
-        if self._calls % _CHECKED == 0:
-            self.check()
-        return False
-
-    def check(self) -> None:
-        """Look now whether the peer lives.
-
-        Raises:
-            LinkDown: it does not.
-        """
-        if not self._control.alive():
+        check_ends(self.sent, self.received)
+        if self._calls % _CHECKED == 0 and not self._control.alive():
             raise LinkDown("the peer has ended")
+        return False
 
     def close(self) -> None:
         """Give back socket and memory."""
         self._control.close()
-        self._segment.close()
-
-
-def offer(control: Control, ring_bytes: int) -> tuple[dict[str, Any], SharedLink]:
-    """The requester's end, and what the responder must know."""
-    segment = Segment(2 * 8 * ring_words(ring_bytes))
-    for half in segment.words.reshape(2, -1):
-        make_ring(ring_bytes, half)
-    return {"segment": segment.name}, SharedLink(control, segment, ring_bytes, requester=True)
-
-
-def accept(control: Control, offered: dict[str, Any], ring_bytes: int) -> SharedLink:
-    """The responder's end."""
-    segment = Segment.attach(str(offered.get("segment")))
-    return SharedLink(control, segment, ring_bytes, requester=False)
+        self._memory.close()

@@ -6,15 +6,13 @@ import socket
 import time
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from offramp.leo.runtime import ring
-from offramp.leo.runtime.memory import make_ring
-from offramp.leo.transports.link import Control, LinkDown
+from offramp.leo.runtime.memory import make_end
+from offramp.leo.transports.link import Control, LinkDown, check_ends
 
-Words = npt.NDArray[np.int64]
 _MOST: Final = 1 << 20
+_UNANSWERED_MS: Final = 5000
+"""Bytes that a machine does not acknowledge for so long mean that it is gone."""
 
 
 class TcpLink:
@@ -22,48 +20,51 @@ class TcpLink:
 
     shared = False
 
-    def __init__(self, control: Control, ring_bytes: int) -> None:
-        self.sent, self.received = make_ring(ring_bytes), make_ring(ring_bytes)
+    def __init__(self, control: Control, ring_bytes: int, longest: int | None) -> None:
+        """Ends in memory of this process; ``longest`` message that it takes, bytes."""
+        self.sent, self.received = make_end(ring_bytes), make_end(ring_bytes, longest=longest)
         self._control, self._size = control, ring_bytes
-        self._out = self.sent[ring.HEADER_WORDS :].data.cast("B")
-        self._in = self.received[ring.HEADER_WORDS :].data.cast("B")
+        self._out, self._in = self.sent.content.data.cast("B"), self.received.content.data.cast("B")
         self._socket = control.sock
-        self._socket.setblocking(False)
         if self._socket.family != socket.AF_UNIX:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNANSWERED_MS)
 
     def pump(self) -> bool:
         """Send and receive what the kernel takes and has."""
+        check_ends(self.sent, self.received)
         return self._push() | self._pull()
 
     def _push(self) -> bool:
         moved = False
-        while (left := int(self.sent[ring.HEAD] - self.sent[ring.TAIL])) > 0:
-            place = int(self.sent[ring.TAIL]) & self._size - 1
+        head, tail = self.sent.head, self.sent.tail
+        while (left := int(head[0] - tail[0])) > 0:
+            place = int(tail[0]) & self._size - 1
             try:
                 count = self._socket.send(self._out[place : min(place + min(left, _MOST), self._size)])
             except (BlockingIOError, InterruptedError):
                 break
             except OSError as error:
-                raise LinkDown(str(error)) from None
-            self.sent[ring.TAIL] += count
+                raise LinkDown(error.strerror or str(error)) from None
+            tail[0] += count
             moved = True
         return moved
 
     def _pull(self) -> bool:
         moved = False
-        while (room := self._size - int(self.received[ring.HEAD] - self.received[ring.TAIL])) > 0:
-            place = int(self.received[ring.HEAD]) & self._size - 1
+        head, tail = self.received.head, self.received.tail
+        while (room := self._size - int(head[0] - tail[0])) > 0:
+            place = int(head[0]) & self._size - 1
             try:
                 count = self._socket.recv_into(self._in[place : min(place + min(room, _MOST), self._size)])
             except (BlockingIOError, InterruptedError):
                 break
             except OSError as error:
-                raise LinkDown(str(error)) from None
+                raise LinkDown(error.strerror or str(error)) from None
             if count == 0:
                 raise LinkDown("the peer has closed the connection")
-            self.received[ring.ARRIVED] = time.monotonic_ns()
-            self.received[ring.HEAD] += count
+            self.received.words[ring.ARRIVED] = time.monotonic_ns()
+            head[0] += count
             moved = True
         return moved
 

@@ -1,16 +1,22 @@
 """Rings in registered memory, written by UCX puts: RDMA on a NIC that has it, TCP or shared memory elsewhere.
 
-The sides exchange address, key and size of their rings (specification section 7). A sender puts what it has published
-into the peer's ring, and after a fence the ring's head; a receiver puts what it has given back. UCX chooses the
-transport; ``UCX_TLS`` and ``UCX_NET_DEVICES`` restrict it.
+The sides exchange address and key of their inboxes (specification section 7). A sender puts what it has published into
+the peer's inbox, and after a fence how far it goes; a receiver puts what it has given back. UCX chooses the transport;
+``UCX_TLS`` and ``UCX_NET_DEVICES`` restrict it.
+
+Only the inbox is registered: a line with what the peer has published, one with what it has given back, and the bytes of
+the ring that it fills. The peer may write all of that and nothing else. UCX itself knows no authentication, and whoever
+reaches its sockets speaks with it: between processes of one machine it is told to use the loopback interface.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import os
 import struct
 import time
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -18,8 +24,8 @@ import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.leo.runtime import ring
-from offramp.leo.runtime.memory import make_ring, ring_words
-from offramp.leo.transports.link import Control, LinkDown
+from offramp.leo.runtime.memory import RING_HEADER_WORDS, End, ring_words
+from offramp.leo.transports.link import Control, LinkDown, check_ends
 
 _API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
 _IN_PROGRESS: Final = 1
@@ -29,8 +35,9 @@ _SERIALIZED: Final = 1
 _PEER_ERRORS: Final = 1
 _FORCE: Final = 1
 _CHECKED: Final = 256
-_HEAD_BYTE: Final = 8 * ring.HEAD
-_TAIL_BYTE: Final = 8 * ring.TAIL
+_TAIL_WORD: Final = RING_HEADER_WORDS // 2
+_PADDING: Final = 4096
+"""Zeros behind an address or a key of the peer, which UCX reads without asking how long they are."""
 
 
 @cache
@@ -72,14 +79,16 @@ class UcxLink:
 
     shared = False
 
-    def __init__(self, control: Control, ring_bytes: int) -> None:
-        self._ucp, self._control, self._size = library(), control, ring_bytes
-        words = ring_words(ring_bytes)
-        self._memory = np.zeros(2 * words, np.int64)
-        self.sent = make_ring(ring_bytes, self._memory[:words])
-        self.received = make_ring(ring_bytes, self._memory[words:])
-        self._half = 8 * words
-        self._base = self._memory.ctypes.data
+    def __init__(self, ring_bytes: int, longest: int | None, *, local: bool) -> None:
+        """Register memory for rings of ``ring_bytes``; ``local``: the peer is on this machine."""
+        self._ucp, self._size, self._local = library(), ring_bytes, local
+        self.control: Control | None = None
+        self._inbox = np.zeros(ring_words(ring_bytes), np.int64)
+        tail = self._inbox[_TAIL_WORD : _TAIL_WORD + 1]
+        own = np.zeros(2, np.int64)
+        self.sent = End(own[:1], tail, np.zeros(ring_bytes // 8, np.int64))
+        self.received = End(self._inbox[:1], own[1:], self._inbox[RING_HEADER_WORDS:], longest)
+        self._base, self._out = self._inbox.ctypes.data, self.sent.content.ctypes.data
         self._put_sent = self._put_tail = 0
         self._outbox = np.zeros(2, np.int64)
         self._pending: list[int] = []
@@ -97,6 +106,8 @@ class UcxLink:
         self._context, self._worker, self._registered = (ctypes.c_void_p() for _ in range(3))
         config = ctypes.c_void_p()
         _check("configuration", self._ucp.ucp_config_read(None, None, ctypes.byref(config)))
+        if self._local and not os.environ.get("UCX_NET_DEVICES"):
+            _check("configuration", self._ucp.ucp_config_modify(config, b"NET_DEVICES", b"lo"))
         features = _params(mask=1, features=_RMA)
         status = self._ucp.ucp_init_version(*_API, features, config, ctypes.byref(self._context))
         self._ucp.ucp_config_release(config)
@@ -105,7 +116,7 @@ class UcxLink:
         mode = _params(mask=1, mode=_SERIALIZED)
         _check("worker", self._ucp.ucp_worker_create(self._context, mode, ctypes.byref(self._worker)))
         self._closing.append(("ucp_worker_destroy", [self._worker]))
-        where = _params(mask=3, address=self._base, length=self._memory.nbytes)
+        where = _params(mask=3, address=self._base, length=self._inbox.nbytes)
         _check("memory", self._ucp.ucp_mem_map(self._context, where, ctypes.byref(self._registered)))
         self._closing.append(("ucp_mem_unmap", [self._context, self._registered]))
 
@@ -120,60 +131,55 @@ class UcxLink:
         _check("key", packed)
         rkey = ctypes.string_at(key, size.value).hex()
         self._ucp.ucp_rkey_buffer_release(key)
-        return {"ucx": {"worker": worker, "rkey": rkey, "base": self._base}}
+        return {"worker": worker, "rkey": rkey, "base": self._base}
 
-    def attach(self, answer: dict[str, Any]) -> None:
-        """Reach the peer's memory.
+    def attach(self, offered: Mapping[str, Any]) -> None:
+        """Reach the peer's inbox (:func:`offramp.leo.transports.greeting.parse_memory`).
 
         Raises:
-            OfframpError: its greeting lacks what is needed, or UCX cannot reach it.
+            OfframpError: UCX cannot reach it.
         """
-        try:
-            offered = answer["ucx"]
-            worker, rkey = bytes.fromhex(offered["worker"]), bytes.fromhex(offered["rkey"])
-            self._there = int(offered["base"])
-        except (KeyError, TypeError, ValueError):
-            raise OfframpError("ucx: the peer's greeting lacks its memory") from None
-        kept = ctypes.create_string_buffer(worker, len(worker))
+        worker, rkey, self._there = offered["worker"], offered["rkey"], offered["base"]
+        kept = ctypes.create_string_buffer(worker, len(worker) + _PADDING)
         where = _params(mask=3, address=ctypes.addressof(kept), errors=_PEER_ERRORS)
         _check("peer", self._ucp.ucp_ep_create(self._worker, where, ctypes.byref(self._peer)))
         self._closing.append(("ucp_ep_close_nbx", [self._peer, _params(mask=1 << 4 | _FORCE << 32)]))
-        key = ctypes.create_string_buffer(rkey, len(rkey))
+        key = ctypes.create_string_buffer(rkey, len(rkey) + _PADDING)
         _check("key", self._ucp.ucp_ep_rkey_unpack(self._peer, key, ctypes.byref(self._key)))
         self._closing.append(("ucp_rkey_destroy", [self._key]))
 
     def pump(self) -> bool:
         """Put what is new to the peer, and let UCX work."""
         self._calls += 1
-        if self._calls % _CHECKED == 0 and not self._control.alive():
+        check_ends(self.sent, self.received)
+        if self._calls % _CHECKED == 0 and self.control is not None and not self.control.alive():
             raise LinkDown("the peer has ended")
         moved = bool(self._ucp.ucp_worker_progress(self._worker))
         self._pending = [request for request in self._pending if not self._finished(request)]
         if not self._pending:
             moved |= self._push()
         if moved:
-            self.received[ring.ARRIVED] = time.monotonic_ns()
+            self.received.words[ring.ARRIVED] = time.monotonic_ns()
         return moved
 
     def _push(self) -> bool:
         """New bytes, then, behind a fence, how far they and what was taken go."""
-        head, tail = int(self.sent[ring.HEAD]), int(self.received[ring.TAIL])
+        head, tail = int(self.sent.head[0]), int(self.received.tail[0])
         if head == self._put_sent and tail == self._put_tail:
             return False
         at = self._put_sent
         while at < head:
             place = at & self._size - 1
             count = min(head - at, self._size - place)
-            offset = 8 * ring.HEADER_WORDS + place
-            self._put(self._base + offset, count, self._there + self._half + offset)
+            self._put(self._out + place, count, self._there + 8 * RING_HEADER_WORDS + place)
             at += count
         self._outbox[:] = head, tail
         words = self._outbox.ctypes.data
         if head != self._put_sent:
             _check("fence", self._ucp.ucp_worker_fence(self._worker))
-            self._put(words, 8, self._there + self._half + _HEAD_BYTE)
+            self._put(words, 8, self._there)
         if tail != self._put_tail:
-            self._put(words + 8, 8, self._there + _TAIL_BYTE)
+            self._put(words + 8, 8, self._there + 8 * _TAIL_WORD)
         self._put_sent, self._put_tail = head, tail
         return True
 
@@ -200,4 +206,5 @@ class UcxLink:
         while self._closing:
             name, args = self._closing.pop()
             getattr(self._ucp, name)(*args)
-        self._control.close()
+        if self.control is not None:
+            self.control.close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from offramp.documents import parse_json
 from offramp.errors import OfframpError
 
 _WIDTHS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "bool": 1}
@@ -84,8 +84,10 @@ class BfrtInfo:
         found: list[Table] = []
         for text in texts:
             try:
-                found += [_table(entry) for entry in json.loads(text)["tables"]] if text else []
-            except (ValueError, KeyError, TypeError) as error:
+                found += [_table(entry) for entry in parse_json(text)["tables"]] if text else []
+            except OfframpError as error:
+                raise OfframpError(f"bf-rt.json: {error}") from None
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise OfframpError(f"bf-rt.json: expected BF-RT's description of tables: {error!r}") from None
         return cls(found)
 

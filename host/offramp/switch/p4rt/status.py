@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
-from offramp.errors import OfframpError
+from offramp.errors import MultilineError
 
 
 class Code(IntEnum):
@@ -31,7 +31,7 @@ class Code(IntEnum):
     UNAUTHENTICATED = 16
 
 
-class RpcError(OfframpError):
+class RpcError(MultilineError):
     """A P4Runtime call that failed.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offramp.switch.bfrt.session import BfrtSession
-from offramp.switch.switchgnn import barrier, guard, telemetry
+from offramp.switch.switchgnn import barrier, guard, origin, telemetry
 from offramp.switch.switchgnn.barrier import Groups
 from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switch.switchgnn.plan import Plan
@@ -55,6 +55,11 @@ class SwitchGnnBfrt:
         (uploads,) = read(target.full(guard.UPLOADS), 1)
         (recirculations,) = read(target.full(target.recirculations), 1)
         return telemetry.totals(dict(enumerate(outcomes)), uploads, recirculations)
+
+    def strangers(self) -> dict[int, int]:
+        """As ``SwitchGnnControl.strangers``."""
+        cells = self._session.read_counter(self.target.full(origin.STRANGERS), origin.PORTS)
+        return {port: packets for port, packets in enumerate(cells) if packets}
 
     def _groups(self, groups: Groups) -> None:
         """A node for each worker, which is in every group that the worker is in."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.status import Code, RpcError
-from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull, replicate, telemetry
+from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
 from offramp.switch.switchgnn.plan import Plan
 from offramp.switch.switchgnn.rows import Rows, require_room
 from offramp.switch.switchgnn.target import V1MODEL, Names, Target, target_of
@@ -54,8 +54,9 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MOD
     if target.aggregators is not None:
         require_room("aggregators", target.slots(plans), target.aggregators)
     return [
+        origin.worker_rows(ports, target),
         barrier.host_rows(ports, target),
-        guard.slot_rows(plans, target),
+        guard.slot_rows(plans, ports, target),
         *fanout.fanout_rows(plans, ports, target),
         pull.owner_rows(plans, ports, target),
     ]
@@ -195,6 +196,11 @@ class SwitchGnnControl:
             self._session.read_counter(target.full(guard.UPLOADS), 0)[0][0],
             self._session.read_counter(target.full(target.recirculations), 0)[0][0],
         )
+
+    def strangers(self) -> dict[int, int]:
+        """Frames from ports that may not send them, since the pipeline was pushed: how many by each port, if any."""
+        cells = self._session.read_counter(self.target.full(origin.STRANGERS))
+        return {port: packets for port, (packets, _) in cells.items() if packets}
 
     def occupancy(self) -> tuple[int, int] | None:
         """Aggregators open now and at most; None where the switch cannot read registers or has none."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from offramp.documents import is_number, parse_json, read_text
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.plan import BlockPlan
@@ -51,16 +53,14 @@ def load_rates(path: Path) -> Rates:
         OfframpError: the file cannot be read, is no JSON object of such values, or names something else.
     """
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise OfframpError(f"--rates {path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise OfframpError(f"--rates {path}: expected JSON: {error}") from None
+        content = parse_json(read_text(path))
+    except OfframpError as error:
+        raise OfframpError(f"--rates {path}: {error}") from None
     known = {field.name for field in fields(Rates)}
     if not isinstance(content, dict) or not content.keys() <= known:
         raise OfframpError(f"--rates {path}: expected an object with some of {', '.join(sorted(known))}")
     for name, value in content.items():
-        if isinstance(value, bool) != (name == "overlap") or not isinstance(value, int | float):
+        if not (isinstance(value, bool) if name == "overlap" else is_number(value)):
             raise OfframpError(
                 f"--rates {path}: {name}: expected {'true or false' if name == 'overlap' else 'a number'}"
             )
@@ -77,7 +77,7 @@ def save_rates(rates: Rates, path: Path) -> None:
         OfframpError: ``path`` cannot be written.
     """
     try:
-        path.write_text(json.dumps(asdict(rates), indent=1) + "\n", "utf-8")
+        write_text(path, json.dumps(asdict(rates), indent=1) + "\n")
     except OSError as error:
         raise OfframpError(f"--rates {path}: cannot be written: {error.strerror}") from None
 

@@ -17,6 +17,7 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, transposed
 from offramp.graph.order import order_ranks
 from offramp.progress import report
+from offramp.wire.objects import sendable
 from offramp.wire.switchgnn import LANES, NO_ID, PAYLOAD
 
 AGGREGATOR_BYTES = PAYLOAD.size
@@ -40,6 +41,7 @@ def chunks_for(features: int) -> int:
     return -(-features // LANES)
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
     """One block as hosts and switch need it: a graph along whose edges uploads are added to sums.
@@ -113,6 +115,7 @@ class BlockPlan:
         return mine
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Plan:
     """All blocks of one exchange.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -44,10 +44,15 @@ class Rows:
 
     def entries(self) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         """Each entry's keys and parameters."""
-        keys = zip(*(column.tolist() for column in self.keys.values()), strict=True)
-        params = zip(*(column.tolist() for column in self.params.values()), strict=True)
-        for key, param in zip(keys, params, strict=True):
-            yield dict(zip(self.keys, key, strict=True)), dict(zip(self.params, param, strict=True))
+        keys, params = (
+            [column.tolist() for column in columns.values()] for columns in (self.keys, self.params)
+        )
+        for at in range(len(self)):
+            yield _row(self.keys, keys, at), _row(self.params, params, at)
+
+
+def _row(names: Iterable[str], columns: Sequence[list[int]], at: int) -> dict[str, int]:
+    return {name: column[at] for name, column in zip(names, columns, strict=True)}
 
 
 def require_room(what: str, needed: int, offered: int) -> None:

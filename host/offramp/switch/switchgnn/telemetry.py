@@ -42,6 +42,7 @@ class Outcome(IntEnum):
     ACKNOWLEDGED = 19
     RELAYED = 20
     RESUMED = 21
+    STRANGER = 22
 
 
 _CONTRIBUTIONS = (Outcome.OPENED, Outcome.ADDED, Outcome.COMPLETED, Outcome.DELIVERED)

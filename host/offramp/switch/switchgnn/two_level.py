@@ -9,7 +9,7 @@ import numpy as np
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
-from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, pull
+from offramp.switch.switchgnn import acknowledge, barrier, fanout, guard, origin, pull
 from offramp.switch.switchgnn.fanout import Contributions, contributions
 from offramp.switch.switchgnn.leaf_spine import ROOT, LeafSpine
 from offramp.switch.switchgnn.plan import Plan
@@ -22,6 +22,7 @@ SPINE = "SwitchGnnIngress.place.spine"
 HOMES = "SwitchGnnIngress.join.homes"
 HOME = "SwitchGnnIngress.join.home"
 JOINED = "SwitchGnnIngress.join.joined"
+LEAF_OF_ROOT = "SwitchGnnIngress.barrier.leaf"
 RACK = "SwitchGnnIngress.barrier.rack"
 HOSTS_OF_LEAF = "SwitchGnnIngress.barrier.hosts_of_leaf"
 RELAY = "SwitchGnnIngress.barrier.relay"
@@ -63,6 +64,7 @@ def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: 
     up = replace(up, need=partial_need[2][partial_need[1]])
     local = here & home
     joined = found.select(~here & home)
+    came = _keys(joined.block_id, joined.src_id)
     first = np.unique(_keys(joined.block_id, joined.dst_id), return_index=True)[1]
     joined = joined.select(first)
     homes = Rows(
@@ -80,8 +82,10 @@ def leaf_entries(plans: Sequence[Plan], network: LeafSpine, leaf: int, *, acks: 
         *fanout.sum_rows(found.select(local), port[local]),
         fanout.fanout_entries(fanout.CONTRIBUTE, up, port[here & ~home]),
         homes,
-        _slots(plans, rack, leaf, _keys(up.block_id, up.dst_id)),
+        _slots(plans, network, leaf, np.concatenate([_keys(up.block_id, up.dst_id), came])),
         _owners(plans, ways),
+        origin.worker_rows([network.host_port(worker) for worker in network.members(leaf)]),
+        origin.uplink_rows([network.uplink(leaf, spine) for spine in range(network.spines)]),
         *_leaf_hosts(network, leaf),
     ]
     members = network.members(leaf)
@@ -103,13 +107,16 @@ def spine_entries(plans: Sequence[Plan], network: LeafSpine, *, acks: bool = Fal
     rack = np.asarray(network.racks)
     leaves = np.array([leaf for leaf in range(network.leaves) if leaf != ROOT])
     ids = np.array([NO_ID, *(network.leaf_id(leaf) for leaf in range(network.leaves))])
+    leaf_ports = [network.downlink(leaf) for leaf in range(network.leaves)]
     relay = {
+        "from": np.array([network.downlink(ROOT), *leaf_ports]),
         "port": np.full(len(ids), network.downlink(ROOT)),
         "leaves": np.where(ids == NO_ID, barrier.GROUP, 0),
     }
     rows = [
         _owners(plans, lambda _, owners: 1 + rack[owners]),
         Rows(barrier.TABLE, RELAY, {"host_id": ids}, relay),
+        origin.downlink_rows(leaf_ports),
     ]
     groups: Groups = {barrier.GROUP: barrier.group_replicas([network.downlink(leaf) for leaf in leaves.tolist()])}
     if acks:
@@ -135,12 +142,17 @@ def _keys(block_id: IntArray, vertex: IntArray) -> IntArray:
     return block_id << 32 | vertex
 
 
-def _slots(plans: Sequence[Plan], rack: IntArray, leaf: int, partial: IntArray) -> Rows:
-    """Of the rack's own vertices, and of those to whose sums the rack contributes: FETCH releases these as well."""
-    rows = guard.slot_rows(plans)
-    owners = np.concatenate([np.zeros(0, np.int64), *(block.owner for plan in plans for block in plan.blocks)])
-    wanted = np.isin(_keys(rows.keys["block_id"], rows.keys["src_id"]), partial)
-    return rows.select((rack[owners.astype(np.int64)] == leaf) | wanted)
+def _slots(plans: Sequence[Plan], network: LeafSpine, leaf: int, across: IntArray) -> Rows:
+    """Of the rack's own vertices, and of those ``across`` racks: to whose sums the rack contributes, or the reverse.
+
+    FETCH and ACK of these come by an uplink, and so does RESEND.
+    """
+    ports = [
+        network.host_port(worker) if rack == leaf else origin.FROM_LEAVES for worker, rack in enumerate(network.racks)
+    ]
+    rows = guard.slot_rows(plans, ports)
+    own = rows.params["port"] != origin.FROM_LEAVES
+    return rows.select(own | np.isin(_keys(rows.keys["block_id"], rows.keys["src_id"]), across))
 
 
 def _owners(plans: Sequence[Plan], ways: Ways) -> Rows:
@@ -171,7 +183,7 @@ def _leaf_hosts(network: LeafSpine, leaf: int) -> list[Rows]:
         "job_members": np.full(len(leaves), len(leaves)),
         "job_group": np.full(len(leaves), barrier.GROUP),
     }
-    return [own, Rows(barrier.TABLE, barrier.HOST, {"host_id": network.workers + leaves}, counted)]
+    return [own, Rows(barrier.TABLE, LEAF_OF_ROOT, {"host_id": network.workers + leaves}, counted)]
 
 
 def _add_acks(rows: list[Rows], groups: Groups, found: Contributions, towards: IntArray, hosts: int) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from offramp.archive import open_archive
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.train.dgs.masks import Masks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_PARTS = ("nodes", "features")
 
 
 def save_masks(path: str, masks: Sequence[Masks | None]) -> None:
@@ -26,7 +29,7 @@ def save_masks(path: str, masks: Sequence[Masks | None]) -> None:
         if each is not None:
             arrays[f"nodes_{worker}"], arrays[f"features_{worker}"] = each.nodes, each.features
     try:
-        with Path(path).open("wb") as file:
+        with written(Path(path)) as file:
             np.savez(file, **arrays)
     except OSError as error:
         raise OfframpError(f"--save-masks {path}: cannot be written: {error.strerror}") from None
@@ -39,17 +42,10 @@ def load_masks(path: str, workers: int) -> list[Masks]:
         OfframpError: no such file, or masks of a worker are missing.
     """
     try:
-        with np.load(path) as file:
-            found = {name: file[name].astype(np.float32) for name in file.files}
-    except OSError as error:
-        raise OfframpError(f"--masks {path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, zipfile.BadZipFile):
-        raise OfframpError(f"--masks {path}: expected a file of --save-masks") from None
-    masks = []
-    for worker in range(workers):
-        names = f"nodes_{worker}", f"features_{worker}"
-        for name in names:
-            if name not in found:
-                raise OfframpError(f"--masks {path}: expected {name}, for --workers {workers}")
-        masks.append(Masks(1, *(found[name] for name in names)))
-    return masks
+        with open_archive(Path(path)) as archive:
+            return [
+                Masks(1, *(archive.read(f"{name}_{worker}", "f", 1).astype(np.float32) for name in _PARTS))
+                for worker in range(workers)
+            ]
+    except OfframpError as error:
+        raise OfframpError(f"--masks {error}, for --workers {workers}") from None

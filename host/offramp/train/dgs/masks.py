@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+from offramp.wire.objects import sendable
 
 LEAST = 1e-6
 """Weight of a vertex of no importance: everyone can be drawn."""
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Masks:
     """One version of a worker's masks, which nobody changes: a batch sees both of a version or none.

@@ -13,6 +13,7 @@ from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, entries_of
 from offramp.splitmix import mix_word
 from offramp.train.dgs import kernels, reference
+from offramp.wire.objects import sendable
 
 ALL: Final = -1
 """The fan-out that takes every neighbour."""
@@ -30,6 +31,7 @@ class Picks(NamedTuple):
     neighbours: IntArray
 
 
+@sendable
 class Rows(NamedTuple):
     """Adjacency of some vertices: ``indices`` are vertices of the whole graph.
 

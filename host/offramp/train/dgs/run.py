@@ -148,7 +148,7 @@ def train_rank(group: Group, job: Job, report: Callable[[Any], None]) -> Outcome
     start = time.perf_counter()
     trainer.run(report if group.rank == 0 else lambda _: None)
     seconds = time.perf_counter() - start
-    masks = group.gather(trainer.masks)
+    masks = group.gather(trainer.masks, Masks | None)
     return None if masks is None else (seconds, masks)
 
 
@@ -189,6 +189,6 @@ def _in_processes(shares: list[Share], report: Callable[[Progress], None]) -> Ou
 
 def _joined(group: Group, shares: list[Share] | None, report: Callable[[Progress], None]) -> Outcome | None:
     """In a process of torchrun."""
-    share: Share = group.scatter(shares)
+    share: Share = group.scatter(shares, Share)
     with ExitStack() as stack:
         return train_rank(group, (share, _beside(share, stack)), report)

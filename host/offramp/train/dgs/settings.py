@@ -8,6 +8,7 @@ from typing import Final
 from offramp.errors import OfframpError
 from offramp.graph.partition import METHODS
 from offramp.train.dgs.picks import ALL
+from offramp.wire.objects import sendable
 
 SAMPLERS: Final = ("dgs", "random", "fastgcn", "ladies", "clustergcn", "full")
 MODELS: Final = ("sage", "gcn", "gat")
@@ -19,6 +20,7 @@ FREE: Final = -1
 """The lag of masks that take effect whenever they are ready."""
 
 
+@sendable
 @dataclass(frozen=True)
 class DgsSettings:
     """Settings of a run; defaults are the thesis's (section 3.4), the fan-out aside.

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from offramp.graph.csr import IntArray, entries_of
 from offramp.train.dgs.cost import halo
+from offramp.train.dgs.masks import Masks
 from offramp.train.dgs.picks import Rows
+from offramp.train.dgs.settings import DgsSettings
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
-    from offramp.train.dgs.masks import Masks
-    from offramp.train.dgs.settings import DgsSettings
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Share:
     """One worker's part; who owns which vertex, and degrees, are known of the whole graph.
@@ -49,7 +51,7 @@ class Share:
     vertices: IntArray
     rows: Rows
     everything: Rows | None
-    features: Any
+    features: npt.NDArray[np.float32] | sp.csr_matrix
     labels: IntArray
     train: IntArray
     train_counts: IntArray

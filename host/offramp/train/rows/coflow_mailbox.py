@@ -56,7 +56,7 @@ class CoflowMailbox(Mailbox):
         # Twice the layers and as much for their sums; one microbatch.
         priorities = Priorities.of_job(1, 2 * layers + 2) if by_priority else Priorities.off()
         tuning = Tuning(chunk=CHUNK, unsent=CHUNK, rate_bps=rate_bps, timeout_s=timeout_s)
-        self._endpoint = Endpoint(group.rank, group.size, group.introduce, priorities, tuning=tuning)
+        self._endpoint = Endpoint(group.rank, group.size, group.introduce, priorities, tuning=tuning, token=group.token)
         self._messages = Messages(self._endpoint)
         self._sums = AllReduce(self._endpoint)
         self._sum_count = 0

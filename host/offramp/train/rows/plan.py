@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.graph.bins import BinLimit, pack_bins, priority_order
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Message:
     """Rows that one worker sends to another when a bin is computed; their gradients come back as one.
@@ -37,6 +38,7 @@ class Message:
     weights: npt.NDArray[np.float64]
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class RowPlan:
     """One worker's part; ``n`` own rows, then ``h`` rows received from other workers.

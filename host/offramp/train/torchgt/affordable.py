@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from offramp.errors import OfframpError
+from offramp.memory import available_bytes
 from offramp.train.torchgt.settings import AUTO, ELEMENT, TorchGtSettings
 
 LONG: Final = 4096
@@ -49,18 +49,9 @@ def check_full(settings: TorchGtSettings, tokens: int, available: int | None = N
     if not (comes or settings.attention == "full" or settings.evaluate == "full"):
         return
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
-    needed, there = ranks * full_bytes(settings, tokens), _available() if available is None else available
+    needed, there = ranks * full_bytes(settings, tokens), available_bytes() if available is None else available
     if there is not None and needed > there:
         raise OfframpError(
             f"full attention of {tokens:,} tokens takes {needed / 1e9:.1f} GB, {there / 1e9:.1f} GB are free; expected "
             f"a shorter --sequence, or --attention topology, or --interleave constructed or never"
         )
-
-
-def _available() -> int | None:
-    """Bytes that programs can have, or None where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)

@@ -8,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from offramp.graph.csr import IntArray, entries_of, induced, rows_of
+from offramp.wire.objects import sendable
 
 _ENDS: Final = 2
 """Of a path: more vertices with one neighbour than this, and there is none."""
 
 
+@sendable
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What holds for an attention graph.

@@ -16,6 +16,7 @@ from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.generate import ba, rmat, sbm
 from offramp.graph.split import split_vertices
+from offramp.numerals import whole_number
 
 SPLIT: Final = "0.6/0.2/0.2"
 _VALENCE: Final = 4
@@ -53,9 +54,10 @@ def generate_set(spec: str, split: str | None, seed: int) -> GraphSet:
         if key not in fields:
             raise OfframpError(f"{spec}: {key}: expected one of {', '.join(fields)}")
         least, most = RANGES[key]
-        if not value.isdecimal() or not least <= int(value) <= most:
+        number = whole_number(value)
+        if number is None or not least <= number <= most:
             raise OfframpError(f"{spec}: {key}: expected {least} to {most}, got {value!r}")
-        fields[key] = int(value)
+        fields[key] = number
     count, rng = fields.pop("count"), np.random.default_rng(seed)
     samples = [sample(rng, place, **fields) for place in range(count)]
     return _joined(samples, 0 if name == "molecules" else fields["k"], split or SPLIT, seed)

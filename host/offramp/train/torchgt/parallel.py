@@ -9,11 +9,13 @@ import torch
 
 from offramp.errors import OfframpError
 from offramp.train.traffic import Timers
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.train.group import Group
 
 
+@sendable
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One all-to-all of a rank.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, distinct, rows_of
+from offramp.wire.objects import sendable
 
 Buckets = npt.NDArray[np.int64]
 
@@ -17,6 +18,7 @@ def _no_blocks() -> IntArray:
     return np.zeros((0, 2), np.int64)
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """The pairs over which an attention softmax runs; no pair is in it twice.
@@ -79,27 +81,34 @@ def pattern_of(tokens: int, keys: IntArray, bucket_of: BucketOf) -> Pattern:
 SELF: Final = 0
 
 
+@sendable
+@dataclass(frozen=True, eq=False)
 class BucketOf:
-    """Entries of Graphormer's bias table: self, distances 1 to ``limit``, farther, with a global token (eq. 2.5)."""
+    """Entries of Graphormer's bias table: self, distances 1 to ``limit``, farther, with a global token (eq. 2.5).
 
-    def __init__(self, tokens: int, limit: int, first_global: int, near: tuple[IntArray, IntArray] | None) -> None:
-        """``near``: ascending keys of all pairs at distance 1 to ``limit``, and the distances; None: no bias.
+    Attributes:
+        tokens: length of the sequence.
+        limit: the largest distance that is told apart.
+        first_global: tokens from here on are global ones or padding.
+        near: ascending keys of all pairs at distance 1 to ``limit``, and the distances; None: no bias.
+    """
 
-        Tokens from ``first_global`` on are global ones or padding.
-        """
-        self._tokens, self._limit, self._first_global, self._near = tokens, limit, first_global, near
+    tokens: int
+    limit: int
+    first_global: int
+    near: tuple[IntArray, IntArray] | None
 
     def __call__(self, rows: IntArray, columns: IntArray) -> Buckets:
         """Entry for each pair; empty without bias."""
-        if self._near is None:
+        if self.near is None:
             return np.zeros(0, np.int64)
-        keys, distances = self._near
-        wanted = pair_keys(self._tokens, rows, columns)
-        found = np.full(wanted.shape, self._limit + 1)
+        keys, distances = self.near
+        wanted = pair_keys(self.tokens, rows, columns)
+        found = np.full(wanted.shape, self.limit + 1)
         if len(keys):
             place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             found = np.where(keys[place] == wanted, distances[place], found)
-        found[(rows >= self._first_global) | (columns >= self._first_global)] = self._limit + 2
+        found[(rows >= self.first_global) | (columns >= self.first_global)] = self.limit + 2
         found[rows == columns] = SELF
         return found
 

@@ -15,6 +15,7 @@ from offramp.progress import report
 from offramp.train.group import GlooGroup, Group
 from offramp.train.processes import run_workers
 from offramp.train.torchgt.affordable import check_full, resolved
+from offramp.train.torchgt.parallel import Exchange
 from offramp.train.torchgt.results import Epoch, TorchGtResult
 from offramp.train.torchgt.sequence import sequences
 from offramp.train.torchgt.task import Task, load_task
@@ -23,7 +24,6 @@ from offramp.train.torchgt.trainer import RankJob, Trainer
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.train.torchgt.parallel import Exchange
     from offramp.train.torchgt.settings import TorchGtSettings
 
 
@@ -41,7 +41,7 @@ def train_rank(group: Group, job: RankJob, on_epoch: Callable[[Any], None]) -> _
     start = time.perf_counter()
     epochs = trainer.run(on_epoch if group.rank == 0 else lambda _: None)
     seconds = time.perf_counter() - start
-    exchanges = group.gather(trainer.last_step)
+    exchanges = group.gather(trainer.last_step, list[Exchange])
     if exchanges is None:
         return None
     weights = {name: value.double().numpy() for name, value in trainer.model.state_dict().items()}
@@ -67,10 +67,10 @@ def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda 
     group = GlooGroup()
     try:
         if group.rank:
-            train_rank(group, group.scatter(None), on_epoch)
+            train_rank(group, group.scatter(None, RankJob), on_epoch)
             return None
         prepared = prepare(settings)
-        return prepared.result(train_rank(group, group.scatter(prepared.jobs), on_epoch))
+        return prepared.result(train_rank(group, group.scatter(prepared.jobs, RankJob), on_epoch))
     finally:
         group.close()
 

@@ -16,12 +16,14 @@ from offramp.graph.metis import metis_parts
 from offramp.train.torchgt.conditions import Conditions, check, check_components
 from offramp.train.torchgt.encodings import DEGREES, near_pairs
 from offramp.train.torchgt.pattern import BucketOf, Pattern, pair_keys, pattern_of
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.train.torchgt.settings import TorchGtSettings
     from offramp.train.torchgt.task import Task
 
 
+@sendable
 @dataclass(frozen=True, eq=False)
 class Sequence:
     """Vertices in clustered order, then a global token for each graph, then padding to a multiple of the ranks.

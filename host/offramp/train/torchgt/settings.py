@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from offramp.errors import OfframpError
 from offramp.train.torchgt.reformation import PLACEMENTS
+from offramp.wire.objects import sendable
 
 ATTENTIONS: Final = ("topology", "interleaved", "full", "reformed")
 POLICIES: Final = ("auto", "periodic", "conditions", "constructed", "never")
@@ -31,6 +32,7 @@ MODELS: Final = {"graphormer": Size(4, 64, 8), "graphormer-large": Size(12, 768,
 """GPH_Slim, GPH_Large and GT with the sizes of table 4.4."""
 
 
+@sendable
 @dataclass(frozen=True)
 class TorchGtSettings:
     """Settings of a run.

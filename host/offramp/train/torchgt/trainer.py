@@ -14,17 +14,18 @@ from offramp.errors import OfframpError
 from offramp.train.torchgt.attention import SequenceAttention
 from offramp.train.torchgt.gradients import GradientSums
 from offramp.train.torchgt.model import GraphTransformer
-from offramp.train.torchgt.parallel import SequenceParallel
+from offramp.train.torchgt.parallel import Exchange, SequenceParallel
 from offramp.train.torchgt.results import Epoch
 from offramp.train.torchgt.sequence import Sequence, Tokens
+from offramp.train.torchgt.settings import TorchGtSettings
 from offramp.train.torchgt.tuner import AutoTuner, ladder
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.train.group import Group
-    from offramp.train.torchgt.parallel import Exchange
-    from offramp.train.torchgt.settings import TorchGtSettings
 
 
+@sendable
 @dataclass(frozen=True)
 class RankJob:
     """One rank's part of a run.

@@ -13,6 +13,7 @@ from offramp.errors import OfframpError
 from offramp.train.rows.mailbox import Key
 from offramp.train.unitg.gate import Stopped
 from offramp.train.unitg.hooks import GateHooks
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ _HOME = 0
 """The rank whose table the graph neural network reads."""
 
 
+@sendable
 @dataclass
 class Progress:
     """What has become of the fine-tuning.

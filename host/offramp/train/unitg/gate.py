@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from offramp.train.unitg.device import Device
+from offramp.wire.objects import sendable
 
 _KEPT = 200_000
 
 
+@sendable
 class Interval(NamedTuple):
     """From ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
 

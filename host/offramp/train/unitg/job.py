@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from offramp.errors import OfframpError
 from offramp.train.unitg.language_model import EXITS, LanguageModel, seeded
@@ -14,13 +16,13 @@ from offramp.train.unitg.microbatches import Microbatch, affinity_split, cut_edg
 from offramp.train.unitg.schedule import Place, split_layers
 from offramp.train.unitg.settings import UnitgSettings
 from offramp.train.unitg.text import Tokens, tokenise, vertex_texts
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from offramp.graph.data import Graph
 
 
+@sendable
 @dataclass(frozen=True)
 class Corpus:
     """All texts as tokens, what the language model learns from them, and in which batches."""
@@ -36,6 +38,7 @@ class Corpus:
         return seeded(settings.seed, *sizes, width, classes)
 
 
+@sendable
 @dataclass(frozen=True)
 class UnitgJob:
     """One rank's part.
@@ -57,7 +60,7 @@ class UnitgJob:
     layers: range
     widths: list[int]
     microbatches: list[Microbatch]
-    features: Any
+    features: npt.NDArray[np.float32] | sp.csr_matrix | None
     labels: npt.NDArray[np.int64] | None
     masks: npt.NDArray[np.bool_] | None
     whole: Microbatch

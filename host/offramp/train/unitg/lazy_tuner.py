@@ -9,6 +9,7 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp.graph.split import Mask
 from offramp.train.unitg.language_model import EXITS
+from offramp.wire.objects import sendable
 
 
 def centrality_groups(degrees: IntArray, groups: int = EXITS) -> list[IntArray]:
@@ -28,6 +29,7 @@ def mean_depth(groups: list[IntArray], depths: list[int]) -> float:
     return sum(size * depth for size, depth in zip(sizes, depths, strict=True)) / max(1, sum(sizes))
 
 
+@sendable
 @dataclass(frozen=True)
 class Batches:
     """The texts of every step: of each group some training vertices to learn from, and some others to encode.

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from offramp.errors import OfframpError
-from offramp.train.unitg.job import plan
+from offramp.train.unitg.job import UnitgJob, plan
 from offramp.train.unitg.rank import Rank
 from offramp.train.unitg.run import Report, follows, in_processes
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from offramp.graph.data import Graph
     from offramp.train.group import Group
-    from offramp.train.unitg.job import UnitgJob
     from offramp.train.unitg.settings import UnitgSettings
 
 _WARM_UP = 2
@@ -79,6 +79,7 @@ class Measurement:
         }
 
 
+@sendable
 @dataclass(frozen=True)
 class Task:
     """How much to measure; ``lm_steps`` None takes as many as fill the bubbles to ``fill``."""
@@ -97,7 +98,7 @@ def measure(
         OfframpError: the settings do not fit the graph, a worker died, or the language model failed.
     """
     items = None if follows() else [(job, task) for job in plan(graph, settings).jobs]
-    found: Measurement | None = in_processes(measure_rank, items, settings, on_round)
+    found: Measurement | None = in_processes(measure_rank, items, tuple[UnitgJob, Task], settings, on_round)
     return found
 
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.metis import available, metis_parts
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.csr import Adjacency
@@ -22,6 +23,7 @@ CANDIDATES = 48
 """Vertices of a part that are looked at for a swap."""
 
 
+@sendable
 @dataclass(frozen=True, slots=True)
 class Microbatch:
     """A piece of the graph without the edges that leave it; ``n`` vertices.

@@ -16,6 +16,7 @@ from offramp.train.rows.block import Block
 from offramp.train.rows.mailbox import Key
 from offramp.train.unitg.schedule import Op
 from offramp.train.unitg.stage import StageModel
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.train.rows.mailbox import Mailbox
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@sendable
 class Done(NamedTuple):
     """An operation of this stage, from ``start`` to ``end`` of :func:`time.perf_counter`."""
 

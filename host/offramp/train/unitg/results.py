@@ -10,6 +10,7 @@ from offramp.train.unitg.finetune import Progress
 from offramp.train.unitg.gate import Interval
 from offramp.train.unitg.pipeline import Done
 from offramp.train.unitg.schedule import Place
+from offramp.wire.objects import sendable
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class UnitgEpoch:
     interval: int = 0
 
 
+@sendable
 @dataclass(frozen=True)
 class StageRecord:
     """What one stage did.

@@ -50,19 +50,22 @@ def train_unitg(graph: Graph, settings: UnitgSettings, on_epoch: OnEpoch = lambd
         OfframpError: the settings do not fit the graph, or a worker died.
     """
     planned = None if follows() else plan(graph, settings)
-    outcome: Outcome | None = in_processes(train_rank, planned.jobs if planned else None, settings, on_epoch)
+    outcome: Outcome | None = in_processes(train_rank, planned.jobs if planned else None, UnitgJob, settings, on_epoch)
     if outcome is None or planned is None:
         return None
     facts = asdict(settings) | planned.facts
     return UnitgResult(facts, outcome.epochs, outcome.stages, outcome.gnn_seconds, outcome.seconds, outcome.whole)
 
 
-def in_processes(work: WorkOfRank, items: Sequence[Any] | None, settings: UnitgSettings, report: Report) -> Any:
+def in_processes(
+    work: WorkOfRank, items: Sequence[Any] | None, kind: Any, settings: UnitgSettings, report: Report
+) -> Any:
     """``work`` of every rank: in the processes that torchrun started, or in our own; the result of rank 0.
 
     Args:
         work: a module-level function.
         items: one for each rank; None in the processes of torchrun other than rank 0.
+        kind: their type.
         settings: of the run.
         report: gets what rank 0 reports.
 
@@ -75,7 +78,7 @@ def in_processes(work: WorkOfRank, items: Sequence[Any] | None, settings: UnitgS
             raise OfframpError(f"--stages {settings.stages}: torchrun started WORLD_SIZE={size} processes")
         group = GlooGroup()
         try:
-            return work(group, group.scatter(items), report)
+            return work(group, group.scatter(items, kind), report)
         finally:
             group.close()
     assert items is not None
@@ -111,7 +114,7 @@ def train_rank(group: Group, job: UnitgJob, report: Report) -> Outcome | None:
         group.sum(torch.zeros(1))
         seconds = time.perf_counter() - start
         whole = _shares(group, rank.stage.evaluate_whole(2 * settings.epochs + 2), job)[1:]
-        stages = group.gather(rank.record())
+        stages = group.gather(rank.record(), StageRecord)
     if stages is None:
         return None
     return Outcome(epochs, stages, gnn_seconds, seconds, (whole[0], whole[1], whole[2]))

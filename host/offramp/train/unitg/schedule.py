@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from offramp.errors import OfframpError
+from offramp.wire.objects import sendable
 
 
+@sendable
 class Op(NamedTuple):
     """What a stage does with one microbatch."""
 
@@ -16,6 +18,7 @@ class Op(NamedTuple):
     microbatch: int
 
 
+@sendable
 @dataclass(frozen=True, slots=True)
 class Place:
     """A stage among ``stages``, with ``microbatches`` in an iteration."""

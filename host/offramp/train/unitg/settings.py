@@ -14,6 +14,7 @@ from offramp.train.models.sage import Sage
 from offramp.train.unitg.deep import GROUPS, ResGen, RevGat, RevGcn
 from offramp.train.unitg.schedule import automatic_microbatches, split_layers
 from offramp.train.unitg.text import FEATURES
+from offramp.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.train.models import Model
@@ -36,6 +37,7 @@ EXIT_RULES: Final = ("centrality", "random", "none")
 _MOST_LAYERS = 1024
 
 
+@sendable
 @dataclass(frozen=True)
 class UnitgSettings:
     """Settings of a run.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp_sim.hermod.lab.namespace import require
 from offramp_sim.hermod.lab.rank import Place, priorities, rank_work
@@ -82,7 +82,7 @@ def measure(scenario: Scenario) -> Outcome:
     from offramp.train.processes import run_workers
 
     marks = priorities(scenario)
-    with tempfile.TemporaryDirectory(prefix="offramp-") as folder, LabSwitch(scenario, marks, Path(folder)) as switch:
+    with temporary_folder() as folder, LabSwitch(scenario, marks, Path(folder)) as switch:
         place = Place(scenario, str(Path(folder) / "ready"))
 
         def hear(news: tuple[int, int]) -> None:
@@ -92,19 +92,19 @@ def measure(scenario: Scenario) -> Outcome:
 
         ranks = run_workers(rank_work, [place] * scenario.ranks, hear)
         sent, queues = switch.counters(), switch.queues()
-    wrong = [fault for rank in ranks for fault in rank["wrong"]]
+    wrong = [fault for rank in ranks for fault in rank.wrong]
     if wrong:
         raise OfframpError(f"coflows arrived with other contents: {', '.join(wrong)}")
     dscp = {kind: marks.mark(scenario.factors(kind)).dscp for kind in KINDS}
     plan = marks.plan
     host_bytes: dict[int, int] = {}
     for rank in ranks:
-        for value, count in rank["sent"].items():
+        for value, count in rank.sent.items():
             host_bytes[value] = host_bytes.get(value, 0) + count
     return Outcome(
         scenario,
-        {kind: min(rank["spans"][kind][0] for rank in ranks) for kind in KINDS},
-        {kind: max(rank["spans"][kind][1] for rank in ranks) for kind in KINDS},
+        {kind: min(rank.spans[kind][0] for rank in ranks) for kind in KINDS},
+        {kind: max(rank.spans[kind][1] for rank in ranks) for kind in KINDS},
         dscp,
         {kind: plan.queue[dscp[kind]] if plan else 0 for kind in KINDS},
         sent,

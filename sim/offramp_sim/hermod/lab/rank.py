@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp.coflow.endhost.priorities import Priorities
 from offramp.coflow.endhost.tuning import Tuning
 from offramp.errors import OfframpError
+from offramp.wire.objects import sendable
 from offramp_sim.hermod.lab.namespace import bring_up, enter_new
 from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenario
 
@@ -52,10 +53,25 @@ class Place:
     ready: str
 
 
-def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list[Any]:
-    """Run the scenario; on rank 0 what each rank found: spans of its coflows, what was wrong, bytes sent by DSCP."""
+@sendable
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one rank saw.
+
+    Attributes:
+        spans: begin and end of each coflow, in seconds.
+        wrong: what arrived otherwise than it was sent.
+        sent: bytes by DSCP.
+    """
+
+    spans: dict[str, tuple[float, float]]
+    wrong: list[str]
+    sent: dict[int, int]
+
+
+def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list[Observation] | None:
+    """Run the scenario; on rank 0 what each rank saw."""
     import torch
-    import torch.distributed as dist
 
     from offramp.coflow.endhost.group import endpoint_of
 
@@ -66,13 +82,11 @@ def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list
     _await(Path(place.ready))
     # Small buffers: bytes in the kernel can no longer be overtaken at this host.
     tuning = Tuning(chunk=1 << 15, unsent=1 << 14, congestion=scenario.congestion, timeout_s=_LATE_S, dead_s=_LATE_S)
-    with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning) as endpoint:
+    with endpoint_of(None, priorities(scenario), where=INTERFACE, tuning=tuning, token=group.token) as endpoint:
         spans, wrong = _run(group, endpoint, scenario)
         group.sum(torch.zeros(1))  # nobody leaves before all have what they wait for
-        mine = {"spans": spans, "wrong": wrong, "sent": endpoint.sent_bytes}
-    everyone: list[Any] = [None] * group.size
-    dist.all_gather_object(everyone, mine)
-    return everyone
+        seen = Observation(spans, wrong, endpoint.sent_bytes)
+    return group.gather(seen, Observation)
 
 
 def _await(ready: Path) -> None:

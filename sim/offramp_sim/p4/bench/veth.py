@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.iproute import ip
 from offramp.wire.batch import PacketBatch
@@ -45,7 +45,7 @@ def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
         answers.append(oracle.process(batch))
         passes.append(oracle.stats.passes - before)
     ports = sorted({port for batch in (*batches, *answers) for port in batch.ports.tolist()})
-    with tempfile.TemporaryDirectory(prefix="offramp-bench-") as name:
+    with temporary_folder() as name:
         folder = Path(name)
         player.save(folder / "batches.npz", batches, answers, workload.repeatable)
         run = _with_bmv2 if switch == "bmv2" else _with_ours

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp_sim.p4 import reference
 from offramp_sim.p4.frontend import load_text
@@ -29,7 +29,7 @@ def against_bmv2(text: str, case: Case) -> Outcome:
     except OfframpError as error:
         return Outcome("refused", str(error))
     RandomControl(oracle, case.seed, portable=True).fill()
-    with tempfile.TemporaryDirectory(prefix="offramp-fuzz-") as folder:
+    with temporary_folder() as folder:
         source = Path(folder) / "random.p4"
         source.write_text(text, encoding="utf-8")
         packets = [(number * GAP_US, port, frame) for number, (port, frame) in enumerate(case.packets)]

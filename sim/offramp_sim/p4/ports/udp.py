@@ -6,6 +6,7 @@ import logging
 import select
 from typing import TYPE_CHECKING
 
+from offramp.listening import Token
 from offramp.transport.base import LinkStats
 from offramp.transport.udp import UdpSocket
 from offramp.wire.batch import PacketBatch
@@ -19,15 +20,15 @@ _LOG = logging.getLogger(__name__)
 
 
 class UdpPort:
-    """The port's host is the one that sent last.
+    """The port's host is the one that is named, one that proves the token, or a process of this user.
 
     Raises:
-        OfframpError: no such address here, or it is in use.
+        OfframpError: as :meth:`offramp.transport.udp.UdpSocket.listen`.
     """
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, token: Token | None = None) -> None:
         self.stats = LinkStats()
-        self._socket = UdpSocket.listen(where, self.stats)
+        self._socket = UdpSocket.listen(where, self.stats, token)
         self.name = self._socket.name
         self._kept = Backlog(self.stats)
 
@@ -74,6 +75,6 @@ class UdpPort:
         self._socket.close()
 
     def _lose(self, error: OSError) -> None:
-        _LOG.info("%s: %s; waiting for another host", self.name, error.strerror)
+        _LOG.info("%s: its host: %s", self.name, error.strerror)
         self._socket.forget()
         self._kept.drop()

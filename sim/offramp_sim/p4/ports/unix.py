@@ -1,4 +1,4 @@
-"""A port that listens on a Unix socket for :class:`offramp.transport.unix.UnixIO`."""
+"""A port that listens on a Unix socket of mode 0600 for :class:`offramp.transport.unix.UnixIO`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from offramp.errors import OfframpError
+from offramp.listening import Access, Address
+from offramp.listening.sockets import bind, remove, trusted_user, user_of
 from offramp.transport.base import LinkStats
 from offramp.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
 from offramp.transport.unix import SOCKET_BUFFER, check_path
@@ -24,6 +26,7 @@ FAIR_SHARE = 4
 """Messages taken in one turn."""
 HIGH_WATER = 8 << 20
 """Bytes kept for a host that is slow to read, beyond which the switch holds back."""
+_WAITING = 1
 STALL_S = 10.0
 """A host that reads nothing for so long loses frames instead of holding back everyone."""
 
@@ -32,6 +35,8 @@ _LOG = logging.getLogger(__name__)
 
 class UnixPort:
     """One link, lossless while its host reads: the switch holds back instead of dropping.
+
+    Its host is a process of this user or of root; while one is connected, others wait.
 
     Raises:
         OfframpError: the socket cannot be made at ``path``.
@@ -48,15 +53,10 @@ class UnixPort:
         self._open()
 
     def _open(self) -> None:
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        refuse_others(self._path)
+        self._listener = bind(Address(socket.AF_UNIX, str(self._path)), Access(), "port", socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
-        try:
-            remove_stale(self._path)
-            self._listener.bind(str(self._path))
-        except OSError as error:
-            self._listener.close()
-            raise OfframpError(f"{self.name}: {error.strerror}") from None
-        self._listener.listen(1)
+        self._listener.listen(_WAITING)
 
     def interest(self) -> list[tuple[int, int]]:
         """The listener while no host is connected, else the host."""
@@ -127,17 +127,22 @@ class UnixPort:
     def close(self) -> None:
         """Close the link and remove the socket."""
         self._disconnect()
-        self._listener.close()
-        self._path.unlink(missing_ok=True)
+        remove(self._listener)
 
     def _stalled(self) -> bool:
         return bool(self._kept) and time.monotonic() - self._progress > STALL_S
 
     def _accept(self) -> bool:
         try:
-            self._connected(self._listener.accept()[0])
+            host, _ = self._listener.accept()
         except OSError:
             return False
+        if not trusted_user(host):
+            _LOG.warning("%s: a process of user %d is turned away", self.name, user_of(host))
+            self.stats.strangers += 1
+            host.close()
+            return False
+        self._connected(host)
         return True
 
     def _connected(self, host: socket.socket) -> None:
@@ -172,8 +177,8 @@ class UnixPort:
         self._kept_bytes = 0
 
 
-def remove_stale(path: Path) -> None:
-    """Remove a socket that nobody listens on any more.
+def refuse_others(path: Path) -> None:
+    """Say what is there, where that is not a socket that nobody listens on any more.
 
     Raises:
         OfframpError: somebody does, or it is no socket.
@@ -186,8 +191,7 @@ def remove_stale(path: Path) -> None:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink()
+            return
         except OSError as error:
             raise OfframpError(f"unix:{path}: {error.strerror}") from None
-        else:
-            raise OfframpError(f"unix:{path}: another switch listens there")
+        raise OfframpError(f"unix:{path}: another switch listens there")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.wire import pcap
 from offramp_sim.p4.reference.commands import commands
@@ -56,7 +56,7 @@ def run(
     Raises:
         OfframpError: p4c or bmv2 is missing or refuses something.
     """
-    with tempfile.TemporaryDirectory(prefix="offramp-bmv2-") as name:
+    with temporary_folder() as name:
         folder = Path(name)
         wait_s = 4 + sum(1 for _ in commands(like)) // 400  # bmv2 reads after that; its CLI must be done by then
         _write_inputs(folder, packets, ports)

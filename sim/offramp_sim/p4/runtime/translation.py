@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from offramp.documents import parse_json, read_text
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.p4rt.values import OutOfRangeError, decode, encode
@@ -169,11 +169,9 @@ def read_tables(path: Path) -> dict[str, dict[str, int]]:
         OfframpError: it cannot be read or has another form.
     """
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OfframpError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise OfframpError(f"{path}: not JSON: {error}") from None
+        raw = parse_json(read_text(path))
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     tables = raw.values() if isinstance(raw, dict) else [None]
     if not all(isinstance(t, dict) and all(type(value) is int for value in t.values()) for t in tables):
         raise OfframpError(f'{path}: expected a table for each type, {{"TYPE": {{"VALUE": NUMBER}}}}')

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from offramp.cli.app import app
 from offramp.errors import OfframpError
 from offramp.graph.data import Graph
-from offramp.train.unitg.job import plan
+from offramp.train.unitg.job import UnitgJob, plan
 from offramp.train.unitg.measure import Task, measure
 from offramp.train.unitg.run import in_processes, train_unitg
 from offramp.train.unitg.settings import UnitgSettings
@@ -93,7 +93,7 @@ def fail(group: Any, item: Any, report: Any) -> None:
 
 def test_a_stage_that_fails_ends_the_run(graph: Graph, base: UnitgSettings) -> None:
     with pytest.raises(OfframpError, match=r"^rank 1 has no room$"):
-        in_processes(fail, plan(graph, base).jobs, base, lambda _: None)
+        in_processes(fail, plan(graph, base).jobs, UnitgJob, base, lambda _: None)
 
 
 @pytest.mark.parametrize(

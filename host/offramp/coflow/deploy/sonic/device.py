@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
-from typing import Any
 
 from offramp.coflow.deploy.sonic.patch import Operation
 from offramp.coflow.deploy.sonic.tables import TABLES, Config
+from offramp.documents import parse_json
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError, not_restored
 
 CHECKPOINT = "offramp-hermod"
@@ -55,7 +55,7 @@ class Device:
             subprocess.run(["config", "delete-checkpoint", CHECKPOINT], capture_output=True, check=False)
 
     def _patch(self, operations: list[Operation], after: Config) -> None:
-        with tempfile.TemporaryDirectory(prefix="offramp-") as folder:
+        with temporary_folder() as folder:
             path = Path(folder) / "hermod.patch.json"
             path.write_text(json.dumps(operations, indent=2) + "\n", encoding="utf-8")
             _run("config", "apply-patch", str(path))
@@ -78,9 +78,9 @@ def config_of(text: str, source: str) -> Config:
         OfframpError: not JSON, or no tables of rows.
     """
     try:
-        config: Any = json.loads(text)
-    except ValueError as error:
-        raise OfframpError(f"{source}: expected JSON: {error}") from None
+        config = parse_json(text)
+    except OfframpError as error:
+        raise OfframpError(f"{source}: {error}") from None
     if not isinstance(config, dict) or not all(isinstance(rows, dict) for rows in config.values()):
         raise OfframpError(f"{source}: expected the tables of CONFIG_DB")
     return config

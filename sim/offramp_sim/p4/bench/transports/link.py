@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.iproute import ip
 from offramp.transport import FrameIO, open_io
@@ -58,7 +58,7 @@ def measure_link(transport: str, size: int, seconds: float, seed: int = 0) -> Li
         OfframpError: no right to make namespaces, or the link does not work.
     """
     if transport == "unix":
-        with tempfile.TemporaryDirectory(prefix="offramp-bench-") as folder:
+        with temporary_folder() as folder:
             return _measure(transport, [], f"unix:{folder}/port", size, seconds, seed)
     return in_namespace(lambda: _over_veth(transport, size, seconds, seed))
 
@@ -69,7 +69,7 @@ def _over_veth(transport: str, size: int, seconds: float, seed: int) -> LinkRate
         with _far_end(pairs.launcher, f"{transport}:{pairs.switch_ends[0]}") as (process, _):
             pairs.up()
             return _play(transport, f"{transport}:{pairs.host_ends[0]}", process, size, seconds, seed)
-    with _far_end(pairs.launcher, f"udp:{_FAR}:7001", f"{_FAR}/24") as (process, link):
+    with _far_end(pairs.launcher, f"udp:{_FAR}:7001,insecure", f"{_FAR}/24") as (process, link):
         ip("addr", "add", f"{_HOST}/24", "dev", pairs.host_ends[0])
         pairs.up()
         return _play(transport, link, process, size, seconds, seed)

@@ -1,0 +1,95 @@
+"""Temporary folders and network namespaces that say whose they are; removing those whose owner was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from offramp.ending.owner import is_left, owned_name
+from offramp.errors import OfframpError
+from offramp.iproute import NAMESPACES, ip
+
+_swept: set[Callable[[], None]] = set()
+"""What this process has looked for already: once is enough."""
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder of this user alone; a context manager that removes it.
+
+    If this process is killed, the next one that calls this function removes it.
+    """
+    _once(sweep_folders)
+    return tempfile.TemporaryDirectory(prefix=owned_name())
+
+
+@contextmanager
+def namespaces(names: list[str]) -> Iterator[list[str]]:
+    """Network namespaces of these names, made longer by whose they are; they end with the context.
+
+    If this process is killed, the next one that calls this function removes them.
+
+    Raises:
+        OfframpError: no right to make them.
+    """
+    _once(sweep_namespaces)
+    made: list[str] = []
+    try:
+        for name in names:
+            full = owned_name() + name
+            ip("netns", "add", full)
+            made.append(full)
+        yield made
+    finally:
+        for name in made:
+            _remove_namespace(name)
+
+
+def sweep() -> None:
+    """Remove what ended processes of this user have left behind."""
+    sweep_folders()
+    sweep_namespaces()
+
+
+def sweep_folders(*, own: bool = False) -> None:
+    """Remove temporary folders of this user's ended processes, or this process' own; what a link points to stays."""
+    parent, mine = tempfile.gettempdir(), owned_name()
+    for name in _names(parent):
+        if name.startswith(mine) if own else is_left(name):
+            path = Path(parent, name)
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep_namespaces() -> None:
+    """Remove network namespaces of ended processes; only root has any."""
+    if os.geteuid() == 0:
+        for name in _names(NAMESPACES):
+            if is_left(name):
+                _remove_namespace(name)
+
+
+def _once(look: Callable[[], None]) -> None:
+    if look not in _swept:
+        _swept.add(look)
+        look()
+
+
+def _names(folder: str | Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries]
+    except OSError:
+        return []
+
+
+def _remove_namespace(name: str) -> None:
+    with contextlib.suppress(OfframpError):
+        ip("netns", "del", name)

@@ -1,0 +1,64 @@
+"""The process that a temporary thing belongs to, as a part of the thing's name.
+
+A process id alone is used again; with the time of its start, in ticks since boot, it means one process of one boot.
+The third part says which boot and which namespace of process ids (a container has its own): about processes of another
+one nothing can be said, so what belongs to them is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "offramp-"
+PATTERN: Final = r"(\d{1,10})\.([0-9a-f]{1,16})\.([0-9a-f]{8})"
+_OWNED: Final = re.compile(rf"{PREFIX}{PATTERN}-")
+_DEAD: Final = frozenset("ZX")
+
+
+def owned_name() -> str:
+    """The beginning of the name of what this process owns: ``offramp-PID.START.WHERE-``."""
+    return f"{PREFIX}{owner()}-"
+
+
+def owner() -> str:
+    """This process: ``PID.START.WHERE``."""
+    pid = os.getpid()
+    return f"{pid}.{_started(pid) or 0:x}.{_where()}"
+
+
+def is_left(name: str, pattern: re.Pattern[str] = _OWNED) -> bool:
+    """Whether a name says that it belongs to a process, and that process has certainly ended.
+
+    Args:
+        name: of a folder, a namespace or a file.
+        pattern: with the three groups of :data:`PATTERN`, matched at the beginning of the name.
+    """
+    found = pattern.match(name)
+    if found is None or found[3] != _where():
+        return False
+    return _started(int(found[1])) != int(found[2], 16)
+
+
+def _started(pid: int) -> int | None:
+    """When a process started, in ticks since boot; None if it has ended, waited for or not (proc(5), field 22)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        return None if fields[0] in _DEAD else int(fields[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+@cache
+def _where() -> str:
+    """Boot and namespace of process ids, in 8 hexadecimal digits."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        boot, namespace = "unknown", str(os.getpid())
+    return hashlib.sha256((boot + namespace).encode()).hexdigest()[:8]

@@ -1,0 +1,126 @@
+"""The table of listeners in docs/security.md against the sockets of the commands that it names.
+
+Blind to: sockets that are open for less than the time between two looks, and commands on hardware.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from listening_sockets import Reachable, descendants, reachable
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/security.md"
+LOOK_S = 0.02
+TRAIN = "offramp train --graph karate --workers 2 --epochs 3 --hidden 8 --propagator"
+
+
+class Row(NamedTuple):
+    """A row of the table: which commands, what listens, where by default."""
+
+    commands: tuple[str, ...]
+    listener: str
+    addresses: tuple[str, ...]
+
+
+def rows() -> list[Row]:
+    section = PAGE.read_text(encoding="utf-8").partition("\n## Listeners\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    assert len(lines) > 5
+    found = []
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert len(cells) == 5, line
+        commands, addresses = (tuple(re.findall("`([^`]+)`", cells[at])) for at in (0, 2))
+        assert commands, line
+        assert addresses, line
+        found.append(Row(commands, cells[1], addresses))
+    return found
+
+
+def matches(socket: Reachable, address: str) -> bool:
+    kind, _, pattern = address.partition(" ")
+    return socket.kind == kind and fnmatch.fnmatchcase(socket.address, pattern.replace("[", "[[]"))
+
+
+def sockets_of(command: str, folder: Path, *, ends: bool) -> set[Reachable]:
+    """All that was seen while a command ran; one that does not end by itself is ended once it listens."""
+    words = shlex.split(command.replace("offramp", f"{sys.executable} -m offramp", 1))
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen(
+        words, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        seen: set[Reachable] = set()
+        end = time.monotonic() + 240
+        quiet_since = time.monotonic()
+        while process.poll() is None and time.monotonic() < end:
+            now = reachable(descendants(process.pid))
+            if now - seen:
+                quiet_since = time.monotonic()
+            seen |= now
+            if not ends and seen and time.monotonic() - quiet_since > 2:
+                break
+            time.sleep(LOOK_S)
+        if process.poll() is None:
+            process.terminate()
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == (0 if ends else 143), errors
+    return seen
+
+
+COMMANDS = {
+    f"{TRAIN} switch": "offramp train",
+    f"{TRAIN} switch --transport udp": "offramp train",
+    f"{TRAIN} p2p": "offramp train",
+    "offramp leo run kvs --workload B": "offramp leo run",
+}
+SLOW = {
+    "offramp demo --epochs 3": "offramp demo",
+    "offramp coflow demo": "offramp coflow demo",
+}
+LASTING = {f"offramp switch run {ROOT}/p4/examples/reflector.p4 -i 1@unix:port1": "offramp switch run"}
+
+
+def compare(command: str, name: str, folder: Path, *, ends: bool) -> None:
+    promised = [row for row in rows() if name in row.commands]
+    seen = sockets_of(command, folder, ends=ends)
+    for socket in seen:
+        assert any(matches(socket, a) for row in promised for a in row.addresses), f"{socket} is not in the table"
+        if socket.kind == "unix" and socket.mode not in ("", "gone"):
+            mode, _, parent = socket.mode.partition(" in ")
+            assert mode == "600", socket
+            assert parent == "700" or str(socket.address).startswith("port"), socket
+
+
+@pytest.mark.p4
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_listens_where_the_table_says(command: str, tmp_path: Path) -> None:
+    compare(command, COMMANDS[command], tmp_path, ends=True)
+
+
+@pytest.mark.p4
+@pytest.mark.parametrize("command", LASTING)
+def test_a_command_that_lasts_listens_where_the_table_says(command: str, tmp_path: Path) -> None:
+    compare(command, LASTING[command], tmp_path, ends=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", SLOW)
+def test_a_long_command_listens_where_the_table_says(command: str, tmp_path: Path) -> None:
+    compare(command, SLOW[command], tmp_path, ends=True)
+
+
+def test_no_default_address_is_reached_from_other_machines() -> None:
+    for row in rows():
+        for address in row.addresses:
+            kind, _, where = address.partition(" ")
+            assert kind == "unix" or where.startswith("127.0.0.1:"), row

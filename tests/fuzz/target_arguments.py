@@ -1,0 +1,52 @@
+"""What the command line takes as text: sizes, rates, links, ports, fan-outs, schemes, faults."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from fuzzing import mutate
+from offramp.cli.coflow_deploy import _host, _ports
+from offramp.cli.coflow_plan import parse_dscps
+from offramp.cli.size import parse_size
+from offramp.cli.traffic import _weights, parse_rate
+from offramp.cli.train_dgs import parse_columns, parse_fanout, parse_lag
+from offramp.nic.worker import parse_nic_link
+from offramp.switch.switchgnn.scheme import parse_scheme
+from offramp.train.fabric import parse_ports
+from offramp.transport.links import parse_link
+from offramp.transport.udp import resolve
+from offramp_sim.hermod.faults import parse_pause
+from offramp_sim.leo.study import parse_rule
+from offramp_sim.p4.serve import parse_port
+
+NAME = "arguments of commands"
+LIMIT_S = 20.0  # a name of a host may be looked up
+_PARSERS: tuple[tuple[Callable[[str], Any], tuple[str, ...]], ...] = (
+    (lambda text: parse_size(text, "--size"), ("4MB", "512KiB", "1.5 GB", "4096")),
+    (lambda text: parse_rate(text, "--rate"), ("10mbit", "2.5gbit", "64000", "1 kbit/s")),
+    (lambda text: _weights([text]), ("0=3", "7=1")),
+    (lambda text: parse_fanout(text, 2), ("10,5", "all", "10")),
+    (parse_columns, ("0.5", "32")),
+    (parse_lag, ("3", "free")),
+    (parse_dscps, ("48,56", "8")),
+    (_ports, ("1-4,7", "510")),
+    (_host, ("02:00:00:00:00:01=1",)),
+    (parse_link, ("udp:127.0.0.1:7002", "unix:/tmp/port1", "veth1", "af_xdp:eth0", "nic:/tmp/agent#1")),
+    (parse_nic_link, ("nic:/run/agent#1",)),
+    (lambda text: parse_ports(text, 2), ("1@veth1,2@veth2", "udp:127.0.0.1:1,udp:127.0.0.1:2")),
+    (parse_port, ("1@veth1", "2@udp:127.0.0.1:7002")),
+    (parse_scheme, ("paper", "auto+balanced")),
+    (parse_pause, ("1@0.5+2", "0@1")),
+    (lambda text: parse_rule(text, ["direct"]), ("exact:3", "only:direct", "all")),
+    (lambda text: resolve(f"[::1]:{text}"), ("7002",)),
+    (lambda text: resolve(f"..{text}.invalid\x00:1"), ("a",)),
+)
+
+
+def run(rng: random.Random) -> None:
+    """One text through one parser."""
+    parse, examples = rng.choice(_PARSERS)
+    text = rng.choice(examples)
+    parse(mutate.text(rng, text) if rng.random() < 0.95 else rng.choice(mutate.WORDS))

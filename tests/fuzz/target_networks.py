@@ -1,0 +1,65 @@
+"""Networks and workloads of Themis: our TOML, and the files of ASTRA-sim."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+from fuzzing import mutate, render
+from offramp.collective.network_file import load_network
+from offramp_sim.collective.workload_file import load_workload
+
+NAME = "Themis' networks and workloads, ASTRA-sim's files"
+_NETWORK = {
+    "name": "pod",
+    "dimension": [
+        {"type": "switch", "size": 16, "bandwidth_gbps": 1200, "latency_ns": 700},
+        {"type": "ring", "size": 4, "links": 6, "link_gbps": 200.5},
+        {"type": "in-network", "size": 8, "bandwidth_gbps": 100, "payload_share": 0.9},
+    ],
+}
+_ASTRA_NETWORK = (
+    "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 2, 8, 4 ]  # comment\n"
+    "bandwidth: [ 200.0, 100.0, 50.0 ]\nlatency: [ 50, 500.0, 2000.0 ]\n"
+)
+_EXCHANGE = {"collective": "all-reduce", "bytes": 18816, "scope": "data", "blocking": True}
+_WORKLOAD = {
+    "name": "mine",
+    "model_parallel": 16,
+    "fuse_gradients": True,
+    "layer": [
+        {"name": "conv1", "forward_us": 12.5, "input_us": 1, "weight_us": 12.5, "weight": [_EXCHANGE]},
+        {"name": "conv2", "forward": [_EXCHANGE], "recompute": True, "awaits": "conv1"},
+    ],
+}
+_ASTRA_WORKLOAD = (
+    "HYBRID_DLRM 1\n3\nBottom_0 -1 1280 NONE 0 794 NONE 0 896 ALLREDUCE 13312 13\n"
+    "Top_0 -1 6400 NONE 0 6400 NONE 0 4480 ALLREDUCE 1064960 1065\n"
+    "Top_1 -1 2560 ALLTOALL 7 2560 NONE 0 1792 ALLREDUCE 524288 524\n"
+)
+_HERE = Path()
+
+
+def prepare() -> None:
+    """A network to read workloads for."""
+    load_network(str(render.write(_HERE / "fixed.toml", render.to_toml(_NETWORK).encode())))
+
+
+def run(rng: random.Random) -> None:
+    """One file of one of the four kinds."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        network = load_network(str(render.write(_HERE / "n.toml", render.document(rng, _NETWORK, "toml"))))
+    elif kind == 1:
+        text = mutate.text(rng, _ASTRA_NETWORK).encode("utf-8", "surrogatepass")
+        network = load_network(str(render.write(_HERE / "n.yml", text)))
+    if kind < 2:
+        assert all(math.isfinite(d.bandwidth_bps) and d.size >= 1 for d in network.dimensions)
+        return
+    network = load_network("fixed.toml")
+    if kind == 2:
+        path = render.write(_HERE / "w.toml", render.document(rng, _WORKLOAD, "toml"))
+    else:
+        path = render.write(_HERE / "w.txt", mutate.text(rng, _ASTRA_WORKLOAD).encode("utf-8", "surrogatepass"))
+    load_workload(str(path), network)

@@ -1,0 +1,1 @@
+"""Fuzzing of everything that reads what others wrote: targets, the process that runs them, and mutations of input."""

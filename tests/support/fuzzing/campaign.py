@@ -1,0 +1,241 @@
+"""A campaign against one target: worker after worker until the time is over, and what they found."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fuzzing.progress import Progress
+from fuzzing.target import discover
+
+_POLL_S = 0.05
+_CLOCK_FACTOR = 6  # a case may take so many times its processor time by the clock: the machine may be busy
+_PREPARE_S = 120.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+_LAST_WORDS = 4000
+_MOST_DEATHS = 50  # of workers in one campaign; more say nothing new
+_WORKER_S = 60.0  # then a new process goes on: what leaks stays small, and little is lost when the run ends early
+
+
+@dataclass
+class Finding:
+    """What went wrong in a case; further cases with the same cause are counted."""
+
+    target: str
+    kind: str
+    where: str
+    seed: int
+    case: int
+    text: str
+    count: int = 1
+
+    @property
+    def repeat(self) -> str:
+        """The command that does the case again."""
+        return f"python tests/fuzz --only {self.target} --seed {self.seed} --case {self.case}"
+
+
+@dataclass
+class Campaign:
+    """All cases of one target from one seed; :meth:`state` resumes where it ended.
+
+    Attributes:
+        name: of the target.
+        path: of its module.
+        seed: of the campaign; a case's generator is seeded by target, seed and number.
+        next_case: cases before this one are done.
+        spent_s: time spent so far.
+        findings: one of each cause.
+    """
+
+    name: str
+    path: Path
+    seed: int
+    next_case: int = 0
+    spent_s: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def cases(self) -> int:
+        """Cases that were run."""
+        return self.next_case
+
+    def run(self, seconds: float, *, cases: int = 1 << 62) -> None:
+        """Run until ``spent_s`` is ``seconds`` or so many cases are done."""
+        end, deaths = self.next_case + cases, 0
+        while self.spent_s < seconds and self.next_case < end and not self.stop.is_set():
+            began, first = time.monotonic(), self.next_case
+            died = self._worker(min(seconds - self.spent_s, _WORKER_S), end - self.next_case)
+            self.spent_s += time.monotonic() - began
+            deaths += died
+            if deaths >= _MOST_DEATHS or (died and self.next_case == first):
+                return
+
+    def state(self) -> dict[str, Any]:
+        """What :meth:`restore` takes."""
+        return {
+            "seed": self.seed,
+            "cases": self.next_case,
+            "seconds": round(self.spent_s, 3),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where the campaign with this state ended."""
+        self.seed, self.next_case, self.spent_s = state["seed"], state["cases"], state["seconds"]
+        self.findings = [Finding(**finding) for finding in state["findings"]]
+
+    def _worker(self, seconds: float, cases: int) -> bool:
+        """One worker to its end; whether it died."""
+        with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, contextlib.ExitStack() as stack:
+            here, errors = Path(folder), Path(folder) / "stderr"
+            (here / "cwd").mkdir()
+            progress = Progress(here / "progress")
+            stack.callback(progress.close)
+            reader, writer = os.pipe()
+            command = [
+                *(sys.executable, "-m", "fuzzing.worker", str(self.path.resolve()), "--seed", str(self.seed)),
+                *("--first", str(self.next_case), "--seconds", f"{seconds:.3f}", "--cases", str(cases)),
+                *("--progress", str(here / "progress"), "--findings", str(writer)),
+            ]
+            paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+            environment = {**os.environ, "PYTHONPATH": paths, "TMPDIR": str(here / "cwd"), "OMP_NUM_THREADS": "1"}
+            with errors.open("wb") as log:
+                process = subprocess.Popen(
+                    command,
+                    cwd=here / "cwd",
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(writer,),
+                    start_new_session=True,
+                )
+            os.close(writer)
+            lines: list[str] = []
+            listener = threading.Thread(target=lambda: lines.extend(_lines(reader)))
+            listener.start()
+            try:
+                limit_s = _limit_s(self.path)
+                hung = self._watch(process, progress, limit_s)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # what a case started ends with it
+                process.wait()
+                listener.join()
+            if self._take(lines):
+                return False
+            if self.stop.is_set():
+                self.next_case = max(self.next_case, progress.read().case)
+                return False
+            last_words = errors.read_text("utf-8", "replace")[-_LAST_WORDS:]
+            self._died(progress, process.returncode, hung, last_words, limit_s)
+            return True
+
+    def _watch(self, process: subprocess.Popen[bytes], progress: Progress, limit_s: float) -> bool:
+        """Wait for the end of a worker, or for a case beyond its time; whether the latter came."""
+        born = time.monotonic()
+        while process.poll() is None:
+            if self.stop.wait(_POLL_S):
+                return False
+            at, now = progress.read(), time.monotonic()
+            if not at.began_s:
+                late = now - born > _PREPARE_S
+            else:
+                late = now - at.began_s > limit_s * _CLOCK_FACTOR or _cpu_s(process.pid) - at.cpu_s > limit_s
+            if late and progress.read().case == at.case:
+                process.send_signal(signal.SIGUSR1)
+                self.stop.wait(0.3)  # the traceback is written by the signal's handler
+                return True
+        return False
+
+    def _take(self, lines: list[str]) -> bool:
+        """Count what a worker said; whether it came to its end."""
+        finished = False
+        for line in lines:
+            try:
+                said = json.loads(line)
+            except json.JSONDecodeError:  # cut off by its death
+                continue
+            if "next" in said:
+                self.next_case, finished = said["next"], True
+            else:
+                self._add(Finding(self.name, said["kind"], said["where"], self.seed, said["case"], said["text"]))
+        return finished
+
+    def _died(self, progress: Progress, code: int, hung: bool, last_words: str, limit_s: float) -> None:
+        at = progress.read()
+        if hung:
+            kind = f"no end in {limit_s:g} s of processor time"
+        elif code < 0:
+            kind = f"killed by {signal.Signals(-code).name}"
+        else:
+            kind = f"the process ended with exit code {code}"
+        case = at.case if at.began_s else self.next_case
+        self._add(Finding(self.name, kind, _first_frame(last_words), self.seed, case, last_words))
+        if at.began_s:
+            self.next_case = case + 1
+
+    def _add(self, finding: Finding) -> None:
+        for known in self.findings:
+            if (known.kind, known.where) == (finding.kind, finding.where):
+                known.count += 1
+                return
+        self.findings.append(finding)
+
+
+def campaigns(seed: int, only: list[str] | None = None, folder: Path | None = None) -> list[Campaign]:
+    """One campaign for each target, or for those named.
+
+    Raises:
+        SystemExit: no such target; names those there are.
+    """
+    found = discover(folder) if folder else discover()
+    wanted = only or list(found)
+    for name in wanted:
+        if name not in found:
+            raise SystemExit(f"--only {name}: expected one of {', '.join(found)}")
+    return [Campaign(name, found[name], seed) for name in wanted]
+
+
+def _limit_s(path: Path) -> float:
+    """LIMIT_S of a module, read without importing it here: the import may be what hangs."""
+    for line in path.read_text("utf-8").splitlines():
+        if line.startswith("LIMIT_S"):
+            return float(line.split("=")[1].split("#")[0])
+    return 10.0
+
+
+def _cpu_s(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _first_frame(text: str) -> str:
+    """The innermost line of our own in a traceback of faulthandler, which prints the innermost first."""
+    files = [line.strip() for line in text.splitlines() if line.lstrip().startswith("File ")]
+    ours = [line for line in files if "/offramp/" in line or "/offramp_sim/" in line] or files
+    if not ours:
+        return "?"
+    name, _, number = ours[0].removeprefix("File ").partition(", line ")
+    return f"{'/'.join(Path(name.strip(chr(34))).parts[-3:])}:{number.split()[0].rstrip(',')}"
+
+
+def _lines(descriptor: int) -> Iterator[str]:
+    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+        yield from file

@@ -1,0 +1,34 @@
+"""Whole numbers in texts are ASCII digits that int64 holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from offramp.cli.size import parse_size
+from offramp.cli.traffic import parse_rate
+from offramp.errors import OfframpError
+from offramp.numerals import whole_number
+from offramp_sim.leo.study import parse_rule
+from offramp_sim.p4.serve import parse_port
+
+
+def test_whole_numbers() -> None:
+    assert whole_number("007") == 7
+    assert whole_number("9" * 18) == 10**18 - 1
+
+
+@pytest.mark.parametrize("text", ["", "-1", "+1", " 1", "1_0", "\u00b2", "\u0663", "9" * 19, "9" * 5000, "1e3", "0x1"])
+def test_what_python_takes_and_people_do_not_mean(text: str) -> None:
+    assert whole_number(text) is None
+
+
+@pytest.mark.parametrize("digits", ["\u0663", "\u00b2", "9" * 5000])
+def test_arguments_are_refused_in_one_line(digits: str) -> None:
+    for parse in (
+        lambda: parse_port(f"{digits}@veth1"),
+        lambda: parse_rule(f"exact:{digits}", []),
+        lambda: parse_size(f"{digits}MB", "--size"),
+        lambda: parse_rate(f"{digits}mbit", "--rate"),
+    ):
+        with pytest.raises(OfframpError):
+            parse()

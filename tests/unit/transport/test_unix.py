@@ -1,0 +1,76 @@
+"""Unix ports: for this user alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from offramp.errors import OfframpError
+from offramp.transport import open_io
+from offramp.wire.batch import PacketBatch
+from offramp_sim.p4.ports.unix import UnixPort
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def port(tmp_path: Path):
+    made = UnixPort(tmp_path / "port")
+    yield made
+    made.close()
+
+
+def test_the_socket_is_for_its_user_alone(port: UnixPort, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        other = UnixPort(tmp_path / "other")
+    finally:
+        os.umask(before)
+    for name in ("port", "other"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    other.close()
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_another_user_is_turned_away_and_its_host_is_heard(port: UnixPort, tmp_path: Path) -> None:
+    path = tmp_path / "port"
+    path.chmod(0o666)
+    tmp_path.chmod(0o711)
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            os.chdir(tmp_path)  # others may not pass the folders above
+            os.setuid(NOBODY)
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("port")
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(port.receive()) == 0
+    assert port.stats.strangers == 1
+    host = open_io(port.name)
+    assert len(port.receive()) == 0
+    host.send(PacketBatch.of([(0, b"frame")]))
+    assert list(port.receive().frames()) == [b"frame"]
+    host.close()
+
+
+def test_a_socket_that_is_in_use_is_told(port: UnixPort, tmp_path: Path) -> None:
+    with pytest.raises(OfframpError, match="another switch listens there"):
+        UnixPort(tmp_path / "port")
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(OfframpError, match="the file exists and is no socket"):
+        UnixPort(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_the_socket_of_a_switch_that_was_killed_is_taken_over(tmp_path: Path) -> None:
+    left = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    left.bind(str(tmp_path / "port"))
+    left.close()
+    UnixPort(tmp_path / "port").close()

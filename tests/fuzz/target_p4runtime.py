@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing import mutate
+from offramp.errors import OfframpError
 from offramp.switch.p4rt.schema import v1
 from offramp_sim.p4.frontend import load
 from offramp_sim.p4.fuzz.messages import RandomController, random_message
@@ -48,8 +49,6 @@ def _one(rng: random.Random, controller: RandomController) -> None:
         message.election_id.low = 1
         message.device_id = 0
     data = mutate.raw(rng, message.SerializeToString()) if rng.random() < 0.8 else mutate.noise(rng)
-    from offramp.errors import OfframpError
-
     try:
         request = _parse(_KINDS[name], data)
         if name == "Stream":

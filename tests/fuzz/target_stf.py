@@ -24,8 +24,8 @@ _WORDS = (
 
 def prepare() -> None:
     """Load the programs and their tests."""
-    for path in ("p4/examples/reflector", "p4/hermod/v1model"):
-        _PROGRAMS.append((load(_ROOT / f"{path}.p4"), (_ROOT / f"{path}.stf").read_text("utf-8")))
+    paths = [_ROOT / path for path in ("p4/examples/reflector", "p4/hermod/v1model")]
+    _PROGRAMS.extend((load(path.with_suffix(".p4")), path.with_suffix(".stf").read_text("utf-8")) for path in paths)
 
 
 def run(rng: random.Random) -> None:

@@ -15,6 +15,8 @@ _TOKEN: Final = re.compile(
 )
 
 
+RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=")
+"""Of ``check_counter``."""
 _MAX_DIGITS: Final = 2500
 _MAX_PORT_DIGITS: Final = 9
 _SHOWN: Final = 80
@@ -262,4 +264,7 @@ class _Line:
             what = self.take("name").lower()
             if what not in {"packets", "bytes"}:
                 self.fail(f"expected packets or bytes, found {what!r}")
-            command.check = (what, self.take("mark"), self.number_here())
+            relation = self.take("mark")
+            if relation not in RELATIONS:
+                self.fail(f"expected one of {' '.join(RELATIONS)} in {self.command_name}, found {relation}")
+            command.check = (what, relation, self.number_here())

@@ -1,6 +1,6 @@
 """Signals at random times, to a responder that a job runs on or to a requester; by seed, so that runs are repeatable.
 
-    python tests/support/leo_campaign.py --victim responder --signal SIGKILL --runs 500 --seed 0
+python tests/support/leo_campaign.py --victim responder --signal SIGKILL --runs 500 --seed 0
 """
 
 from __future__ import annotations

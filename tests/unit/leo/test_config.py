@@ -14,6 +14,7 @@ import pytest
 from offramp.errors import OfframpError
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE, parse_config
+from offramp.leo.config.source import read_source
 from offramp.leo.config.topology import Topology
 
 GOOD = """\
@@ -281,3 +282,34 @@ def test_one_file_of_an_application_and_one_of_a_model_give_m_plus_n(tmp_path: P
         assert table.allowed.any(axis=1).all()
         assert (table.base[table.allowed] > table.toll[table.allowed] * 0.5).all()
         assert len(table.resources) == len(set(table.resources))
+
+
+DEEP = "".join(f"{' ' * i}a:\n" for i in range(500))
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (BOMB, r"bad.yaml:\d+: not YAML: more than \d+ values"),
+        ("[" * 100_000, "bad.yaml:1: not YAML: nested deeper than"),
+        (DEEP, r"bad.yaml:\d+: not YAML: nested deeper than"),
+        ("hardware: " + "9" * 5000, "bad.yaml:1: not YAML: expected a valid int"),
+        ("a: \0", "bad.yaml:1: not YAML: special characters are not allowed"),
+        ("x" * (1 << 21), "bad.yaml: cannot be read: it has more than"),
+        ("hardware: {}\nhardware: {}", "bad.yaml:2: two of one name: hardware, first in line 1"),
+    ],
+    ids=["aliases", "brackets", "indented", "digits", "zero", "long", "twice"],
+)
+def test_files_that_would_take_all_memory_or_time(tmp_path, text, line):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(OfframpError, match=line):
+        load_config([path])
+
+
+def test_a_file_without_an_end():
+    with pytest.raises(OfframpError, match="/dev/zero: cannot be read: expected a regular file"):
+        read_source(Path("/dev/zero"))

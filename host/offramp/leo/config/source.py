@@ -72,7 +72,7 @@ def parse_source(text: str, name: str) -> Source:
         raise OfframpError(f"{name}:1: not YAML: a character that there is not") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         raise OfframpError(f"{name}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
     return Source(name, data, lines)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import stat
 import tomllib
@@ -24,6 +23,8 @@ MOST_BYTES: Final = 1 << 20
 MOST_NESTING: Final = 50
 MOST_NODES: Final = 200_000
 """Values in a YAML document, each alias counted as what it stands for."""
+MOST_NUMBER: Final = 1e24
+"""Beyond every byte, bit per second and picosecond there is, so that products of a few numbers stay finite."""
 
 
 def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
@@ -80,19 +81,22 @@ def parse_yaml(text: str) -> Any:
         OfframpError: names the line.
     """
     try:
-        return yaml.load(_checked(text), BoundedLoader)  # noqa: S506  # a subclass of SafeLoader
+        return yaml.load(text, BoundedLoader)  # noqa: S506  # a subclass of SafeLoader
     except yaml.YAMLError as error:
-        raise not_yaml(error) from None
+        raise OfframpError(f"line {line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
         raise OfframpError("not YAML: a character that there is not") from None
 
 
-def not_yaml(error: yaml.YAMLError) -> OfframpError:
-    """An error of the YAML parser as one line."""
+def line_of(error: yaml.YAMLError) -> int:
+    """The line that an error of the YAML parser is about; 1 where it does not say."""
     mark = getattr(error, "problem_mark", None)
-    place = f"line {mark.line + 1}: " if mark is not None else ""
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    return OfframpError(f"{place}not YAML: {problem}")
+    return mark.line + 1 if mark is not None else 1
+
+
+def problem_of(error: yaml.YAMLError) -> str:
+    """What an error of the YAML parser says, in one line."""
+    return getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -133,20 +137,15 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value of a document is a finite number that a float holds; true and false are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+    """Whether a value of a document is a number up to :data:`MOST_NUMBER`; true, false and NaN are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
 
 
 class BoundedLoader(yaml.SafeLoader):
     """PyYAML's safe loader with limits; a name that stands twice in a mapping is an error."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(_checked(text))
         self._sizes: dict[int, int] = {}
         self._nodes = 0
         self._depth = 0

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -19,6 +20,9 @@ namespace {
 
 constexpr std::size_t most_clients = 256, most_regions = 64, most_queues = 8;
 constexpr int sweep_ms = 50;  // how long a client that lied to a core goes unnoticed
+constexpr int backlog = 128;
+constexpr int most_turns = 16;  // connections, and reads from one client, before the others are heard
+constexpr auto patience = std::chrono::seconds(5);  // for a client's hello
 constexpr const char* functions =
     "kvs.lookup\nebs.lookup\nreduce\ncompress\ndecompress\nsylvie.quantise\nsylvie.dequantise\nfeatures.select\necho";
 
@@ -40,6 +44,7 @@ struct Control::Client {
     std::vector<std::shared_ptr<Region>> regions;
     std::vector<std::pair<std::shared_ptr<Queue>, Core*>> queues;
     bool greeted = false;
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
 Control::Control(Agent& agent) : agent_(agent) {}
@@ -71,11 +76,12 @@ bool Control::listen(const std::string& path, unsigned mode, std::string& why) {
     const mode_t before = ::umask(0777 & ~mode);
     const bool bound = ::bind(listener_.get(), at, sizeof address) == 0;
     ::umask(before);
-    if (!bound || ::listen(listener_.get(), 16) != 0) {
+    if (!bound || ::listen(listener_.get(), backlog) != 0) {
         why = "--socket " + path + ": " + std::strerror(errno);
         return false;
     }
     path_ = path;
+    others_ = (mode & 077) != 0;
     return true;
 }
 
@@ -89,22 +95,51 @@ void Control::run(int stop) {
         for (std::size_t i = clients_.size(); i-- > 0;) {
             Client& client = *clients_[i];
             bool stays = watched[i + 2].revents == 0 || hear(client);
+            if (stays && !client.greeted && std::chrono::steady_clock::now() - client.since > patience)
+                stays = refuse(client, "no hello in time");
             for (const auto& [queue, core] : client.queues)
                 if (stays && queue->broken()) stays = refuse(client, queue->lie());
             if (stays) continue;
             leave(client);
             clients_.erase(clients_.begin() + static_cast<std::ptrdiff_t>(i));
         }
-        if (watched[1].revents != 0) accept();
+        for (int turn = 0; watched[1].revents != 0 && turn < most_turns && accept(); ++turn) {}
     }
 }
 
-void Control::accept() {
+bool Control::accept() {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.get() < 0 || clients_.size() >= most_clients) return;
+    if (socket.get() < 0) {
+        if (errno == EMFILE || errno == ENFILE) make_room();
+        return false;
+    }
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0;
+    if (!others_ && (!known || (peer.uid != ::geteuid() && peer.uid != 0))) {
+        ++cut_off_;
+        std::fprintf(stderr, "client refused: of user %u\n", static_cast<unsigned>(peer.uid));
+        return true;
+    }
+    if (clients_.size() >= most_clients && !make_room()) {
+        ++cut_off_;
+        std::fprintf(stderr, "client refused: there are %zu\n", clients_.size());
+        return true;
+    }
     ++accepted_;
     clients_.push_back(std::make_unique<Client>());
     clients_.back()->socket = std::move(socket);
+    return true;
+}
+
+// Of those that have not said hello the one that came first goes.
+bool Control::make_room() {
+    const auto silent = std::find_if(clients_.begin(), clients_.end(), [](const auto& each) { return !each->greeted; });
+    if (silent == clients_.end()) return false;
+    refuse(**silent, "too many clients without hello");
+    leave(**silent);
+    clients_.erase(silent);
+    return true;
 }
 
 void Control::leave(Client& client) {
@@ -121,7 +156,7 @@ void Control::leave(Client& client) {
 }
 
 bool Control::hear(Client& client) {
-    while (true) {
+    for (int turn = 0; turn < most_turns; ++turn) {
         std::array<std::byte, 8192> buffer;
         alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> extra;
         iovec part{buffer.data(), buffer.size()};
@@ -146,6 +181,7 @@ bool Control::hear(Client& client) {
         client.heard.insert(client.heard.end(), buffer.begin(), buffer.begin() + length);
         if (!take_messages(client)) return false;
     }
+    return true;
 }
 
 bool Control::take_messages(Client& client) {

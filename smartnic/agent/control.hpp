@@ -32,7 +32,9 @@ class Control {
   private:
     struct Client;
 
-    void accept();
+    // False where nobody waits any more.
+    bool accept();
+    bool make_room();
     // False where the client is gone or to be cut off.
     bool hear(Client& client);
     bool take_messages(Client& client);
@@ -54,6 +56,7 @@ class Control {
     Agent& agent_;
     Descriptor listener_;
     std::string path_;
+    bool others_ = false;  // the socket's permissions let other users in
     std::vector<std::unique_ptr<Client>> clients_;
     std::uint64_t accepted_ = 0, cut_off_ = 0, requests_before_ = 0;
 };

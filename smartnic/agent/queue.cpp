@@ -183,11 +183,11 @@ Answer Queue::memory(Function function, Bytes message, Room answer) {
     if (!inside(offset, length, table.size())) return {Status::out_of_bounds};
     if (function == Function::memory_write) {
         if (message.size() - header != length) return {Status::bad_length};
-        std::memcpy(table.data() + offset, message.data() + header, length);
+        std::memmove(table.data() + offset, message.data() + header, length);  // a client may share one for both
         return {Status::ok, 0};
     }
     if (answer.size() < length) return {Status::no_room};
-    std::memcpy(answer.data(), table.data() + offset, length);
+    std::memmove(answer.data(), table.data() + offset, length);
     return {Status::ok, length};
 }
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from listening_sockets import Reachable, descendants, reachable
 
 ROOT = Path(__file__).parents[2]

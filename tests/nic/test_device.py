@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -115,8 +116,8 @@ def test_no_agent(tmp_path: Path) -> None:
 
 def raw(agent: AgentProcess) -> socket.socket:
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connected.settimeout(5)
     connected.connect(str(agent.path))
+    connected.settimeout(5)
     return connected
 
 
@@ -151,6 +152,59 @@ def test_messages_that_are_none_are_refused(agent: AgentProcess, sent: bytes, co
     connected.sendall(sent)
     assert complaint in heard(connected)
     Connection(agent.path).close()  # and others are served
+
+
+def test_silent_clients_keep_nobody_out(programs: Path) -> None:
+    """More than there is room for: the first of those that have not said hello goes."""
+    with AgentProcess(program=programs / "offramp-nic-agent") as agent:
+        silent = [raw(agent) for _ in range(300)]
+        Connection(agent.path).close()
+        assert b"too many clients without hello" in heard(silent[0])
+        for each in silent[1:]:
+            each.close()
+
+
+def test_a_client_that_says_no_hello_in_time_is_cut_off(programs: Path) -> None:
+    with AgentProcess(program=programs / "offramp-nic-agent") as agent:
+        silent, half = raw(agent), raw(agent)
+        half.sendall(HELLO[:5])
+        with contextlib.closing(Connection(agent.path)) as greeted:
+            for each in (silent, half):
+                each.settimeout(30)
+                assert b"no hello in time" in heard(each)
+            greeted.ask(wire.Kind.STATS)
+
+
+def test_clients_that_greet_and_stay_do_not_go(programs: Path) -> None:
+    with AgentProcess(program=programs / "offramp-nic-agent") as agent:
+        clients = [Connection(agent.path) for _ in range(256)]
+        assert heard(raw(agent)) == b""
+        clients.pop().close()
+        time.sleep(0.2)
+        clients.append(Connection(agent.path))
+        for each in clients:
+            each.ask(wire.Kind.STATS)
+            each.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_another_user_is_turned_away(programs: Path) -> None:
+    with AgentProcess(program=programs / "offramp-nic-agent") as agent:
+        path = Path(agent.path)
+        assert path.stat().st_mode & 0o777 == 0o600
+        path.chmod(0o666)  # as a faulty installation would
+        path.parent.chmod(0o711)
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                os.chdir(path.parent)  # others may not pass the folders above
+                os.setuid(65534)
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+                    other.connect(path.name)
+                    os._exit(0 if other.recv(1) == b"" else 2)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        Connection(agent.path).close()
 
 
 def test_foreign_memory_is_refused(agent: AgentProcess, tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """Serves LEO's ``fpga`` device: requests from a socket through the drivers into the engines, and their answers back.
 
-On a board: ``python -m offramp_pynq.agent --bitfile engines.bit --listen 0.0.0.0:7000``; the host then has the device
-``fpga:at=BOARD:7000``. In simulation :mod:`offramp_sim.rtl.card` starts it.
+On a board: ``python -m offramp_pynq.agent --bitfile engines.bit --listen 0.0.0.0:7000 --token-file job.token``; the
+host, with the same token in OFFRAMP_TOKEN_FILE, then has the device ``fpga:at=BOARD:7000``. In simulation
+:mod:`offramp_sim.rtl.card` starts it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import struct
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from offramp_pynq.cores import USUAL
+from offramp_pynq.listening import Listener, Refused, read_token
 
 REQUEST = struct.Struct("<BQI")
 """Operation, number, bytes of the message that follows."""
@@ -27,6 +31,9 @@ ANSWER = struct.Struct("<BBQQI")
 TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ, QUANTISE, DEQUANTISE = range(10)
 KVS_TABLE, EBS_TABLES, MEMORIES = range(3)
 """Memories that the host fills and reads."""
+
+MOST = 1 << 26
+"""Bytes of a message."""
 
 OK, UNKNOWN, BAD_LENGTH, OUT_OF_BOUNDS = 0, 1, 2, 3
 CLOCK_NS = 4
@@ -123,6 +130,12 @@ class Agent:
         return BAD_LENGTH, b""
 
     def _allocate(self, memory: int, *sizes: int) -> tuple[int, bytes]:
+        try:
+            return self._allocated(memory, *sizes)
+        except (MemoryError, ValueError, RuntimeError):  # PYNQ has no such buffer
+            return OUT_OF_BOUNDS, b""
+
+    def _allocated(self, memory: int, *sizes: int) -> tuple[int, bytes]:
         engines = self._engines
         if memory == KVS_TABLE and engines.kvs is not None:
             self._memories[memory] = [engines.kvs.allocate_table(sizes[0])]
@@ -158,7 +171,7 @@ class Agent:
         return (OUT_OF_BOUNDS if pieces is None else OK), b""
 
     def _read(self, memory: int, at: int, length: int) -> tuple[int, bytes]:
-        pieces = self._pieces(memory, at, length)
+        pieces = self._pieces(memory, at, length) if length <= MOST else None
         if pieces is None:
             return OUT_OF_BOUNDS, b""
         for buffer, _, _ in pieces:
@@ -215,25 +228,55 @@ class Agent:
 
 
 def serve(agent: Agent, line: socket.socket) -> None:
-    """Answer requests until the other end closes."""
-    received = b""
+    """Answer requests until the other end closes.
+
+    Raises:
+        Refused: it announces a request longer than there are.
+    """
+    received = bytearray()
     while True:
-        requests = []
-        while len(received) >= REQUEST.size:
-            operation, number, length = REQUEST.unpack_from(received)
-            if len(received) < REQUEST.size + length:
+        requests, at = [], 0
+        while len(received) - at >= REQUEST.size:
+            operation, number, length = REQUEST.unpack_from(received, at)
+            if length > MOST:
+                raise Refused(f"the host announces a request of {length} bytes, expected at most {MOST}")
+            if len(received) - at < REQUEST.size + length:
                 break
-            requests.append((operation, number, received[REQUEST.size : REQUEST.size + length]))
-            received = received[REQUEST.size + length :]
-        answers = [
-            ANSWER.pack(operation, status, number, worked, len(payload)) + payload
-            for operation, status, number, worked, payload in agent.answer(requests)
-        ]
-        line.sendall(b"".join(answers))
+            at += REQUEST.size
+            requests.append((operation, number, bytes(received[at : at + length])))
+            at += length
+        del received[:at]
+        for operation, status, number, worked, payload in agent.answer(requests):
+            line.sendall(ANSWER.pack(operation, status, number, worked, len(payload)) + payload)
         more = line.recv(1 << 16)
         if not more:
             return
         received += more
+
+
+def serve_hosts(agent: Agent, listener: Listener) -> None:
+    """Serve one host after another; while one is there, others are turned away, and strangers hold up nobody."""
+    serving: threading.Thread | None = None
+    while True:
+        line = listener.wait(busy=serving is not None and serving.is_alive())
+        if line is None:
+            continue
+        serving = threading.Thread(target=_serve_host, args=(agent, line), daemon=True)
+        serving.start()
+
+
+def _serve_host(agent: Agent, line: socket.socket) -> None:
+    line.setblocking(True)
+    if line.family != socket.AF_UNIX:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option, value in ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
+            line.setsockopt(socket.IPPROTO_TCP, option, value)  # a host that lost its power makes room for another
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    with line:
+        try:
+            serve(agent, line)
+        except (Refused, OSError) as error:
+            print(f"host: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _simulated(bus: str, dram: str, names: list[str]) -> tuple[Any, Any]:
@@ -258,34 +301,35 @@ def _real(bitfile: str) -> tuple[Any, Any]:
     return Engines(bitfile), lambda: time.monotonic_ns() // CLOCK_NS
 
 
-def _line(connect: str | None, listen: str | None) -> socket.socket:
-    if connect:
-        line = socket.socket(socket.AF_UNIX)
-        line.connect(connect)
-        return line
-    host, _, port = (listen or "").rpartition(":")
-    with socket.create_server((host, int(port))) as listener:
-        line, _ = listener.accept()
-    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return line
-
-
 def main() -> int:
-    """Run until the host goes."""
+    """Run until the host that it was started for goes, or, listening, until it is ended."""
     parser = argparse.ArgumentParser(description="Offramp's FPGA engines for LEO.")
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--listen", help="HOST:PORT to wait on for the host")
+    where.add_argument("--listen", help="HOST:PORT or unix:PATH to wait on for hosts")
     where.add_argument("--connect", help="Unix socket of the host")
+    token = os.environ.get("OFFRAMP_TOKEN_FILE")
+    parser.add_argument("--token-file", default=token, help="holds the token that hosts prove (offramp token)")
+    parser.add_argument("--insecure", action="store_true", help="no token, whoever reaches the address")
     parser.add_argument("--bitfile", default="engines.bit", help="overlay, with its .hwh beside it")
     parser.add_argument("--bus", help="Unix socket for a simulated board")
     parser.add_argument("--dram", help="file with a simulated board's memory")
     parser.add_argument("--engines", default=",".join(USUAL), help="of a simulated board")
     chosen = parser.parse_args()
+    try:
+        listener = None
+        if chosen.listen:
+            listener = Listener(chosen.listen, read_token(chosen.token_file), insecure=chosen.insecure)
+    except Refused as error:
+        parser.error(str(error))
     engines, cycles = (
         _simulated(chosen.bus, chosen.dram, chosen.engines.split(",")) if chosen.bus else _real(chosen.bitfile)
     )
-    with _line(chosen.connect, chosen.listen) as line:
-        serve(Agent(engines, cycles), line)
+    agent = Agent(engines, cycles)
+    if listener is not None:
+        serve_hosts(agent, listener)
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(chosen.connect)
+        serve(agent, line)
     return 0
 
 

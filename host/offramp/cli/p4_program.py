@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.ending import files
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read_text(path: Path) -> str:
 def write_text(flag: str, path: Path, text: str) -> None:
     """Write what an option asks for; ``flag`` names the option."""
     try:
-        path.write_text(text, encoding="utf-8")
+        files.write_text(path, text)
     except OSError as error:
         raise OfframpError(f"{flag} {path}: cannot be written: {error.strerror}") from None
 

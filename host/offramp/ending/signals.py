@@ -55,10 +55,13 @@ def raise_when_signalled() -> None:
 
 
 def leave(number: int) -> None:
-    """End at once, with all children, and without waiting for threads: those that still compute would compute on."""
+    """End at once, with all children and temporary folders; threads that compute are not waited for."""
+    from offramp.ending.left import sweep_folders
+
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     end_children(ORPHANS_S)
+    sweep_folders(own=True)
     os._exit(status_of(number))
 
 

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
 from offramp.numerals import whole_number
@@ -32,7 +33,7 @@ def write_partition(path: Path, graph: Adjacency, owner: npt.NDArray[np.int32]) 
     """
     lines = [_COMMENT + _fingerprint(graph), *map(str, owner.tolist())]
     try:
-        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        write_text(path, "\n".join(lines) + "\n", encoding="ascii")
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import array
 import contextlib
-import json
+import os
 import socket
+import struct
 from pathlib import Path
 from typing import Any, Final
 
 from offramp.errors import OfframpError
+from offramp.listening.objects import parse_object
 from offramp.nic import wire
 from offramp.sealed_memory import SharedMemory
 
 ANSWER_S: Final = 10.0
+MOST_ANSWER: Final = 1 << 20
+"""Bytes of an answer."""
 
 
 class Connection:
@@ -30,20 +34,22 @@ class Connection:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(ANSWER_S)
+        limit = struct.pack("@ll", int(ANSWER_S), 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)  # where others wait to be let in, too
         self._regions = 0
         try:
             self._socket.connect(self.path)
+            self._socket.settimeout(ANSWER_S)
         except OSError as error:
             self._socket.close()
             raise OfframpError(f"agent {self.path}: {error.strerror}; is `offramp nic run` running?") from None
         try:
             body = self.ask(wire.Kind.HELLO, wire.HELLO.pack(wire.VERSION))[0]
+            _, self.cores, _, self.ports = self._unpack(wire.HELLO_REPLY, body[: wire.HELLO_REPLY.size])
         except OfframpError:
             self._socket.close()
             raise
-        _, self.cores, _, self.ports = wire.HELLO_REPLY.unpack_from(body)
-        self.functions = body[wire.HELLO_REPLY.size :].decode().split("\n")
+        self.functions = body[wire.HELLO_REPLY.size :].decode(errors="replace").split("\n")
 
     def ask(self, kind: int, body: bytes = b"", fd: int | None = None) -> tuple[bytes, int | None]:
         """The agent's answer and a descriptor that came with it.
@@ -51,43 +57,56 @@ class Connection:
         Raises:
             OfframpError: what it complained of, after which it has cut this connection off; or it is gone.
         """
+        got = None
         rights = [] if fd is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
         try:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why, it has said before it hung up
                 self._socket.sendmsg([wire.HEADER.pack(wire.MAGIC, kind, len(body)), body], rights)
             header, got = self._receive(wire.HEADER.size)
-            _, found, length = wire.HEADER.unpack(header)
+            magic, found, length = wire.HEADER.unpack(header)
+            if magic != wire.MAGIC or length > MOST_ANSWER:
+                raise ConnectionError("what listens there is no agent")
             answer = self._receive(length)[0] if length else b""
+            if found == wire.ERROR:
+                raise ConnectionError("".join(c if c.isprintable() else "?" for c in answer.decode(errors="replace")))
+            if found != wire.REPLY | kind:
+                raise ConnectionError(f"answered {found:#x} to message {kind}")
         except OSError as error:
+            if got is not None:
+                os.close(got)
             raise OfframpError(f"agent {self.path}: {error.strerror or error}") from None
-        if found == wire.ERROR:
-            raise OfframpError(f"agent {self.path}: {answer.decode(errors='replace')}")
-        if found != wire.REPLY | kind:
-            raise OfframpError(f"agent {self.path}: answered {found:#x} to message {kind}")
         return answer, got
 
     def share(self, memory: SharedMemory) -> int:
         """Have the agent map ``memory``; the number of the region."""
         answer, _ = self.ask(wire.Kind.MAP, wire.MAP.pack(memory.size), memory.fd)
-        return int(wire.NUMBER.unpack(answer)[0])
+        return int(self._unpack(wire.NUMBER, answer)[0])
 
     def queue(self, region: int, offset: int, entries: int) -> tuple[int, socket.socket]:
         """Have the agent serve rings there; the number of the queue, and its bell."""
         answer, fd = self.ask(wire.Kind.QUEUE, wire.QUEUE.pack(region, entries, offset))
         if fd is None:
             raise OfframpError(f"agent {self.path}: gave no bell for a queue")
-        bell = socket.socket(fileno=fd)
+        try:
+            bell = socket.socket(fileno=fd)
+        except OSError:
+            os.close(fd)
+            raise OfframpError(f"agent {self.path}: gave a bell that is no socket") from None
         bell.setblocking(False)
-        return int(wire.NUMBER.unpack(answer)[0]), bell
+        return int(self._unpack(wire.NUMBER, answer)[0]), bell
 
     def stats(self) -> dict[str, Any]:
         """What the agent counts."""
-        found: dict[str, Any] = json.loads(self.ask(wire.Kind.STATS)[0])
-        return found
+        return parse_object(self.ask(wire.Kind.STATS)[0], f"agent {self.path}: statistics")
 
     def close(self) -> None:
         """Leave: the agent forgets everything of this client."""
         self._socket.close()
+
+    def _unpack(self, layout: struct.Struct, answer: bytes) -> tuple[Any, ...]:
+        if len(answer) != layout.size:
+            raise OfframpError(f"agent {self.path}: an answer of {len(answer)} bytes, expected {layout.size}")
+        return layout.unpack(answer)
 
     def _receive(self, length: int) -> tuple[bytes, int | None]:
         parts, got = b"", None
@@ -95,7 +114,11 @@ class Connection:
             data, rights, _, _ = self._socket.recvmsg(length - len(parts), socket.CMSG_SPACE(4))
             for level, kind, content in rights:
                 if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    got = array.array("i", content[:4])[0]
+                    for fd in array.array("i", content[: len(content) // 4 * 4]):
+                        if got is None:
+                            got = fd
+                        else:
+                            os.close(fd)
             if not data:
                 raise ConnectionError("the agent closed the connection")
             parts += data

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import NamedTuple
 
+from offramp.errors import OfframpError
 from offramp.nic import wire
 from offramp.sealed_memory import SharedMemory
 
@@ -84,10 +85,17 @@ class Rings:
             self.gone = True
 
     def completions(self) -> list[Completed]:
-        """Those that have come."""
+        """Those that have come.
+
+        Raises:
+            OfframpError: the agent's counter says more than was submitted.
+        """
         there = self._counters[wire.COMPLETED // 8]
         if there == self._heard:
             return []
+        if not self._heard <= there <= self._submitted:
+            self.gone = True
+            raise OfframpError(f"agent: says that {there} of {self._submitted} requests are done, after {self._heard}")
         self._order()
         found = []
         base = wire.RINGS_AT + self._entries * wire.SUBMISSION.size

@@ -112,6 +112,8 @@ class Inbox:
         """
         self._headers["controllen"], self._headers["namelen"] = _CONTROL.itemsize, _NAME_BYTES
         count = receive_many(sock, self._headers)
+        if not count:
+            return PacketBatch.empty()
         lengths = self._headers["len"][:count].astype(np.int32)
         rooms, control = self._room[:count], self._control["size"][:count]
         joined = self._headers["controllen"][:count] > 0

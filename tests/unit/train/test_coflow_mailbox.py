@@ -13,7 +13,7 @@ from offramp.errors import OfframpError
 from offramp.train.planned import plan_run
 from offramp.train.propagators import open_way
 from offramp.train.rows.coflow_mailbox import CoflowMailbox
-from offramp.train.rows.mailbox import Key
+from offramp.train.rows.mailbox import Key, parse_header
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 
@@ -158,3 +158,10 @@ def test_golden_errors(changes: dict, message: str) -> None:
     with pytest.raises(OfframpError) as caught:
         replace(BASE, **changes)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("words", [[0, 0, 0, 0, -1], [0, 0, 0, 0, (1 << 32) + 1], [0, 0, 2, 0, 1], [-2, 0, 0, 0, 1]])
+def test_headers_that_no_message_has_are_refused(words: list[int]) -> None:
+    with pytest.raises(OfframpError, match=r"^worker 3 announces a message of -?\d+ bytes: none that there could be$"):
+        parse_header(3, words)
+    assert parse_header(3, [5, 4, 1, 2, 1 << 32]) == (Key(5, 4, True, 2), 1 << 32)

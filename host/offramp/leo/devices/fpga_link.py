@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import struct
 import subprocess
@@ -14,6 +15,8 @@ from typing import Final
 
 from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
+from offramp.leo.device import Status
+from offramp.listening import Token, connect
 
 REQUEST: Final = struct.Struct("<BQI")
 """Operation, serial number, bytes of the message that follows."""
@@ -22,9 +25,14 @@ ANSWER: Final = struct.Struct("<BBQQI")
 """Operation, status, serial number, nanoseconds of work, bytes of the message that follows."""
 
 TABLE, LOOKUP, REDUCE, WRITE, ABORT, EBS, COPY, READ, QUANTISE, DEQUANTISE = range(10)
+MOST: Final = 1 << 26
+"""Bytes of a message."""
+PROTOCOL: Final = "fpga 1"
 START_S: Final = 600.0
 """For a simulated card: the first start installs PYNQ and builds the RTL."""
 
+_LOG = logging.getLogger(__name__)
+_STATUSES: Final = frozenset(int(status) for status in Status)
 Heard = Callable[[int, int, int, bytes], None]
 """Called with serial number, status, nanoseconds and message of each answer."""
 
@@ -33,7 +41,9 @@ class Link:
     """A card that serves one host."""
 
     def __init__(self, at: str, card: Sequence[str], heard: Heard, lost: Callable[[], None]) -> None:
-        """Connect to the agent ``at`` HOST:PORT, or start a simulated card.
+        """Connect to the agent ``at`` HOST:PORT or unix:PATH, or start a simulated card.
+
+        With OFFRAMP_TOKEN_FILE both sides prove the token in that file.
 
         Raises:
             OfframpError: there is none, or it does not start.
@@ -51,15 +61,14 @@ class Link:
 
     @staticmethod
     def _connect(at: str) -> socket.socket:
-        host, colon, port = at.rpartition(":")
-        if not colon or not port.isdigit():
-            raise OfframpError(f"device fpga:{at}: expected HOST:PORT of an agent")
         try:
-            line = socket.create_connection((host, int(port)), timeout=10)
+            line, _ = connect(at, Token.from_environment(), PROTOCOL, {}, redial=True)
+            if line.family != socket.AF_UNIX:
+                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             raise OfframpError(f"device fpga:{at}: {error.strerror or error}") from None
-        line.settimeout(None)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OfframpError as error:
+            raise OfframpError(f"device fpga:{at}: {error}") from None
         return line
 
     def _start(self, card: Sequence[str]) -> socket.socket:
@@ -87,14 +96,21 @@ class Link:
             self._line.sendall(REQUEST.pack(operation, serial, len(message)) + message)
 
     def _read(self) -> None:
-        received = b""
+        received = bytearray()
         while True:
-            while len(received) >= ANSWER.size:
-                _, status, serial, worked, length = ANSWER.unpack_from(received)
-                if len(received) < ANSWER.size + length:
+            at = 0
+            while len(received) - at >= ANSWER.size:
+                _, status, serial, worked, length = ANSWER.unpack_from(received, at)
+                if length > MOST or status not in _STATUSES:
+                    _LOG.error("device fpga: an answer of %d bytes with status %d: hung up", length, status)
+                    self._lost()
+                    return
+                if len(received) - at < ANSWER.size + length:
                     break
-                self._heard(serial, status, worked, received[ANSWER.size : ANSWER.size + length])
-                received = received[ANSWER.size + length :]
+                at += ANSWER.size
+                self._heard(serial, status, worked, bytes(received[at : at + length]))
+                at += length
+            del received[:at]
             try:
                 more = self._line.recv(1 << 16)
             except OSError:

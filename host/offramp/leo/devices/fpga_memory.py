@@ -42,7 +42,9 @@ class CardMemory:
             OfframpError: it would not lie inside, or the device is gone.
         """
         self._copy.write(offset, content)
-        self._device.post(WRITE, _PLACE.pack(self._number, offset) + bytes(content))
+        raw = bytes(content)
+        for at in range(0, len(raw), _PIECE):
+            self._device.post(WRITE, _PLACE.pack(self._number, offset + at) + raw[at : at + _PIECE])
 
     def read(self, offset: int, length: int) -> bytes:
         """What is there; of the index, which only the host writes, from the copy.

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 from offramp.errors import OfframpError
 from offramp.switch.bfrt.schema import SERVICE, UNARY, bf, rpc
+from offramp.switch.p4rt.answers import details_of, one_line, reader
 from offramp.switch.p4rt.status import Code, RpcError, code_of
 
 MAX_MESSAGE = 256 << 20
+"""Bytes that are sent: a program for a chip among them."""
+
+MAX_ANSWER = 64 << 20
 
 
 class Connection:
@@ -23,7 +28,7 @@ class Connection:
         self._channel = grpc.insecure_channel(
             address,
             [
-                ("grpc.max_receive_message_length", MAX_MESSAGE),
+                ("grpc.max_receive_message_length", MAX_ANSWER),
                 ("grpc.max_send_message_length", MAX_MESSAGE),
                 ("grpc.enable_http_proxy", 0),
                 ("grpc.use_local_subchannel_pool", 1),
@@ -33,19 +38,19 @@ class Connection:
             method: self._channel.unary_unary(
                 f"/{SERVICE}/{method}",
                 request_serializer=request.SerializeToString,
-                response_deserializer=response.FromString,
+                response_deserializer=reader(response),
             )
             for method, (request, response) in UNARY.items()
         }
         self._read = self._channel.unary_stream(
             f"/{SERVICE}/Read",
             request_serializer=bf.ReadRequest.SerializeToString,
-            response_deserializer=bf.ReadResponse.FromString,
+            response_deserializer=reader(bf.ReadResponse),
         )
         self._stream = self._channel.stream_stream(
             f"/{SERVICE}/StreamChannel",
             request_serializer=bf.StreamMessageRequest.SerializeToString,
-            response_deserializer=bf.StreamMessageResponse.FromString,
+            response_deserializer=reader(bf.StreamMessageResponse),
         )
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -87,15 +92,25 @@ class Connection:
         subscription = bf.Subscribe(device_id=device_id, notifications=bf.Subscribe.Notifications())
         self._outgoing.put(bf.StreamMessageRequest(client_id=client_id, subscribe=subscription))
         answers = self._stream(iter(self._outgoing.get, None), timeout=None)
+        late = threading.Timer(timeout_s, answers.cancel)
+        late.daemon = True
         try:
             grpc.channel_ready_future(self._channel).result(timeout_s)
-            answer = next(answers)
+            late.start()
+            answer = next(answers, None)
         except grpc.FutureTimeoutError:
             raise OfframpError(f"switch {self.name}: does not answer within {timeout_s:g} s") from None
         except grpc.RpcError as error:
+            if answers.cancelled():
+                raise OfframpError(f"switch {self.name}: does not answer within {timeout_s:g} s") from None
             raise _translate(error) from None
+        finally:
+            late.cancel()
+        if answer is None or not answer.HasField("subscribe"):
+            raise OfframpError(f"switch {self.name}: client {client_id}: no answer to its subscription")
         if answer.subscribe.status.code != Code.OK:
-            raise OfframpError(f"switch {self.name}: client {client_id}: {answer.subscribe.status.message}")
+            reason = one_line(answer.subscribe.status.message)
+            raise OfframpError(f"switch {self.name}: client {client_id}: {reason}")
 
     def close(self) -> None:
         """Release the channel; the device forgets the client."""
@@ -105,12 +120,8 @@ class Connection:
 
 def _translate(error: Any) -> RpcError:
     """A gRPC error as ours; the device's words on each update of a batch follow its own."""
-    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin")
     parts = [error.details() or ""]
-    if packed:
-        for number, detail in enumerate(rpc.Status.FromString(packed).details):
-            one = bf.Error()
-            detail.Unpack(one)
-            if one.canonical_code != Code.OK:
-                parts.append(f"update {number}: {code_of(one.canonical_code).name}: {one.message}")
-    return RpcError(code_of(error.code().value[0]), "; ".join(filter(None, parts)))
+    for number, one in enumerate(details_of(error, rpc.Status, bf.Error)):
+        if one.canonical_code != Code.OK:
+            parts.append(f"update {number}: {code_of(one.canonical_code).name}: {one.message}")
+    return RpcError(code_of(error.code().value[0]), one_line("; ".join(filter(None, parts))))

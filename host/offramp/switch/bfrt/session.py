@@ -115,7 +115,10 @@ class BfrtSession:
         packets = table.data["$COUNTER_SPEC_PKTS"].id
         counts = [0] * size
         for entity in self._connection.read(request, self._timeout_s):
-            index = int.from_bytes(entity.table_entry.key.fields[0].exact.value, "big")
+            fields = entity.table_entry.key.fields
+            index = int.from_bytes(fields[0].exact.value, "big") if fields else size
+            if index >= size:
+                raise OfframpError(f"counter {counter}: the device answers with an index that was not asked for")
             for field in entity.table_entry.data.fields:
                 if field.field_id == packets:
                     counts[index] = int.from_bytes(field.stream, "big")

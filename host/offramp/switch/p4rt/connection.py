@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from offramp.switch.p4rt import schema
+from offramp.switch.p4rt.answers import details_of, one_line, reader
 from offramp.switch.p4rt.status import Code, RpcError, code_of
 from offramp.switch.p4rt.tls import Tls
 
@@ -68,19 +69,19 @@ class GrpcConnection:
             method: self._channel.unary_unary(
                 f"/{schema.SERVICE}/{method}",
                 request_serializer=request.SerializeToString,
-                response_deserializer=response.FromString,
+                response_deserializer=reader(response),
             )
             for method, (request, response) in schema.UNARY.items()
         }
         self._read = self._channel.unary_stream(
             f"/{schema.SERVICE}/Read",
             request_serializer=schema.v1.ReadRequest.SerializeToString,
-            response_deserializer=schema.v1.ReadResponse.FromString,
+            response_deserializer=reader(schema.v1.ReadResponse),
         )
         self._stream = self._channel.stream_stream(
             f"/{schema.SERVICE}/StreamChannel",
             request_serializer=schema.v1.StreamMessageRequest.SerializeToString,
-            response_deserializer=schema.v1.StreamMessageResponse.FromString,
+            response_deserializer=reader(schema.v1.StreamMessageResponse),
         )
 
     def unary(self, method: str, request: Any, timeout_s: float) -> Any:
@@ -128,15 +129,8 @@ def _translated(call: Any) -> Iterator[Any]:
 def _translate(error: Any) -> RpcError:
     """A gRPC error as ours, with the ``p4.v1.Error`` of each update."""
     code = code_of(error.code().value[0])
-    trailing = dict(error.trailing_metadata() or ())
-    packed = trailing.get("grpc-status-details-bin")
-    errors = []
-    if packed:
-        for detail in schema.rpc.Status.FromString(packed).details:
-            unpacked = schema.v1.Error()
-            detail.Unpack(unpacked)
-            errors.append(unpacked)
-    message = error.details() or ""
+    errors = details_of(error, schema.rpc.Status, schema.v1.Error)
+    message = one_line(error.details() or "")
     if code is Code.UNAVAILABLE:
         # gRPC wraps the reason of the operating system in addresses and times.
         reason = re.search(

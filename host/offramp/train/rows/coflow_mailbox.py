@@ -20,7 +20,7 @@ from offramp.coflow.endhost.priorities import Priorities
 from offramp.coflow.endhost.tuning import Tuning
 from offramp.coflow.factors import CType, Factors
 from offramp.errors import OfframpError
-from offramp.train.rows.mailbox import Key, Mailbox, PeerLostError
+from offramp.train.rows.mailbox import END, WORDS, Key, Mailbox, PeerLostError, parse_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 CHUNK: Final = 1 << 15
 """Bytes after which a more urgent coflow takes over: 3 ms at 100 Mb/s."""
 
-_WORDS: Final = len(Key._fields) + 1
-_END: Final = -1
 _HEADERS, _PAYLOADS = 0, 1  # tags
 
 
@@ -113,7 +111,7 @@ class CoflowMailbox(Mailbox):
         """Send what is posted, and wait for the others' last messages."""
         try:
             self.flush()
-            for end in [self._announce(peer, [_END] * _WORDS) for peer in self._peers]:
+            for end in [self._announce(peer, [END] * WORDS) for peer in self._peers]:
                 end.wait()
             self._until(lambda: not self._open, "hears no end")
         finally:
@@ -133,19 +131,18 @@ class CoflowMailbox(Mailbox):
             self.fail(fault)
 
     def _listen(self, peer: int) -> None:
-        header = torch.empty(_WORDS, dtype=torch.int64)
+        header = torch.empty(WORDS, dtype=torch.int64)
         handle = self._messages.irecv(header, peer, _HEADERS)
         handle.when_done(lambda: self._events.put(lambda: self._announced(peer, header, handle)))
 
     def _announced(self, peer: int, header: torch.Tensor, handle: Handle[None]) -> None:
         handle.wait()
-        step, layer, backward, number, length = header.tolist()
-        if step == _END:
+        if int(header[0]) == END:
             with self._changed:
                 self._open.discard(peer)
                 self._changed.notify_all()
             return
-        key = Key(step, layer, bool(backward), number)
+        key, length = parse_header(peer, header.tolist())
         payload = torch.empty(length, dtype=torch.uint8)
         if length:
             arriving = self._messages.irecv(payload, peer, _PAYLOADS)

@@ -11,13 +11,10 @@ import torch
 import torch.distributed as dist
 
 from offramp.collective.executor.rate import TokenBucket
-from offramp.train.rows.mailbox import Key, Mailbox
+from offramp.train.rows.mailbox import END, WORDS, Key, Mailbox, parse_header
 
 if TYPE_CHECKING:
     from offramp.train.group import Group
-
-_WORDS = len(Key._fields) + 1
-_END = -1
 
 
 class GlooMailbox(Mailbox):
@@ -54,7 +51,7 @@ class GlooMailbox(Mailbox):
     def close(self) -> None:
         """Send what is posted, and wait for the others' last messages."""
         for peer in self._peers:
-            header = torch.full((_WORDS,), _END, dtype=torch.int64)
+            header = torch.full((WORDS,), END, dtype=torch.int64)
             self._queue.put((peer, header, torch.empty(0, dtype=torch.uint8)))
         for thread in self._threads:
             thread.join(self._timeout_s)
@@ -69,7 +66,7 @@ class GlooMailbox(Mailbox):
                 dist.send(header, peer, self._gloo)
                 if len(payload):
                     dist.send(payload, peer, self._gloo)
-                if int(header[0]) == _END:
+                if int(header[0]) == END:
                     last -= 1
                     continue
                 with self._changed:
@@ -80,18 +77,18 @@ class GlooMailbox(Mailbox):
 
     def _receive(self, peer: int) -> None:
         """The thread that listens to ``peer``."""
-        header = torch.empty(_WORDS, dtype=torch.int64)
+        header = torch.empty(WORDS, dtype=torch.int64)
         try:
             while True:
                 dist.recv(header, peer, self._gloo)
-                step, layer, backward, number, length = header.tolist()
-                if step == _END:
+                if int(header[0]) == END:
                     return
+                key, length = parse_header(peer, header.tolist())
                 payload = torch.empty(length, dtype=torch.uint8)
                 if length:
                     dist.recv(payload, peer, self._gloo)
                 if self._in is not None and self._rate_bps:
                     self._in.spend(length, time.monotonic() - 8 * length / self._rate_bps)
-                self.deliver(peer, Key(step, layer, bool(backward), number), payload)
+                self.deliver(peer, key, payload)
         except BaseException as fault:
             self.fail(fault)

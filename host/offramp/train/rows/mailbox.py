@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from offramp.errors import OfframpError
 from offramp.train.swap import count_messages
@@ -28,6 +28,28 @@ class Key(NamedTuple):
     layer: int
     backward: bool
     bin: int
+
+
+END: Final = -1
+"""The step of a header behind which no message follows."""
+
+WORDS: Final = len(Key._fields) + 1
+"""Integers of a header: a message's key and bytes."""
+
+MOST_BYTES: Final = 1 << 32
+"""Of a message."""
+
+
+def parse_header(peer: int, words: list[int]) -> tuple[Key, int]:
+    """Key and bytes of a message that another worker announces.
+
+    Raises:
+        OfframpError: numbers that no message has.
+    """
+    step, layer, backward, number, length = words
+    if min(words) < 0 or length > MOST_BYTES or backward > 1:
+        raise OfframpError(f"worker {peer} announces a message of {length} bytes: none that there could be")
+    return Key(step, layer, bool(backward), number), length
 
 
 Label = tuple[int, Key]

@@ -1,6 +1,6 @@
 """Signals at random times, to a responder that a job runs on or to a requester; by seed, so that runs are repeatable.
 
-    python tests/support/leo_campaign.py --victim responder --signal SIGKILL --runs 500 --seed 0
+python tests/support/leo_campaign.py --victim responder --signal SIGKILL --runs 500 --seed 0
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ def hit_requester(process: ResponderProcess, number: signal.Signals, seed: int) 
     process.host.memory[:CELLS] = 0
     child = os.fork()
     if not child:
-        _add(process, seed)
+        try:
+            _add(process, seed)
+        finally:
+            os._exit(1)  # a signal that comes early must not unwind what belongs to the parent
     time.sleep(rng.uniform(0.0, 0.1))
     os.kill(child, number)
     if number == signal.SIGSTOP:

@@ -15,6 +15,7 @@ import pytest
 from offramp.errors import OfframpError
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE, builtin, parse_config
+from offramp.leo.config.source import read_source
 from offramp.leo.config.topology import Topology
 
 GOOD = """\
@@ -303,3 +304,24 @@ def test_an_integer_that_no_float_holds_is_refused():
     text = "".join(builtin(name).read_text("utf-8") for name in ("direct", "kvs"))
     with pytest.raises(OfframpError, match="expected a number"):
         parse_config(text.replace("latency_ns: 150", f"latency_ns: 1{'0' * 400}"), "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("".join(f"{' ' * i}a:\n" for i in range(500)), r"bad.yaml:\d+: not YAML: nested deeper than"),
+        ("a: \0", "bad.yaml:1: not YAML: "),
+        ("x" * (1 << 21), "bad.yaml: cannot be read: it has more than"),
+    ],
+    ids=["indented", "zero", "long"],
+)
+def test_files_that_would_take_all_memory_or_time(tmp_path, text, line):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(OfframpError, match=line):
+        load_config([path])
+
+
+def test_a_file_without_an_end():
+    with pytest.raises(OfframpError, match="/dev/zero: cannot be read: expected a regular file"):
+        read_source(Path("/dev/zero"))

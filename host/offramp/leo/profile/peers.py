@@ -51,12 +51,13 @@ def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16)
     Raises:
         OfframpError: the other process does not start.
     """
-    with contextlib.closing(SharedMemory(_LARGE + 2 * _SMALL, "offramp-profile")) as memory:
-        with _Peer(_shared_peer, _Descriptor(memory.fd), memory.size, rounds, messages, megabytes):
-            side = _Side(memory, 0)
-            profile = _both_ways(rounds, messages, megabytes, side.send, side.receive)
-            side.release()
-            return profile
+    memory = SharedMemory(_LARGE + 2 * _SMALL, "offramp-profile")
+    work = (_Descriptor(memory.fd), memory.size, rounds, messages, megabytes)
+    with contextlib.closing(memory), _Peer(_shared_peer, *work):
+        side = _Side(memory, 0)
+        profile = _both_ways(rounds, messages, megabytes, side.send, side.receive)
+        side.release()
+        return profile
 
 
 def _both_ways(

@@ -230,7 +230,11 @@ class Responder:
             return
         met = self.listener.accept(self._admit)
         if met is not None:
-            self._connect(*met)
+            try:
+                self._connect(*met)
+            except MemoryError:
+                met[0].close()
+                self.faults["no memory"] += 1
         now = time.monotonic()
         self._listened_at = now + max(_LISTENED_S, _LISTENED_PART * (now - begun))
 

@@ -136,6 +136,8 @@ class Listener:
             return self._open(greeting, hello, answer), hello
         except OfframpError as error:
             greeting.refuse(str(error))
+        except MemoryError:
+            greeting.refuse("the responder has no memory for it")
         except OSError:
             self.refused["gone before its greeting was answered"] += 1
         return None

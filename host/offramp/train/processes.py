@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -71,13 +73,12 @@ def run_workers(
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
     context = fork_server(PRELOAD)
     with temporary_folder() as folder:
-        store = (Path(folder) / "store").as_uri()
         processes: list[BaseProcess] = []
         pipes: list[Connection] = []
         try:
             for rank, item in enumerate(items):
                 ours, theirs = context.Pipe(duplex=False)
-                arguments = (work, item, rank, len(items), store, theirs)
+                arguments = (work, item, rank, len(items), folder, theirs)
                 process = context.Process(target=_enter, args=arguments, name=f"worker {rank}", daemon=True)
                 process.start()
                 theirs.close()
@@ -166,9 +167,10 @@ def _death(process: BaseProcess, rank: int) -> str:
     return f"{ended}; the run has ended" if "killed" in ended else f"{ended} before its result; the run has ended"
 
 
-def _enter(work: Work, item: Any, rank: int, size: int, store: str, parent: Connection) -> None:
+def _enter(work: Work, item: Any, rank: int, size: int, folder: str, parent: Connection) -> None:
     """A worker process from start to end."""
     ends_with_parent()
+    tempfile.tempdir = folder  # whatever a library puts there goes with the run
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     import torch
 
@@ -176,13 +178,28 @@ def _enter(work: Work, item: Any, rank: int, size: int, store: str, parent: Conn
 
     torch.set_num_threads(threads_each(size))
     try:
-        group = GlooGroup(store, rank, size)
+        with _quiet():
+            group = GlooGroup((Path(folder) / "store").as_uri(), rank, size)
         result = work(group, item, lambda news: parent.send(("news", news)))
         group.close()
     except Exception as error:
         parent.send(("failed", _failure(error, rank)))
         os._exit(1)
     parent.send(("done", result))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Discard what compiled code writes to standard error: gloo logs a peer that it cannot reach, and we name it."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:

@@ -20,7 +20,6 @@ ASTRA-sim's times are cycles of a nanosecond.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -147,7 +146,7 @@ def _astra(text: str, stem: str) -> Workload:
         "HYBRID_TRANSFORMER": (Scope.MODEL, Scope.MODEL, Scope.DATA),
     }.get(kind, (Scope.ALL,) * 3)
     layers = [_astra_layer(row, scopes, blocking=kind in ("MODEL", "HYBRID_TRANSFORMER")) for row in rows]
-    number = next((int(word) for word in lines[0][1:] if re.fullmatch(r"\d+", word)), None)
+    number = next((n for n in map(whole_number, lines[0][1:]) if n is not None), None)
     if kind in ("HYBRID_TRANSFORMER", "HYBRID_DLRM") and number is None:
         raise OfframpError(f"{kind}: expected a number behind it")
     if kind == "HYBRID_DLRM":

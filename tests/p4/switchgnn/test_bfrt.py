@@ -183,7 +183,15 @@ def test_no_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"tables": ["x"]}', '{"tables": [{"name": 1}]}', '{"tables": 3}', "[" * 100_000, '{"a": NaN}']
+    "text",
+    [
+        '{"tables": ["x"]}',
+        '{"tables": [{"name": 1}]}',
+        '{"tables": [{"name": [], "id": 1, "size": 1, "key": []}]}',
+        '{"tables": 3}',
+        "[" * 100_000,
+        '{"a": NaN}',
+    ],
 )
 def test_a_description_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(OfframpError, match=r"bf-rt\.json: expected"):

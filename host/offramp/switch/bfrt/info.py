@@ -106,6 +106,8 @@ class BfrtInfo:
 
 def _table(entry: Mapping[str, Any]) -> Table:
     actions = entry.get("action_specs", [])
+    if not isinstance(entry["name"], str) or type(entry["id"]) is not int:
+        raise TypeError("a table's name is text, its id a number")
     return Table(
         entry["name"],
         entry["id"],

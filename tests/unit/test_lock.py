@@ -1,0 +1,49 @@
+"""The lock files say the versions of ci/constraints.txt, hash every file, and name no index.
+
+Blind spot: whether the hashes are those of the published files is for pip, which refuses others.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+ENTRY = re.compile(r"^([a-z0-9.-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+
+
+def locked(name: str) -> dict[str, str]:
+    text = (ROOT / "ci" / name).read_text("utf-8")
+    assert "://" not in text
+    assert ENTRY.sub("", text).strip() == ""  # nothing stands there without a hash
+    return {canonicalize_name(package): version for package, version, _ in ENTRY.findall(text)}
+
+
+def test_versions_are_those_of_the_constraints() -> None:
+    lines = (ROOT / "ci" / "constraints.txt").read_text("utf-8").splitlines()
+    fixed = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    wanted = {canonicalize_name(name): version for name, version in fixed.items()}
+    lock = locked("requirements.lock")
+    assert {name: version for name, version in lock.items() if wanted.get(name, version) != version} == {}
+    assert "torch" not in lock
+
+
+def test_everything_that_setup_asks_for_is_locked_but_torch() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = [
+        *project["dependencies"],
+        *(row for name in ("gnn", "kahypar", "leo", "fpga", "dev") for row in extras[name]),
+    ]
+    names = {canonicalize_name(Requirement(row).name) for row in asked}
+    assert names - locked("requirements.lock").keys() == {"torch"}
+
+
+@pytest.mark.parametrize("tool", ["uv", "cyclonedx-bom"])
+def test_tools_are_locked(tool: str) -> None:
+    assert tool in locked("tools.lock")

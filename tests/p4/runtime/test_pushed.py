@@ -151,11 +151,11 @@ CONTROLS += "\ncontrol d() { c39() x; apply { x.apply(); } }"
 BOMBS = {
     "macros that double": (DOUBLING + "\n#define M0 x\nM39", "includes and macros make more than"),
     "macros in macros": ("\n".join(f"#define N{n} N{n + 1}" for n in range(1000)) + "\nN0", "macros are nested deeper"),
-    "an include of itself": ("#include <core.p4>\n" * 200_000, "make more than"),
+    "an include of itself": ("#include <core.p4>\n" * 50_000, "make more than"),
     "nested conditions": ("#if " + "(" * NEST + "1" + ")" * NEST + "\n#endif", "nested too deeply"),
     "nested parentheses": (program(f"hdr.h.a = {'(' * NEST}1{')' * NEST};"), "nested too deeply"),
     "nested blocks": (program("{" * NEST + "}" * NEST), "nested too deeply"),
-    "nested calls of macros": ("#define F(x) x\n" + "F(" * NEST + ")" * NEST, "nested too deeply"),
+    "nested calls of macros": ("#define F(x) x\n" + "F(" * NEST + ")" * NEST, "nested too deeply|make more than"),
     "a huge shift": (program("", top="const int x = 1 << 1000000000;"), "shift by more than"),
     "a huge shift of a shift": (program("", top="const int x = (1 << 8000) << 8000;"), "bits at compile time"),
     "squares of squares": (program("", top=SQUARES), "bits at compile time"),

@@ -174,7 +174,7 @@ class EmbeddedSwitch:
         from offramp_sim.p4.serve import Settings
 
         ports = dict(zip(self.port_numbers, self._switch_ends, strict=True))
-        return Settings(ports=ports, address=self.address, **self._settings)  # type: ignore[arg-type]
+        return Settings(ports=ports, address=self.address, **self._settings)
 
     def _first_line(self) -> dict[str, Any]:
         process = self._process

@@ -151,11 +151,11 @@ CONTROLS += "\ncontrol d() { c39() x; apply { x.apply(); } }"
 BOMBS = {
     "macros that double": (DOUBLING + "\n#define M0 x\nM39", "includes and macros make more than"),
     "macros in macros": ("\n".join(f"#define N{n} N{n + 1}" for n in range(1000)) + "\nN0", "macros are nested deeper"),
-    "an include of itself": ("#include <core.p4>\n" * 200_000, "make more than"),
+    "an include of itself": ("#include <core.p4>\n" * 50_000, "make more than"),
     "nested conditions": ("#if " + "(" * NEST + "1" + ")" * NEST + "\n#endif", "nested too deeply"),
     "nested parentheses": (program(f"hdr.h.a = {'(' * NEST}1{')' * NEST};"), "nested too deeply"),
     "nested blocks": (program("{" * NEST + "}" * NEST), "nested too deeply"),
-    "nested calls of macros": ("#define F(x) x\n" + "F(" * NEST + ")" * NEST, "nested too deeply"),
+    "nested calls of macros": ("#define F(x) x\n" + "F(" * NEST + ")" * NEST, "nested too deeply|make more than"),
     "a huge shift": (program("", top="const int x = 1 << 1000000000;"), "shift by more than"),
     "a huge shift of a shift": (program("", top="const int x = (1 << 8000) << 8000;"), "bits at compile time"),
     "squares of squares": (program("", top=SQUARES), "bits at compile time"),
@@ -201,9 +201,6 @@ MANY = program(
 )
 
 
-LONG = program("hdr.h.a = hdr.h.a + hdr.h.b;" * 60_000)
-
-
 def compiler(**budget):
     return BoundedCompiler(SwitchMaker(), CompileBudget(**budget))
 
@@ -215,8 +212,9 @@ def test_compilation_ends_when_its_time_is_over():
 
 
 def test_compilation_ends_when_its_memory_is_used_up():
+    text, budget = program("r.write(0, 1);", local="register<bit<64>>(100000000) r;"), CompileBudget(memory=512 << 20)
     with pytest.raises(OfframpError, match=r"the program takes more than 512 MB of memory to compile"):  # noqa: SIM117
-        with compiler(memory=512 << 20).trying(LONG, "long.p4"):
+        with BoundedCompiler(SwitchMaker(engine="python"), budget).trying(text, "wide.p4"):
             raise AssertionError("the program has been compiled")
 
 

@@ -241,6 +241,7 @@ class Preprocessor:
                 args[-1].append(t)
         else:
             raise P4Error(token.pos, f"the arguments of macro '{token.text}' are not closed")
+        self._spend(sum(len(arg) for arg in args), token.pos)
         if macro.params == () and args == [[]]:
             args = []
         if macro.variadic and len(args) == len(macro.params) - 1:

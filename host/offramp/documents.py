@@ -17,9 +17,12 @@ from typing import IO, Any, Final, NoReturn, TypeGuard
 import yaml
 
 from offramp.errors import OfframpError
+from offramp.memory import available_bytes
 
 MOST_BYTES: Final = 1 << 20
 """Of a file that people write by hand."""
+_TEXT_BYTES: Final = 12  # of memory for each byte of a text that becomes a list of lines
+_UNKNOWN_MEMORY: Final = 8 << 30
 MOST_NESTING: Final = 50
 MOST_NODES: Final = 200_000
 """Values in a YAML document, each alias counted as what it stands for."""
@@ -27,12 +30,14 @@ MOST_NUMBER: Final = 1e24
 """Beyond every byte, bit per second and picosecond there is, so that products of a few numbers stay finite."""
 
 
-def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """The text of a regular file of UTF-8 text.
+def read_text(path: Path, most_bytes: int | None = MOST_BYTES) -> str:
+    """The text of a regular file of UTF-8 text; without ``most_bytes`` it may be as long as memory allows.
 
     Raises:
-        OfframpError: it cannot be read, is longer than ``most_bytes``, or is no such file.
+        OfframpError: it cannot be read, is too long, or is no such file.
     """
+    if most_bytes is None:
+        most_bytes = (available_bytes() or _UNKNOWN_MEMORY) // _TEXT_BYTES
     try:
         return read_bytes(path, most_bytes).decode("utf-8")
     except UnicodeDecodeError:
@@ -158,7 +163,7 @@ class BoundedLoader(yaml.SafeLoader):
         self._depth += 1
         if self._depth > MOST_NESTING:
             raise yaml.composer.ComposerError(None, None, f"nested deeper than {MOST_NESTING}", mark)
-        node: yaml.Node | None = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+        node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         if isinstance(node, yaml.ScalarNode) and not _is_unicode(node.value):
             raise yaml.composer.ComposerError(None, None, "half of a surrogate pair", mark)
@@ -175,7 +180,7 @@ class BoundedLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """The value of a node; one that its tag does not fit is an error of its line."""
         try:
-            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+            return super().construct_object(node, deep)
         except yaml.YAMLError:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
@@ -193,7 +198,7 @@ class BoundedLoader(yaml.SafeLoader):
                 problem = f"{key_node.value} is there twice, first in line {first[name]}"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             first[name] = line
-        return super().construct_mapping(node, deep)  # type: ignore[no-untyped-call]
+        return super().construct_mapping(node, deep)
 
 
 def _is_unicode(text: str) -> bool:

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from offramp.cli import traffic
 from offramp.cli.link_options import Transport
-from offramp.cli.p4_program import Engine, macro
+from offramp.cli.p4_program import Engine, is_folder, macro
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ def run(
         raise OfframpError(f"{program}: a compiled program; expected P4-16 source, which needs no compiler here")
     if log_console and log_file is not None:
         raise OfframpError("--log-console and --log-file: expected one of them")
-    if pcap is not None and not pcap.is_dir():
-        raise OfframpError(f"--pcap {pcap}: no such folder")
+    if pcap is not None and not is_folder(pcap):
+        raise OfframpError(f"--pcap {str(pcap)[:200]}: no such folder")
     ports: dict[int, str] = {}
     for text in interface or []:
         number, spec = parse_port(text)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from offramp.ending import linux
-from offramp.ending.signals import ENDING, ORPHANS_S, UNWIND_S, Ended, leave, raise_when_signalled, status_of
+from offramp.ending.signals import ENDING, ORPHANS_S, UNWIND_S, leave_if_signalled, raise_when_signalled, status_of
 
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _KERNEL: Final = 0x80
@@ -50,8 +50,8 @@ def supervised(work: Callable[[], object]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, awaited)
     try:
         work()
-    except Ended as ended:
-        leave(ended.number)
+    finally:
+        leave_if_signalled()
 
 
 class _Supervisor:

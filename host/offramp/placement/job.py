@@ -102,9 +102,7 @@ class Job:
         tasks = machines + samplers + 2 * self.workers + servers
         edges = (machines + 1) * samplers + 2 * self.workers * servers
         if tasks > MOST_TASKS or edges > MOST_EDGES:
-            raise OfframpError(
-                f"job: {tasks} tasks and {edges} edges: expected at most {MOST_TASKS} and {MOST_EDGES}"
-            )
+            raise OfframpError(f"job: {tasks} tasks and {edges} edges: expected at most {MOST_TASKS} and {MOST_EDGES}")
         build = _Builder(self, machines)
         (build.servers if self.sync == "ps" else build.around_the_ring)()
         if not self.pipelined:

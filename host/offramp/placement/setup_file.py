@@ -79,7 +79,7 @@ def _resources(fields: Mapping[str, Any], where: str) -> dict[str, float]:
 
 
 def _machines(value: object) -> list[Machine]:
-    made = []
+    made: list[Machine] = []
     for i, entry in enumerate(_sequence(value, "machines")):
         where = f"machines[{i}]"
         fields = _mapping(entry, where)

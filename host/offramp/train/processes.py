@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -73,13 +75,12 @@ def run_workers(
     context = fork_server(PRELOAD)
     token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
     with temporary_folder() as folder:
-        store = (Path(folder) / "store").as_uri()
         processes: list[BaseProcess] = []
         pipes: list[Connection] = []
         try:
             for rank, item in enumerate(items):
                 ours, theirs = context.Pipe(duplex=False)
-                arguments = (work, item, rank, len(items), store, token, theirs)
+                arguments = (work, item, rank, len(items), folder, token, theirs)
                 process = context.Process(target=_enter, args=arguments, name=f"worker {rank}", daemon=True)
                 process.start()
                 theirs.close()
@@ -168,9 +169,10 @@ def _death(process: BaseProcess, rank: int) -> str:
     return f"{ended}; the run has ended" if "killed" in ended else f"{ended} before its result; the run has ended"
 
 
-def _enter(work: Work, item: Any, rank: int, size: int, store: str, token: Token, parent: Connection) -> None:
+def _enter(work: Work, item: Any, rank: int, size: int, folder: str, token: Token, parent: Connection) -> None:
     """A worker process from start to end."""
     ends_with_parent()
+    tempfile.tempdir = folder  # whatever a library puts there goes with the run
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     import torch
 
@@ -178,13 +180,28 @@ def _enter(work: Work, item: Any, rank: int, size: int, store: str, token: Token
 
     torch.set_num_threads(threads_each(size))
     try:
-        group = GlooGroup(store, rank, size, token)
+        with _quiet():
+            group = GlooGroup((Path(folder) / "store").as_uri(), rank, size, token)
         result = work(group, item, lambda news: parent.send(("news", news)))
         group.close()
     except Exception as error:
         parent.send(("failed", _failure(error, rank)))
         os._exit(1)
     parent.send(("done", result))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Discard what compiled code writes to standard error: gloo logs a peer that it cannot reach, and we name it."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:

@@ -85,7 +85,7 @@ def test_with_a_traffic_manager(engine, name):
 
 def test_loops_that_end_are_free_to(make_switch):
     body = "for (bit<32> i in 0..32w999) { hdr.h.c = hdr.h.c + 1; } for (bit<8> j in 0..8w9) { hdr.h.b = hdr.h.b + 1; }"
-    switch = make_switch(at_9(body), max_steps=2_000)
+    switch = make_switch(at_9(body), max_steps=4_000)
     assert switch.process_one(0, ENDLESS) == [(3, b"\x09\x0a\x03\xe8")]
 
 
@@ -169,7 +169,7 @@ def test_failed_checks_of_parser_and_deparser_drop_the_packet(make_switch):
 
 
 def test_log_messages_without_end_take_no_memory(make_switch):
-    switch = make_switch(at_9("for (bit<8> i = 0; i < 10; i = i + 0) { log_msg(\"x\"); }"), max_steps=1 << 20)
+    switch = make_switch(at_9('for (bit<8> i = 0; i < 10; i = i + 0) { log_msg("x"); }'), max_steps=1 << 20)
     assert not switch.process_one(0, ENDLESS)
     assert switch.stats.exhausted == 1
 

@@ -199,8 +199,6 @@ def test_bombs_are_refused_with_a_line(session, name):
 MANY = program(
     "".join(f"if (hdr.h.a == {n % 256} && hdr.h.c == {n}) {{ hdr.h.b = hdr.h.b + {n % 200}; }}" for n in range(4000))
 )
-    "".join(f"if (hdr.h.a == {n % 256} && hdr.h.c == {n}) {{ hdr.h.b = hdr.h.b + {n % 200}; }}" for n in range(4000))
-)
 
 
 LONG = program("hdr.h.a = hdr.h.a + hdr.h.b;" * 60_000)

@@ -204,6 +204,29 @@ def test_done_is_repeated_with_that_of_the_round_before() -> None:
     assert sent(endpoint) == [("DONE", 1, 1)]
 
 
+def ack(vertex: int, **fields: int) -> PacketBatch:
+    return build_frames(0, {"src_id": vertex, "dst_id": NO_ID, "is_ack": 1, "count": 2, "round": 1, **fields}, 1)
+
+
+def test_an_ack_that_comes_late_counts_until_the_round_is_over() -> None:
+    """It tells a worker that waits for GO that both neighbours of vertex 0 got it; of another round, block or chunk it tells nothing."""
+    endpoint = joined()
+    endpoint.incoming(result(3, 5, 2))
+    endpoint.incoming(result(2, -5, 3))
+    assert endpoint.waiting
+    before = endpoint.progress
+    endpoint.incoming(ack(0))
+    assert (endpoint.progress, endpoint.stats.stale) == (before + 2, 0)
+    for again in (ack(0), ack(0, block_id=1), ack(0, chunk_id=1), ack(77)):
+        endpoint.incoming(again)
+    assert (endpoint.progress, endpoint.stats.stale) == (before + 2, 0)
+    endpoint.incoming(ack(4, round=0))
+    assert (endpoint.progress, endpoint.stats.stale) == (before + 2, 1)
+    endpoint.incoming(go(2))
+    endpoint.incoming(ack(4))
+    assert endpoint.stats.stale == 2
+
+
 def test_done_goes_back_further_while_it_does_not_help() -> None:
     """A switch that lost its registers may have taken up an old round, from a DONE that was long on its way."""
     endpoint = joined(blocks=SIX_VERTEX_BLOCKS)

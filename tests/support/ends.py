@@ -119,11 +119,12 @@ class Marked:
     def _left(self, shared: set[str]) -> list[str]:
         namespaces = Path("/run/netns")
         named = [path.name for path in namespaces.iterdir()] if namespaces.is_dir() else []
-        owned = {f"offramp-{pid}." for pid in self._seen}
+        owned = tuple(f"offramp-{pid}." for pid in self._seen)
         return [
             *filter(None, map(_words, self.processes())),
             *(path.name for path in self.tmp.iterdir()),
-            *(name for name in named if any(name.startswith(prefix) for prefix in owned)),
+            *(path.name for path in Path("/tmp").iterdir() if path.name.startswith(owned)),
+            *(name for name in named if name.startswith(owned)),
             *(name for name in shared if Path(name).exists()),
         ]
 

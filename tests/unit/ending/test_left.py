@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,11 @@ from offramp.iproute import NAMESPACES, ip
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(left, "_swept", set())
-    return tmp_path
+def place(monkeypatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="left-") as name:  # pytest's are too long for sockets
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        monkeypatch.setattr(left, "_swept", set())
+        yield Path(name)
 
 
 def of_the_dead() -> str:
@@ -96,6 +99,14 @@ def test_a_zombie_is_dead() -> None:
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert is_left(name)
     child.communicate()
+
+
+def test_sockets_have_room_whatever_the_folder_for_temporary_files(place: Path, monkeypatch) -> None:
+    long = place / ("x" * 80)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with temporary_folder() as name, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{name}/listener-of-something")
 
 
 @pytest.mark.netns

@@ -51,10 +51,9 @@ with temporary_folder() as name:
     assert not list(place.iterdir())
 
 
-def test_only_what_certainly_belongs_to_the_dead_is_removed(place: Path, tmp_path_factory) -> None:
+def test_only_what_certainly_belongs_to_the_dead_is_removed(place: Path) -> None:
     dead = of_the_dead()
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (elsewhere / "precious").touch()
+    elsewhere = place / "something-else"
     pid, start, where = dead.removeprefix("offramp-").removesuffix("-").split(".")
     keep = {
         owned_name() + "mine",
@@ -67,6 +66,7 @@ def test_only_what_certainly_belongs_to_the_dead_is_removed(place: Path, tmp_pat
     }
     for name in keep:
         (place / name).mkdir()
+    (elsewhere / "precious").touch()
     (place / f"{dead}link").symlink_to(elsewhere)
     (place / f"{dead}file").touch()
     (place / f"{dead}folder" / "deep").mkdir(parents=True)

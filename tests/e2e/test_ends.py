@@ -34,7 +34,7 @@ LASTS: dict[str, list[str]] = {
     "switch run": [PROGRAM, "--grpc-server-addr", "127.0.0.1:0"],
     "switch bench": ["--seconds", "60"],
     "switch fuzz": ["--minutes", "5"],
-    "simulate placement": ["list"],
+    "simulate placement": ["simulated-papers100m"],
     "simulate leo": ["--sweep", "100000"],
     "simulate themis": [],
     "simulate g3": ["--graph", "ba:n=200000,m=5"],
@@ -68,6 +68,8 @@ TOOLS = {
     "nic run": "cmake",
     "nic bench": "cmake",
 }
+FINITE = {"simulate themis", "simulate g3"}
+"""Their work may be done before the signal comes."""
 QUICK = {"plan", "simulate leo", "switch run", "train"}
 """Commands of each kind (a library that keeps Python's lock, a pool, a server, workers) that ``make test`` starts."""
 
@@ -112,5 +114,7 @@ def test_a_signal_ends_it_with_one_line_and_nothing_left(name: str, number: sign
             pytest.skip(f"ended by itself after less than {after:.1f} s: {marked.errors.read_text()[-200:]}")
         before = len(marked.errors.read_text().splitlines())
         ended = marked.end(number)
+    if name in FINITE and (ended.code, ended.left) == (0, []):
+        pytest.skip("ended by itself")
     assert (ended.code, ended.lines[before:], ended.left) == (128 + number, [f"ended by {number.name}"], [])
     assert ended.took_s < ended.limit_s

@@ -119,14 +119,19 @@ class Marked:
     def _left(self, shared: set[str]) -> list[str]:
         namespaces = Path("/run/netns")
         named = [path.name for path in namespaces.iterdir()] if namespaces.is_dir() else []
-        owned = {f"offramp-{pid}." for pid in self._seen}
+        owned = tuple(f"offramp-{pid}." for pid in self._seen)
         return [
-            *(Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in self.processes() if _exists(pid)),
+            *filter(None, map(_words, self.processes())),
             *(path.name for path in self.tmp.iterdir()),
-            *(name for name in named if any(name.startswith(prefix) for prefix in owned)),
+            *(path.name for path in Path("/tmp").iterdir() if path.name.startswith(owned)),
+            *(name for name in named if name.startswith(owned)),
             *(name for name in shared if Path(name).exists()),
         ]
 
 
-def _exists(pid: int) -> bool:
-    return Path(f"/proc/{pid}/cmdline").exists()
+def _words(pid: int) -> str:
+    """The command line of a process; nothing if it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""

@@ -10,10 +10,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from offramp.ending.owner import is_left, owned_name
 from offramp.errors import OfframpError
 from offramp.iproute import NAMESPACES, ip
+
+_LONGEST: Final = 40
+"""Characters: the name of a folder has about as many, and what is in it has a name, too; a socket's path has 107."""
+_SHORT: Final = "/tmp"  # noqa: S108 - with a name nobody can guess, as mkdtemp makes it
 
 _swept: set[Callable[[], None]] = set()
 """What this process has looked for already: once is enough."""
@@ -22,10 +27,12 @@ _swept: set[Callable[[], None]] = set()
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """A folder of this user alone; a context manager that removes it.
 
-    If this process is killed, the next one that calls this function removes it.
+    It is where temporary files belong, unless that path is too long for a Unix socket in the folder (unix(7)). If
+    this process is killed, the next one that calls this function removes it.
     """
     _once(sweep_folders)
-    return tempfile.TemporaryDirectory(prefix=owned_name())
+    usual = tempfile.gettempdir()
+    return tempfile.TemporaryDirectory(prefix=owned_name(), dir=usual if len(usual) <= _LONGEST else _SHORT)
 
 
 @contextmanager
@@ -58,14 +65,15 @@ def sweep() -> None:
 
 def sweep_folders(*, own: bool = False) -> None:
     """Remove temporary folders of this user's ended processes, or this process' own; what a link points to stays."""
-    parent, mine = tempfile.gettempdir(), owned_name()
-    for name in _names(parent):
-        if name.startswith(mine) if own else is_left(name):
-            path = Path(parent, name)
-            with contextlib.suppress(OSError):
-                status = path.lstat()
-                if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-                    shutil.rmtree(path, ignore_errors=True)
+    mine = owned_name()
+    for parent in {tempfile.gettempdir(), _SHORT}:
+        for name in _names(parent):
+            if name.startswith(mine) if own else is_left(name):
+                path = Path(parent, name)
+                with contextlib.suppress(OSError):
+                    status = path.lstat()
+                    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                        shutil.rmtree(path, ignore_errors=True)
 
 
 def sweep_namespaces() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,11 @@ from offramp.iproute import NAMESPACES, ip
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(left, "_swept", set())
-    return tmp_path
+def place(monkeypatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="left-") as name:  # pytest's are too long for sockets
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        monkeypatch.setattr(left, "_swept", set())
+        yield Path(name)
 
 
 def of_the_dead() -> str:
@@ -48,10 +51,9 @@ with temporary_folder() as name:
     assert not list(place.iterdir())
 
 
-def test_only_what_certainly_belongs_to_the_dead_is_removed(place: Path, tmp_path_factory) -> None:
+def test_only_what_certainly_belongs_to_the_dead_is_removed(place: Path) -> None:
     dead = of_the_dead()
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (elsewhere / "precious").touch()
+    elsewhere = place / "something-else"
     pid, start, where = dead.removeprefix("offramp-").removesuffix("-").split(".")
     keep = {
         owned_name() + "mine",
@@ -64,6 +66,7 @@ def test_only_what_certainly_belongs_to_the_dead_is_removed(place: Path, tmp_pat
     }
     for name in keep:
         (place / name).mkdir()
+    (elsewhere / "precious").touch()
     (place / f"{dead}link").symlink_to(elsewhere)
     (place / f"{dead}file").touch()
     (place / f"{dead}folder" / "deep").mkdir(parents=True)
@@ -96,6 +99,14 @@ def test_a_zombie_is_dead() -> None:
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert is_left(name)
     child.communicate()
+
+
+def test_sockets_have_room_whatever_the_folder_for_temporary_files(place: Path, monkeypatch) -> None:
+    long = place / ("x" * 80)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with temporary_folder() as name, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{name}/listener-of-something")
 
 
 @pytest.mark.netns

@@ -154,5 +154,3 @@ def turns(
             assert np.array_equal(got, job.expected(x)[endpoint.boundaries[plan]])
         ended.append(lockstep.turn)
     return ended
-
-

@@ -53,7 +53,9 @@ def deploy(
         list[str] | None, typer.Option("-i", "--interface", help="linux: interfaces; sonic: ports, all by default.")
     ] = None,
     qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
-    rate: Annotated[str | None, typer.Option(help="Of the line: for p4's limits, none without; for htb, as the interface says.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="Of the line: for p4's limits, none without; for htb, as the interface says.")
+    ] = None,
     config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
     out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
     name: Annotated[str, typer.Option(help="sonic: of maps, scheduler and profiles.")] = "HERMOD",
@@ -143,9 +145,7 @@ def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iter
         yield P4Target(session, plan)
 
 
-def _limits(
-    rate: str | None, control_share: float, lowest_share: float, police: list[str]
-) -> Limits | None:
+def _limits(rate: str | None, control_share: float, lowest_share: float, police: list[str]) -> Limits | None:
     from offramp.cli.traffic import parse_rate
     from offramp.coflow.deploy.limits import Limits
 

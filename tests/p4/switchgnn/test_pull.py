@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.batch import PacketBatch
 from offramp.wire.ethernet import ipv4_checksum
 from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices

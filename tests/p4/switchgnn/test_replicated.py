@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
 from switchgnn_senders import from_senders

@@ -7,7 +7,6 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep

@@ -27,7 +27,7 @@ TRUST = "HermodIngress.trust.trust"
 BEST_EFFORT = "HermodIngress.trust.best_effort"
 BY_SOURCE = "HermodIngress.police.by_source"
 UPPER = "HermodIngress.floor.upper"
-STRANGERS, POLICED, LOWERED = (f"HermodIngress.{name}" for name in ("strangers", "police.policed", "floor.lowered"))
+STRANGERS, POLICED, EXCESS = (f"HermodIngress.{name}" for name in ("strangers", "police.policed", "floor.excess"))
 
 FLOOD_GROUP = 1
 """Multicast group of all ports."""
@@ -96,7 +96,7 @@ class SwitchPlan:
         roles: by DSCP, where there are gates.
         members: ports whose DSCPs count; what comes in by others is best effort. None: every port's count.
         police: by queue, what one of ``members`` (of ``ports`` without) may send in it; more is best effort.
-        upper: what may leave a port of ``ports`` from all queues but the lowest; more goes by the lowest.
+        upper: what may go to a port of ``ports`` by all queues but the lowest; more is dropped.
     """
 
     queues: Mapping[int, int]

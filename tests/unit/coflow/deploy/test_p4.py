@@ -29,7 +29,9 @@ from p4rt_lab import Lab
 pytestmark = pytest.mark.p4
 
 PORTS, HOSTS = (1, 2, 3), {0x0200_0000_0001: 1}
-OLD = switch_plan(load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=Limits(10**8))
+OLD = switch_plan(
+    load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=Limits(10**8)
+)
 NEW = switch_plan(
     load_plan("mixtral-8x7b", 6, ecn_bytes={1: 60_000}),
     PORTS,

@@ -54,7 +54,7 @@ def deploy(
     ] = None,
     qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
     rate: Annotated[
-        str | None, typer.Option(help="Of the line: for p4's limits, none without; for htb, as the interface says.")
+        str | None, typer.Option(help="Of the line: p4's limits, none without; htb, as the interface says.")
     ] = None,
     config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
     out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
@@ -96,7 +96,7 @@ def deploy(
     elif target == "sonic":
         _act(_sonic(made, interface or [], config_db, out, name), target, action, json_path, replace=replace)
     elif target == "linux":
-        _act(_linux(made, interface or [], qdisc, rate), target, action, json_path, replace=replace)
+        _act(_linux(made, interface or [], qdisc, rate, lowest_share), target, action, json_path, replace=replace)
     else:
         raise OfframpError(f"--target {target}: expected p4, sonic or linux")
 
@@ -186,15 +186,17 @@ def _sonic(plan: DeployPlan, ports: list[str], config_db: Path | None, out: Path
     return SonicTarget(Device() if here else Files(out, name, config_db), plan, ports, name)
 
 
-def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None) -> Target:
+def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None, lowest: float) -> Target:
     from offramp.cli.traffic import parse_rate
     from offramp.coflow.deploy.linux.several import LinuxTargets
     from offramp.coflow.deploy.linux.target import LinuxTarget
 
     if not interfaces or len(set(interfaces)) != len(interfaces):
         raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
+    if not 0 <= lowest < 1:
+        raise OfframpError(f"--lowest-share {lowest:g}: expected 0 up, below 1")
     rate_bps = None if rate is None else parse_rate(rate, "--rate")
-    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps) for interface in interfaces]
+    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps, lowest=lowest) for interface in interfaces]
     return targets[0] if len(targets) == 1 else LinuxTargets(targets)
 
 

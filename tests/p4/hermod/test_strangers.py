@@ -28,7 +28,7 @@ GUARDED = replace(
     QUIET,
     members=(1, 2),
     police={7: Rate(40_000, 3_000), 6: Rate(100_000, 2_000), 2: Rate(1, 1)},
-    upper=Rate(20_000, 1_500),
+    upper=Rate(2_000, 300),
 )
 CONTROL = 48
 

@@ -194,9 +194,7 @@ class HermodControl:
                 continue
             kind = v1.Update.DELETE if wanted is None else v1.Update.INSERT if had is None else v1.Update.MODIFY
             if not key[1] or key[0] in self._meters:
-                kind = (
-                    v1.Update.MODIFY
-                )  # a default action is always there, without one it is the program's; so is a cell
+                kind = v1.Update.MODIFY  # default actions and cells are always there
             made.append(v1.Update(type=kind, entity=self._entity(key, wanted)))
         return made
 

@@ -136,7 +136,7 @@ def test_a_switch_that_holds_something_else_than_was_written(
         return state
 
     monkeypatch.setattr(target._control, "read", lying)
-    with pytest.raises(OfframpError, match="does not hold what was written: .*floor.upper.*: missing, planned rate"):
+    with pytest.raises(OfframpError, match=r"does not hold what was written: .*floor.upper.*: missing, planned rate"):
         target.apply(replace=True)
     assert HermodControl(lab.session).read() == before
 

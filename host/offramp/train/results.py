@@ -33,7 +33,7 @@ class Epoch:
 class SwitchTotals:
     """What the switch counted during the run: zero where none took part, None where it cannot tell.
 
-    ``strangers`` are the frames that it dropped since what they named was not of the port that they came in by, by port.
+    ``strangers`` are the frames that it dropped since what they named is not of the port that they came by; by port.
     """
 
     passes: int = 0

@@ -137,7 +137,7 @@ def test_linux() -> None:
         (["--target", "p4", "--police", "7=1gbit"], "--police 7=1gbit: expected --rate of the line too"),
         (["--target", "p4", "--rate", "1gbit", "--police", "7"], "--police 7: expected QUEUE=RATE, such as 6=10gbit"),
         (["--target", "p4", "--rate", "1gbit"], "rates of queues: for no port; expected the job's"),
-        (["--target", "p4", "--rate", "1gbit", "--control-share", "0"], "share of control traffic 0: expected more than"),
+        (["--target", "p4", "--rate", "1gbit", "--control-share", "0"], "share of control traffic 0: expected more"),
         (["--target", "p4", "--rate", "1gbit", "--lowest-share", "1"], "share of the lowest queue 1: expected 0 up"),
         (["--target", "linux", "-i", "lo", "--lowest-share", "-1"], "--lowest-share -1: expected 0 up, below 1"),
         (["--target", "p4", "--mtu", "0"], "--mtu 0: expected bytes of a packet"),

@@ -190,10 +190,9 @@ def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
         )
         for dscp, role in sorted(plan.roles.items())
     ]
-    if plan.members is not None:
-        members = full_name(MEMBERS, tables)
-        rows.append(Entry(members, {}, BEST_EFFORT, {}))
-        rows += [Entry(members, {"port": port}, TRUST, {}) for port in sorted(plan.members)]
+    members = full_name(MEMBERS, tables)
+    rows.append(Entry(members, {}, TRUST if plan.members is None else BEST_EFFORT, {}))
+    rows += [Entry(members, {"port": port}, TRUST, {}) for port in sorted(plan.members or ())]
     by_source, upper = (full_name(name, tables) for name in (BY_SOURCE, UPPER))
     meters = {
         (by_source, cell(port, queue)): rate for port in plan.policed_ports for queue, rate in plan.police.items()

@@ -110,5 +110,5 @@ def state_for(plan: DeployPlan, kind: str, rate_bps: int | None, lowest: float =
 
 
 def _three_digits(bps: int) -> int:
-    digits = 10 ** max(len(str(bps)) - 3, 0)
+    digits: int = 10 ** max(len(str(bps)) - 3, 0)
     return bps // digits * digits

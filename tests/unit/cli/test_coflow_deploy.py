@@ -115,6 +115,7 @@ def test_linux() -> None:
         assert "rate: 10000000000 bit/s\n" in run(*there, "--read-back")
         assert run(*there[:-3], "9gbit", *there[-2:], "--check", code=1) == (
             "rate: 10000000000 bit/s, planned 9000000000 bit/s\n"
+            "rate of the lowest queue: 500000000 bit/s, planned 450000000 bit/s\n"
         )
         assert run(*there, "--undo") == "interface left: removed\n"
 

@@ -19,20 +19,19 @@ control Police(inout metadata_t meta, in bit<9> port) {
     }
 }
 
-// The lowest queue of a port keeps what the others may not take: what exceeds their rate together goes by the lowest,
-// with its DSCP.
+// The lowest queue of a port keeps what all others together may not take: their excess is dropped, since in the lowest
+// queue it would take that share.
 control Floor(inout metadata_t meta) {
     meter(PORTS, MeterType.bytes) upper;
-    counter(PORTS, CounterType.packets_and_bytes) lowered;
+    counter(PORTS, CounterType.packets_and_bytes) excess;
 
     apply {
         bit<32> index = (bit<32>)meta.port;
         bit<2> colour = 0;
         upper.execute_meter(index, colour);
         if (colour != 0) {
-            meta.queue = 0;
-            meta.profile = 0;
-            lowered.count(index);
+            meta.drop = 1;
+            excess.count(index);
         }
     }
 }

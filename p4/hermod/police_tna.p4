@@ -20,14 +20,13 @@ control Police(inout metadata_t meta, in bit<9> port) {
 
 control Floor(inout metadata_t meta) {
     Meter<bit<9>>(PORTS, MeterType_t.BYTES) upper;
-    Counter<bit<64>, bit<9>>(PORTS, CounterType_t.PACKETS_AND_BYTES) lowered;
+    Counter<bit<64>, bit<9>>(PORTS, CounterType_t.PACKETS_AND_BYTES) excess;
 
     apply {
         bit<8> colour = (bit<8>)upper.execute(meta.port);
         if (colour != 0) {
-            meta.queue = 0;
-            meta.profile = 0;
-            lowered.count(meta.port);
+            meta.drop = 1;
+            excess.count(meta.port);
         }
     }
 }

@@ -199,7 +199,7 @@ def test_golden_barrier(start: Start) -> None:
         target,
         control,
         ReferenceSwitch(job.plans, job.ports),
-        [(1, done(host, round_)) for host, round_ in [(0, 0), (0, 0), (2, 0), (1, 0), (2, 0), (1, 1)]],
+        [(1 + host, done(host, round_)) for host, round_ in [(0, 0), (0, 0), (2, 0), (1, 0), (2, 0), (1, 1)]],
     )
     counts = control.counters()
     assert (counts["done"], counts["done_repeated"], counts["go"], counts["go_repeated"]) == (4, 1, 1, 1)

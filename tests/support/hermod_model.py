@@ -36,7 +36,7 @@ class Model:
     by_dscp: Counter[int] = field(default_factory=Counter)
     strangers: Counter[int] = field(default_factory=Counter)
     policed: Counter[tuple[int, int]] = field(default_factory=Counter)
-    lowered: Counter[int] = field(default_factory=Counter)
+    excess: Counter[int] = field(default_factory=Counter)
     now_us: int = 0
     buckets: dict[tuple[int, ...], tuple[float, int]] = field(default_factory=dict)
     tick: int = 0
@@ -66,8 +66,8 @@ class Model:
             queue, role, frame = 0, Role(), best_effort(frame)
         port = self.plan.hosts.get(int.from_bytes(frame[:6], "big"))
         if port is not None and queue and self.exceeds((port,), self.plan.upper, len(frame)):
-            queue = 0
-            self.lowered[port] += 1
+            self.excess[port] += 1
+            return [], queue, frame, role
         return list(self.plan.ports) if port is None else [port], queue, frame, role
 
     def exceeds(self, cell: tuple[int, ...], rate: Rate | None, size: int) -> bool:

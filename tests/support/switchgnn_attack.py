@@ -1,8 +1,8 @@
 """A job under attack: frames forged, replayed and made up come in by ports that may not send them.
 
-The attacker sees all that moves. It sends before the real frame comes, from ports of nobody, and from ports of workers in
-the names of others. Sums, what leaves, and the turn in which each exchange ends must be those of the same job, from the
-same seed, left in peace. Blind to a worker that lies in its own name, which no switch can tell from an honest one.
+The attacker sees all that moves. It sends before the real frame comes, from ports of nobody, and from ports of workers
+in the names of others. Sums, what leaves, and the turn in which each exchange ends must be those of the same job left
+in peace. Blind to a worker that lies in its own name, which no switch can tell from an honest one.
 """
 
 from __future__ import annotations
@@ -154,5 +154,3 @@ def turns(
             assert np.array_equal(got, job.expected(x)[endpoint.boundaries[plan]])
         ended.append(lockstep.turn)
     return ended
-
-

@@ -13,7 +13,6 @@ import typer
 
 from offramp.cli.json_file import write_json
 from offramp.errors import OfframpError
-from offramp.numerals import whole_number
 
 if TYPE_CHECKING:
     from offramp.coflow.deploy.limits import Limits
@@ -55,7 +54,7 @@ def deploy(
     ] = None,
     qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
     rate: Annotated[
-        str | None, typer.Option(help="Of the line: for p4's limits, none without; for htb, as the interface says.")
+        str | None, typer.Option(help="Of the line: p4's limits, none without; htb, as the interface says.")
     ] = None,
     config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
     out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
@@ -97,7 +96,7 @@ def deploy(
     elif target == "sonic":
         _act(_sonic(made, interface or [], config_db, out, name), target, action, json_path, replace=replace)
     elif target == "linux":
-        _act(_linux(made, interface or [], qdisc, rate), target, action, json_path, replace=replace)
+        _act(_linux(made, interface or [], qdisc, rate, lowest_share), target, action, json_path, replace=replace)
     else:
         raise OfframpError(f"--target {target}: expected p4, sonic or linux")
 
@@ -187,15 +186,17 @@ def _sonic(plan: DeployPlan, ports: list[str], config_db: Path | None, out: Path
     return SonicTarget(Device() if here else Files(out, name, config_db), plan, ports, name)
 
 
-def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None) -> Target:
+def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None, lowest: float) -> Target:
     from offramp.cli.traffic import parse_rate
     from offramp.coflow.deploy.linux.several import LinuxTargets
     from offramp.coflow.deploy.linux.target import LinuxTarget
 
     if not interfaces or len(set(interfaces)) != len(interfaces):
         raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
+    if not 0 <= lowest < 1:
+        raise OfframpError(f"--lowest-share {lowest:g}: expected 0 up, below 1")
     rate_bps = None if rate is None else parse_rate(rate, "--rate")
-    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps) for interface in interfaces]
+    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps, lowest=lowest) for interface in interfaces]
     return targets[0] if len(targets) == 1 else LinuxTargets(targets)
 
 
@@ -207,10 +208,9 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
     sizes: dict[int, int] = {}
     for text in texts:
         queue, equals, size = text.rpartition("=")
-        number = whole_number(queue)
-        if equals and number is None:
+        if equals and not queue.isdecimal():
             raise OfframpError(f"--ecn {text}: expected SIZE or QUEUE=SIZE, such as 3=150KB")
-        which = [number] if number is not None else [q for q in range(plan.count) if q not in sizes]
+        which = [int(queue)] if equals else [q for q in range(plan.count) if q not in sizes]
         sizes |= dict.fromkeys(which, parse_size(size, "--ecn"))
     return replace(plan, ecn_bytes=sizes) if sizes else plan
 
@@ -218,7 +218,7 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
 def _ports(text: str, option: str = "--ports") -> list[int]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part.strip())
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
             raise OfframpError(f"{option} {text}: expected different numbers up to 510, such as 1-4,7")
@@ -227,8 +227,7 @@ def _ports(text: str, option: str = "--ports") -> list[int]:
 
 
 def _host(text: str) -> tuple[int, int]:
-    mac, _, number = text.partition("=")
-    port = whole_number(number)
-    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or port is None:
+    mac, _, port = text.partition("=")
+    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or not port.isdecimal():
         raise OfframpError(f"--host {text}: expected MAC=PORT, such as 02:00:00:00:00:01=1")
-    return int(mac.replace(":", ""), 16), port
+    return int(mac.replace(":", ""), 16), int(port)

@@ -210,6 +210,9 @@ def train(
     finished = Run(settings.propagator, result)
     console = Console(highlight=False)
     console.print(runs_table([finished]))
+    if strangers := result["strangers"]:
+        by_port = ", ".join(f"{port}: {frames}" for port, frames in strangers.items())
+        console.print(f"strangers: {sum(strangers.values())} frames dropped ({by_port})", soft_wrap=True)
     if json_path is not None:
         write_json(json_path, result)
     if report is not None:

@@ -106,7 +106,7 @@ class SwitchFabric:
             recirculations=counters["recirculations"],
             aggregators_peak=occupancy and occupancy[1],
             overflows=counters["overflows"],
-            strangers=counters["stranger"],
+            strangers={f"port {port}": packets for port, packets in self._control.strangers().items()},
         )
 
     def _push(self, plans: Sequence[Plan], capacity: int | None) -> None:

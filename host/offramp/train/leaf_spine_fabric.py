@@ -56,6 +56,10 @@ class LeafSpineFabric:
             session.push(b"", text.encode())
             SwitchGnnControl(session).load_place(told, plans)
 
+    def _names(self) -> list[str]:
+        leaves = [f"leaf {leaf}" for leaf in range(self._network.leaves)]
+        return leaves + [f"spine {spine}" for spine in range(self._network.spines)]
+
     def totals(self) -> SwitchTotals:
         """What all switches counted since :meth:`load`; the peak is that of the fullest."""
         controls = [SwitchGnnControl(session) for session in self._sessions]
@@ -66,5 +70,9 @@ class LeafSpineFabric:
             recirculations=sum(counts["recirculations"] for counts in counters),
             aggregators_peak=max(peaks) if len(peaks) == len(controls) else None,
             overflows=0,
-            strangers=sum(counts["stranger"] for counts in counters),
+            strangers={
+                f"{name}, port {port}": packets
+                for name, control in zip(self._names(), controls, strict=True)
+                for port, packets in control.strangers().items()
+            },
         )

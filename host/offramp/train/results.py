@@ -33,14 +33,14 @@ class Epoch:
 class SwitchTotals:
     """What the switch counted during the run: zero where none took part, None where it cannot tell.
 
-    ``strangers`` are frames that it dropped, since what they named was not of the port that they came in by.
+    ``strangers`` are the frames that it dropped since what they named is not of the port that they came by; by port.
     """
 
     passes: int = 0
     recirculations: int = 0
     aggregators_peak: int | None = 0
     overflows: int = 0
-    strangers: int = 0
+    strangers: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

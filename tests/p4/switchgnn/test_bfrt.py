@@ -17,7 +17,7 @@ from offramp.errors import OfframpError
 from offramp.p4src import p4_source
 from offramp.switch.bfrt.info import BfrtInfo
 from offramp.switch.bfrt.session import BfrtSession
-from offramp.switch.switchgnn import barrier, telemetry
+from offramp.switch.switchgnn import barrier, origin, telemetry
 from offramp.switch.switchgnn.bfrt_control import SwitchGnnBfrt
 from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
 from offramp.switch.switchgnn.recovery import Recovery
@@ -114,6 +114,12 @@ def test_counters(device: FakeBfrt, session: BfrtSession) -> None:
     assert SwitchGnnBfrt(session).counters() == telemetry.totals(outcomes, 5, 1 << 40)
 
 
+def test_strangers_by_port(device: FakeBfrt, session: BfrtSession) -> None:
+    device.counters[TNA.full(origin.STRANGERS), 9] = 3
+    device.counters[TNA.full(origin.STRANGERS), 127] = 1
+    assert SwitchGnnBfrt(session).strangers() == {9: 3, 127: 1}
+
+
 def test_what_is_pushed(device: FakeBfrt, session: BfrtSession) -> None:
     (config,) = device.pushed
     (profile,) = config.profiles
@@ -126,7 +132,7 @@ def test_what_the_device_refuses_is_said_and_changes_nothing(device: FakeBfrt, s
     control = SwitchGnnBfrt(session)
     control.load(job.plans, job.ports)
     before = {name: dict(entries) for name, entries in device.entries.items()}
-    with pytest.raises(OfframpError, match=r"update 0: ALREADY_EXISTS: pipe\.SwitchGnnIngress\.barrier\.hosts"):
+    with pytest.raises(OfframpError, match=r"update 0: ALREADY_EXISTS: pipe\.SwitchGnnIngress\.origin\.members"):
         control.load(job.plans, job.ports)
     assert device.entries == before
 

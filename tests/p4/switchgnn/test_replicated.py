@@ -45,6 +45,16 @@ def test_a_copy_of_a_past_round_does_not_touch_an_aggregator_of_a_later_one(targ
     assert target.counters()["stale"] == 2
 
 
+def test_an_entry_of_half_of_all_rounds_ahead_is_of_the_past(target) -> None:
+    """32,767 rounds ahead is later (above), 32,768 is earlier: its entry counts as empty."""
+    state = target.switch.registers[STATE]
+    for slot in (0, 2):
+        state.write(slot, 0x8001 << 16 | 1)
+    assert send(target, frame(src_id=4)) == []
+    assert target.counters()["stale"] == 0
+    assert [state.read(slot) >> 16 for slot in (0, 2)] == [1, 1]
+
+
 def test_a_fetch_of_a_past_round_releases_nothing_of_a_later_one(target) -> None:
     state = target.switch.registers[STATE]
     state.write(3, 2 << 16 | 1)

@@ -155,6 +155,19 @@ def test_what_a_port_of_a_leaf_or_spine_may_not_send(two_levels, name: str, engi
     assert direct.strangers(pair.switch) == pair.oracle.strangers == ({} if name in UNKNOWN else {port: 1})
 
 
+@pytest.mark.parametrize("engine", ["python", "native"])
+@pytest.mark.parametrize(
+    ("now", "said", "then"), [(1, 0x8000, 0x8000), (1, 0x8001, 1), (0xFFFF, 0x7FFE, 0x7FFE), (5, 4, 5)]
+)
+def test_a_leaf_follows_go_for_half_of_all_rounds(two_levels, engine: str, now: int, said: int, then: int) -> None:
+    levels = two_levels[engine](six_vertices().plans, SIX)
+    leaf = levels.leaves[1]
+    leaf.switch.registers["SwitchGnnIngress.round.current"].write(0, now)
+    leaf.oracle.round = now
+    leaf.process(PacketBatch.of([(2, of_leaf(0, frame(**{**GO, "round": said})))]))
+    assert leaf.switch.registers["SwitchGnnIngress.round.current"].read(0) == leaf.oracle.round == then
+
+
 # --- jobs --------------------------------------------------------------------------------------------------
 
 FRAMES = 100

@@ -51,6 +51,18 @@ def test_p4(tmp_path: Path) -> None:
         assert run(*there, "--read-back") == "nothing is deployed\n"
 
 
+def test_p4_of_the_jobs_ports_and_rates() -> None:
+    text = run(
+        *("gpt3-13b", "--target", "p4", "--dry-run", "--ports", "1-3", "--job-ports", "1,2", "--rate", "10gbit"),
+        *("--police", "6=1gbit"),
+    )
+    assert "members(default) -> best_effort()" in text
+    assert "members(port 2) -> trust()" in text
+    assert "members(port 3)" not in text
+    assert f"by_source(index {2 << 3 | 6}) -> rate(bytes_per_s 125000000, burst 125000)" in text
+    assert "upper(index 3) -> rate(bytes_per_s 1187500000, burst 1187500)" in text
+
+
 def test_p4_without_a_switch() -> None:
     text = run("gpt3-13b", "--target", "p4", "--dry-run", "--queues", "2", "--ecn", "3KB")
     assert text.splitlines()[0] == "other DSCPs -> enqueue(queue 0, profile 0)"
@@ -103,6 +115,7 @@ def test_linux() -> None:
         assert "rate: 10000000000 bit/s\n" in run(*there, "--read-back")
         assert run(*there[:-3], "9gbit", *there[-2:], "--check", code=1) == (
             "rate: 10000000000 bit/s, planned 9000000000 bit/s\n"
+            "rate of the lowest queue: 500000000 bit/s, planned 450000000 bit/s\n"
         )
         assert run(*there, "--undo") == "interface left: removed\n"
 
@@ -120,6 +133,14 @@ def test_linux() -> None:
         (["--target", "p4", "--ports", "3,2-4"], "--ports 3,2-4: expected different numbers up to 510, such as 1-4,7"),
         (["--target", "p4", "--host", "02=1"], "--host 02=1: expected MAC=PORT, such as 02:00:00:00:00:01=1"),
         (["--target", "p4", "--host", "02:00:00:00:00:01=1"], "host 020000000001: port 1 is none of the switch's"),
+        (["--target", "p4", "--job-ports", "x"], "--job-ports x: expected different numbers up to 510, such as 1-4,7"),
+        (["--target", "p4", "--ports", "1-2", "--job-ports", "3"], "--job-ports 3: port 3 is none of --ports 1-2"),
+        (["--target", "p4", "--police", "7=1gbit"], "--police 7=1gbit: expected --rate of the line too"),
+        (["--target", "p4", "--rate", "1gbit", "--police", "7"], "--police 7: expected QUEUE=RATE, such as 6=10gbit"),
+        (["--target", "p4", "--rate", "1gbit"], "rates of queues: for no port; expected the job's"),
+        (["--target", "p4", "--rate", "1gbit", "--control-share", "0"], "share of control traffic 0: expected more"),
+        (["--target", "p4", "--rate", "1gbit", "--lowest-share", "1"], "share of the lowest queue 1: expected 0 up"),
+        (["--target", "linux", "-i", "lo", "--lowest-share", "-1"], "--lowest-share -1: expected 0 up, below 1"),
         (["--target", "p4", "--mtu", "0"], "--mtu 0: expected bytes of a packet"),
         (["--target", "linux"], "--interface: none; expected one or more, each once"),
         (["--target", "linux", "-i", "lo", "-i", "lo"], "--interface: lo, lo; expected one or more, each once"),

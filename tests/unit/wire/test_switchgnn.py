@@ -73,6 +73,10 @@ def test_golden_round_comparison() -> None:
     assert is_newer(0, 65535)
     assert not is_newer(1, 1)
     assert not is_newer(40000, 1)
+    assert is_newer(0x7FFF, 0)
+    assert not is_newer(0x8000, 0)
+    assert is_newer(0x7FFE, 0xFFFF)
+    assert not is_newer(0x7FFF, 0xFFFF)
     assert is_newer(np.array([0, 1, 40000]), np.array([65535, 1, 1])).tolist() == [True, False, False]
 
 

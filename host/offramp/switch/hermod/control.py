@@ -10,8 +10,8 @@ from offramp.switch.hermod.entries import (
     BY_SOURCE,
     CLASSES,
     DROPPED,
+    EXCESS,
     FLOOD_GROUP,
-    LOWERED,
     MACS,
     MARKED,
     MEMBERS,
@@ -163,9 +163,9 @@ class HermodControl:
         """Packets and bytes that came in by ports that are not the job's, by port, if any."""
         return self._by_port(STRANGERS)
 
-    def lowered(self) -> dict[int, tuple[int, int]]:
-        """Packets and bytes that left a port by its lowest queue to leave that its share, by port, if any."""
-        return self._by_port(LOWERED)
+    def excess(self) -> dict[int, tuple[int, int]]:
+        """Packets and bytes for a port that were dropped to leave its lowest queue a share, by port, if any."""
+        return self._by_port(EXCESS)
 
     def _by_port(self, name: str) -> dict[int, tuple[int, int]]:
         cells = self._session.read_counter(full_name(name, self._names))
@@ -194,7 +194,7 @@ class HermodControl:
                 continue
             kind = v1.Update.DELETE if wanted is None else v1.Update.INSERT if had is None else v1.Update.MODIFY
             if not key[1] or key[0] in self._meters:
-                kind = v1.Update.MODIFY  # a default action is always there, without one it is the program's; so is a cell
+                kind = v1.Update.MODIFY  # default actions and cells are always there
             made.append(v1.Update(type=kind, entity=self._entity(key, wanted)))
         return made
 

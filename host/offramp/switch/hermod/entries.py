@@ -27,7 +27,7 @@ TRUST = "HermodIngress.trust.trust"
 BEST_EFFORT = "HermodIngress.trust.best_effort"
 BY_SOURCE = "HermodIngress.police.by_source"
 UPPER = "HermodIngress.floor.upper"
-STRANGERS, POLICED, LOWERED = (f"HermodIngress.{name}" for name in ("strangers", "police.policed", "floor.lowered"))
+STRANGERS, POLICED, EXCESS = (f"HermodIngress.{name}" for name in ("strangers", "police.policed", "floor.excess"))
 
 FLOOD_GROUP = 1
 """Multicast group of all ports."""
@@ -96,7 +96,7 @@ class SwitchPlan:
         roles: by DSCP, where there are gates.
         members: ports whose DSCPs count; what comes in by others is best effort. None: every port's count.
         police: by queue, what one of ``members`` (of ``ports`` without) may send in it; more is best effort.
-        upper: what may leave a port of ``ports`` from all queues but the lowest; more goes by the lowest.
+        upper: what may go to a port of ``ports`` by all queues but the lowest; more is dropped.
     """
 
     queues: Mapping[int, int]
@@ -190,10 +190,9 @@ def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
         )
         for dscp, role in sorted(plan.roles.items())
     ]
-    if plan.members is not None:
-        members = full_name(MEMBERS, tables)
-        rows.append(Entry(members, {}, BEST_EFFORT, {}))
-        rows += [Entry(members, {"port": port}, TRUST, {}) for port in sorted(plan.members)]
+    members = full_name(MEMBERS, tables)
+    rows.append(Entry(members, {}, TRUST if plan.members is None else BEST_EFFORT, {}))
+    rows += [Entry(members, {"port": port}, TRUST, {}) for port in sorted(plan.members or ())]
     by_source, upper = (full_name(name, tables) for name in (BY_SOURCE, UPPER))
     meters = {
         (by_source, cell(port, queue)): rate for port in plan.policed_ports for queue, rate in plan.police.items()

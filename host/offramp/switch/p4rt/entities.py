@@ -140,7 +140,7 @@ class EntityFactory:
     def meter(self, meter: str, index: int | None = None, rate: Mapping[str, int] | None = None) -> Any:
         """A cell of an indirect meter; ``index`` None is all cells.
 
-        ``rate`` has ``bytes_per_s`` and ``burst``, the same for both buckets; None is for reading, or takes the cell's away.
+        ``rate`` has ``bytes_per_s`` and ``burst`` for both buckets; None is for reading, or takes the cell's away.
         """
         entry = v1.MeterEntry(meter_id=self.index.meters[meter].preamble.id)
         if index is not None:

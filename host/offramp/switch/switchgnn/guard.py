@@ -1,4 +1,4 @@
-"""Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), who may send it, and who gets its ACK."""
+"""Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), who sends it, who gets its ACK."""
 
 from __future__ import annotations
 

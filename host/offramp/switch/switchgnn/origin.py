@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,3 @@ def downlink_rows(ports: Sequence[int]) -> Rows:
 
 def _rows(action: str, ports: Sequence[int], target: Target = V1MODEL, **params: npt.NDArray[np.int64]) -> Rows:
     return Rows(target.full(TABLE), action, {"port": np.asarray(ports, np.int64)}, params)
-
-
-def describe(strangers: Mapping[int, int]) -> str:
-    """``"7 (port 3: 5, port 9: 2)"``: frames of strangers and where they came in."""
-    return f"{sum(strangers.values())} ({', '.join(f'port {port}: {n}' for port, n in sorted(strangers.items()))})"

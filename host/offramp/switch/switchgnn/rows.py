@@ -44,9 +44,7 @@ class Rows:
 
     def entries(self) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         """Each entry's keys and parameters."""
-        keys, params = (
-            [column.tolist() for column in columns.values()] for columns in (self.keys, self.params)
-        )
+        keys, params = ([column.tolist() for column in columns.values()] for columns in (self.keys, self.params))
         for at in range(len(self)):
             yield _row(self.keys, keys, at), _row(self.params, params, at)
 

@@ -29,7 +29,9 @@ from p4rt_lab import Lab
 pytestmark = pytest.mark.p4
 
 PORTS, HOSTS = (1, 2, 3), {0x0200_0000_0001: 1}
-OLD = switch_plan(load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=Limits(10**8))
+OLD = switch_plan(
+    load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=Limits(10**8)
+)
 NEW = switch_plan(
     load_plan("mixtral-8x7b", 6, ecn_bytes={1: 60_000}),
     PORTS,
@@ -134,7 +136,7 @@ def test_a_switch_that_holds_something_else_than_was_written(
         return state
 
     monkeypatch.setattr(target._control, "read", lying)
-    with pytest.raises(OfframpError, match="does not hold what was written: .*floor.upper.*: missing, planned rate"):
+    with pytest.raises(OfframpError, match=r"does not hold what was written: .*floor.upper.*: missing, planned rate"):
         target.apply(replace=True)
     assert HermodControl(lab.session).read() == before
 

@@ -131,6 +131,21 @@ def test_acks_tell_of_sums_and_of_congestion() -> None:
     assert endpoint.stats.marks == 1
 
 
+def test_an_ack_that_comes_after_this_workers_sums_counts_and_one_of_a_past_round_does_not() -> None:
+    endpoint = worker_1(Recovery(acks=True))
+    endpoint.incoming(PacketBatch.concatenate([result(3, 5, 2), result(2, -5, 3)]))
+    assert endpoint.waiting
+    before, ack = endpoint.progress, frame(src_id=4, count=2, is_ack=1, ecn=1)
+    endpoint.incoming(ack)
+    assert (endpoint.progress, endpoint.stats.marks, endpoint.stats.stale) == (before + 1, 1, 0)
+    endpoint.incoming(result(3, 5, 2))  # a sum is late by now
+    assert endpoint.stats.stale == 1
+    endpoint.incoming(go(2))
+    before = endpoint.progress
+    endpoint.incoming(ack)
+    assert (endpoint.progress, endpoint.stats.marks, endpoint.stats.stale) == (before, 1, 2)
+
+
 def test_only_uploads_of_which_nobody_heard_are_repeated() -> None:
     endpoint = worker_1(Recovery(4.0, 8.0, acks=True, reupload=True))
     endpoint.incoming(frame(src_id=5, count=2, is_ack=1))  # 5 needs 1 and 3: the upload of 3 arrived

@@ -10,7 +10,9 @@ from offramp.coflow.deploy.linux.state import HANDLE, PROTOCOLS, TcState
 _HTB = re.compile(rf"^qdisc htb {HANDLE} root .*?default (?P<default>0x[0-9a-f]+|[0-9a-f]+)", re.MULTILINE)
 _PRIO = re.compile(rf"^qdisc prio {HANDLE} root .*?bands (?P<bands>\d+) priomap (?P<map>[\d ]+)", re.MULTILINE)
 _CLASS = re.compile(
-    rf"^class htb {HANDLE}(?P<minor>[0-9a-f]+) parent \S+ .*?prio (?P<prio>\d+) .*?ceil (?P<ceil>\S+)", re.MULTILINE
+    rf"^class htb {HANDLE}(?P<minor>[0-9a-f]+) parent \S+ .*?prio (?P<prio>\d+)"
+    r" .*?rate (?P<rate>\S+) .*?ceil (?P<ceil>\S+)",
+    re.MULTILINE,
 )
 _RATE = re.compile(rf"^class htb {HANDLE}1 root .*?rate (?P<rate>\S+)", re.MULTILINE)
 _FILTER = re.compile(r"^filter (?:parent \S+ )?protocol (?P<protocol>\S+) pref \d+ u32 .*?flowid \w+:(?P<minor>\w+)")
@@ -41,7 +43,13 @@ def state_from(qdiscs: str, classes: str, filters: str) -> TcState:
             int(m["prio"]) == len(leaves) - 1 - state.queue_of(int(m["minor"], 16)) and parse_rate(m["ceil"]) == line
             for m in leaves
         )
-        state = replace(state, other=state.queue_of(default), queues=len(leaves) if in_order else -1)
+        rates = {state.queue_of(int(m["minor"], 16)): parse_rate(m["rate"]) for m in leaves}
+        state = replace(
+            state,
+            other=state.queue_of(default),
+            queues=len(leaves) if in_order else -1,
+            lowest_bps=rates.get(0) or -1,
+        )
     return _with_filters(state, filters)
 
 

@@ -31,6 +31,7 @@ class TcState:
         urgent: queue of ARP.
         dscps: queue by (protocol, DSCP).
         rate_bps: of the line, htb only; three digits, which is as exactly as tc shows it.
+        lowest_bps: what the lowest queue is guaranteed, htb only, as exactly; others are guaranteed next to nothing.
     """
 
     kind: str
@@ -39,12 +40,15 @@ class TcState:
     urgent: int
     dscps: Mapping[tuple[str, int], int]
     rate_bps: int | None = None
+    lowest_bps: int = _GUARANTEED
 
     @property
     def whole(self) -> bool:
         """Whether :meth:`commands` would make the same again: nobody has changed what was deployed."""
         used = (self.other, self.urgent, *self.dscps.values())
-        return all(0 <= queue < self.queues for queue in used) and (self.kind == "prio" or self.rate_bps is not None)
+        return all(0 <= queue < self.queues for queue in used) and (
+            self.kind == "prio" or (self.rate_bps is not None and self.lowest_bps > 0)
+        )
 
     def commands(self, interface: str) -> list[str]:
         """Lines of a batch for an interface that has its default discipline."""
@@ -78,7 +82,8 @@ class TcState:
         ]
         for queue in range(self.queues):
             leaf = f"class add dev {interface} parent {HANDLE}{_ROOT} classid {self.class_of(queue)}"
-            shares = f"htb rate {min(_GUARANTEED, rate)}bit ceil {rate}bit cburst {burst} quantum 1514"
+            guaranteed = min(self.lowest_bps if queue == 0 else _GUARANTEED, rate)
+            shares = f"htb rate {guaranteed}bit ceil {rate}bit cburst {burst} quantum 1514"
             lines.append(f"{leaf} {shares} prio {self.queues - 1 - queue}")
         return lines
 
@@ -87,8 +92,8 @@ class TcState:
         return [f"qdisc add dev {interface} root handle {HANDLE} prio bands {self.queues} priomap {default}"]
 
 
-def state_for(plan: DeployPlan, kind: str, rate_bps: int | None) -> TcState:
-    """The plan on an interface.
+def state_for(plan: DeployPlan, kind: str, rate_bps: int | None, lowest: float = 0.0) -> TcState:
+    """The plan on an interface; of the rate the share ``lowest`` is kept for the lowest queue, by htb only.
 
     Raises:
         OfframpError: htb without a rate.
@@ -96,9 +101,14 @@ def state_for(plan: DeployPlan, kind: str, rate_bps: int | None) -> TcState:
     if kind == "htb" and rate_bps is None:
         raise OfframpError("htb needs the rate of the line; give --rate")
     dscps = {(protocol, dscp): queue for protocol in PROTOCOLS for dscp, queue in plan.queues.items()}
-    rate = None
+    rate, guaranteed = None, _GUARANTEED
     if kind == "htb" and rate_bps is not None:
-        digits = 10 ** max(len(str(rate_bps)) - 3, 0)
-        rate = rate_bps // digits * digits
+        rate = _three_digits(rate_bps)
+        guaranteed = max(_three_digits(int(rate * lowest)), _GUARANTEED)
     count = max(plan.count, 2) if kind == "prio" else plan.count  # prio has no fewer
-    return TcState(kind, count, plan.other, plan.urgent, dscps, rate)
+    return TcState(kind, count, plan.other, plan.urgent, dscps, rate, guaranteed)
+
+
+def _three_digits(bps: int) -> int:
+    digits: int = 10 ** max(len(str(bps)) - 3, 0)
+    return bps // digits * digits

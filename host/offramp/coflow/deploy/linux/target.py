@@ -24,6 +24,7 @@ class LinuxTarget:
         plan: what it shall hold.
         kind: ``prio``, ``htb``, or ``auto``: prio where the kernel has it.
         rate_bps: of the line, for htb; None: what the interface says.
+        lowest: share of the rate that the lowest queue keeps, with htb.
         tc: what runs the commands.
 
     Raises:
@@ -37,6 +38,7 @@ class LinuxTarget:
         *,
         kind: str = "auto",
         rate_bps: int | None = None,
+        lowest: float = 0.0,
         tc: Tc | None = None,
     ) -> None:
         if kind not in KINDS:
@@ -50,7 +52,7 @@ class LinuxTarget:
         if kind == "auto":
             kind = "prio" if self._tc.knows("prio") else "htb"
         try:
-            self._wanted = state_for(plan, kind, rate_bps or speed_bps(interface))
+            self._wanted = state_for(plan, kind, rate_bps or speed_bps(interface), lowest)
         except OfframpError as error:
             raise OfframpError(f"{self.name}: {error}") from None
 
@@ -149,6 +151,7 @@ def _facts(state: TcState) -> dict[str, str]:
     facts = {"discipline": f"{state.kind} with {state.queues} strict classes"}
     if state.rate_bps is not None:
         facts["rate"] = f"{state.rate_bps} bit/s"
+        facts["rate of the lowest queue"] = f"{state.lowest_bps} bit/s"
     facts["other DSCPs"], facts["ARP"] = f"queue {state.other}", f"queue {state.urgent}"
     for (protocol, dscp), queue in sorted(state.dscps.items()):
         facts[f"DSCP {dscp} ({protocol})"] = f"queue {queue}"

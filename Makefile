@@ -4,14 +4,14 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo test test-slow bench fuzz lint format packages clean
+.PHONY: help setup demo test test-slow bench fuzz lint format packages lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(VENV)/.complete ## make .venv with everything the demo and the tests import
 
-$(VENV)/.complete: pyproject.toml ci/constraints.txt ci/make-venv
+$(VENV)/.complete: pyproject.toml ci/constraints.txt ci/requirements.lock ci/make-venv
 	@ci/make-venv $(VENV)
 	@touch $@
 
@@ -42,6 +42,12 @@ lint: setup      ## ruff, mypy, codespell
 format: setup    ## put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+lock:            ## write ci/requirements.lock anew: versions of ci/constraints.txt with the hashes of their files
+	@ci/lock
+
+sbom: setup      ## write the CycloneDX bill of materials of .venv to out/offramp.cdx.json
+	@ci/sbom $(VENV)
 
 clean:           ## remove the environment and everything that can be made again
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -18,6 +18,7 @@ from offramp.errors import OfframpError
 from offramp.memory import check_memory
 
 _DEFLATE_RATIO = 1040  # a deflated byte stands for at most 1032
+_TEXT_BYTES = 1 << 20  # of one string: they are names and settings
 
 
 class Archive:
@@ -35,11 +36,11 @@ class Archive:
         """The names of the fields."""
         return iter(self._fields)
 
-    def read(self, field: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
-        """Field ``field``, whose dtype kind is one of ``kinds`` (NumPy's letters).
+    def header(self, field: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of a field; its values are not read, but there are as many bytes as they need.
 
         Raises:
-            OfframpError: it is missing, damaged, beyond memory, or of another type or number of dimensions.
+            OfframpError: it is missing or damaged.
         """
         where = f"{self.path}: {field}"
         if field not in self._fields:
@@ -47,16 +48,36 @@ class Archive:
         info = self._fields[field]
         if info.file_size > _DEFLATE_RATIO * (info.compress_size + 1):
             raise OfframpError(f"{where}: cannot be read: {info.compress_size} bytes cannot hold {info.file_size}")
-        with _readable(where):
-            with self._zip.open(info) as member:
-                shape, dtype = _header(member, info.file_size)
-            if dtype.kind not in kinds or len(shape) != dimensions:
-                raise OfframpError(
-                    f"{where}: expected {dimensions} dimensions of kind {'/'.join(kinds)}, got {len(shape)} of {dtype}"
-                )
-            check_memory(2 * info.file_size, where)
-            with self._zip.open(info) as member:
-                return _array(member)
+        with _readable(where), self._zip.open(info) as member:
+            return _header(member, info.file_size)
+
+    def values(self, field: str) -> npt.NDArray[Any]:
+        """The values of a field whose :meth:`header` is as the caller expects.
+
+        Raises:
+            OfframpError: it is missing, damaged or beyond memory.
+        """
+        self.header(field)
+        where, info = f"{self.path}: {field}", self._fields[field]
+        check_memory(2 * info.file_size, where)
+        with _readable(where), self._zip.open(info) as member:
+            return _array(member)
+
+    def read(self, field: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
+        """Field ``field``, whose dtype kind is one of ``kinds`` (NumPy's letters).
+
+        Raises:
+            OfframpError: it is missing, damaged, beyond memory, or of another type or number of dimensions.
+        """
+        shape, dtype = self.header(field)
+        where = f"{self.path}: {field}"
+        if dtype.kind not in kinds or len(shape) != dimensions:
+            raise OfframpError(
+                f"{where}: expected {dimensions} dimensions of kind {'/'.join(kinds)}, got {len(shape)} of {dtype}"
+            )
+        if dtype.kind in "US" and dtype.itemsize > _TEXT_BYTES:
+            raise OfframpError(f"{where}: {dtype.itemsize} bytes of text, expected at most {_TEXT_BYTES}")
+        return self.values(field)
 
     def integers(self, field: str, dimensions: int = 1) -> npt.NDArray[np.int64]:
         """Integer field as int64.
@@ -151,4 +172,4 @@ def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]
 
 def _array(file: IO[bytes]) -> npt.NDArray[Any]:
     array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # SciPy refuses the other byte order

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import stat
 import tomllib
@@ -18,20 +17,27 @@ from typing import IO, Any, Final, NoReturn, TypeGuard
 import yaml
 
 from offramp.errors import OfframpError
+from offramp.memory import available_bytes
 
 MOST_BYTES: Final = 1 << 20
 """Of a file that people write by hand."""
+_TEXT_BYTES: Final = 12  # of memory for each byte of a text that becomes a list of lines
+_UNKNOWN_MEMORY: Final = 8 << 30
 MOST_NESTING: Final = 50
 MOST_NODES: Final = 200_000
 """Values in a YAML document, each alias counted as what it stands for."""
+MOST_NUMBER: Final = 1e24
+"""Beyond every byte, bit per second and picosecond there is, so that products of a few numbers stay finite."""
 
 
-def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """The text of a regular file of UTF-8 text.
+def read_text(path: Path, most_bytes: int | None = MOST_BYTES) -> str:
+    """The text of a regular file of UTF-8 text; without ``most_bytes`` it may be as long as memory allows.
 
     Raises:
-        OfframpError: it cannot be read, is longer than ``most_bytes``, or is no such file.
+        OfframpError: it cannot be read, is too long, or is no such file.
     """
+    if most_bytes is None:
+        most_bytes = (available_bytes() or _UNKNOWN_MEMORY) // _TEXT_BYTES
     try:
         return read_bytes(path, most_bytes).decode("utf-8")
     except UnicodeDecodeError:
@@ -80,19 +86,22 @@ def parse_yaml(text: str) -> Any:
         OfframpError: names the line.
     """
     try:
-        return yaml.load(_checked(text), BoundedLoader)  # noqa: S506  # a subclass of SafeLoader
+        return yaml.load(text, BoundedLoader)  # noqa: S506  # a subclass of SafeLoader
     except yaml.YAMLError as error:
-        raise not_yaml(error) from None
+        raise OfframpError(f"line {line_of(error)}: not YAML: {problem_of(error)}") from None
     except (ValueError, OverflowError):  # an escape beyond Unicode
         raise OfframpError("not YAML: a character that there is not") from None
 
 
-def not_yaml(error: yaml.YAMLError) -> OfframpError:
-    """An error of the YAML parser as one line."""
+def line_of(error: yaml.YAMLError) -> int:
+    """The line that an error of the YAML parser is about; 1 where it does not say."""
     mark = getattr(error, "problem_mark", None)
-    place = f"line {mark.line + 1}: " if mark is not None else ""
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    return OfframpError(f"{place}not YAML: {problem}")
+    return mark.line + 1 if mark is not None else 1
+
+
+def problem_of(error: yaml.YAMLError) -> str:
+    """What an error of the YAML parser says, in one line."""
+    return getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -133,20 +142,15 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value of a document is a finite number that a float holds; true and false are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+    """Whether a value of a document is a number up to :data:`MOST_NUMBER`; true, false and NaN are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
 
 
 class BoundedLoader(yaml.SafeLoader):
     """PyYAML's safe loader with limits; a name that stands twice in a mapping is an error."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(_checked(text))
         self._sizes: dict[int, int] = {}
         self._nodes = 0
         self._depth = 0
@@ -159,7 +163,7 @@ class BoundedLoader(yaml.SafeLoader):
         self._depth += 1
         if self._depth > MOST_NESTING:
             raise yaml.composer.ComposerError(None, None, f"nested deeper than {MOST_NESTING}", mark)
-        node: yaml.Node | None = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+        node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         if isinstance(node, yaml.ScalarNode) and not _is_unicode(node.value):
             raise yaml.composer.ComposerError(None, None, "half of a surrogate pair", mark)
@@ -176,7 +180,7 @@ class BoundedLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """The value of a node; one that its tag does not fit is an error of its line."""
         try:
-            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+            return super().construct_object(node, deep)
         except yaml.YAMLError:
             raise
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
@@ -194,7 +198,7 @@ class BoundedLoader(yaml.SafeLoader):
                 problem = f"{key_node.value} is there twice, first in line {first[name]}"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             first[name] = line
-        return super().construct_mapping(node, deep)  # type: ignore[no-untyped-call]
+        return super().construct_mapping(node, deep)
 
 
 def _is_unicode(text: str) -> bool:

@@ -6,7 +6,9 @@
 
 #include "types.p4"
 #include "parser.p4"
+#include "trust.p4"
 #include "classify.p4"
+#include "police_tna.p4"
 #include "forward.p4"
 #include "roles.p4"
 #include "gate_tna.p4"
@@ -30,7 +32,7 @@ struct pipe_metadata_t {
     bridge_t   bridge;
 }
 
-#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 parser HermodParser(packet_in packet,
                     out headers_t hdr,
@@ -54,7 +56,13 @@ control HermodIngress(inout headers_t hdr,
                       inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                       inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     Counter<bit<64>, bit<6>>(DSCPS, CounterType_t.PACKETS_AND_BYTES) by_dscp;  // what came in, IP only
+    // Frames from ports that are not the job's, by port.
+    Counter<bit<64>, bit<9>>(PORTS, CounterType_t.PACKETS_AND_BYTES) strangers;
+    Trust() trust;
     Classify() classify;
+    Police() police;
+    Remark() remark;
+    Floor() floor;
     Forward() forward;
     Roles() roles;
 
@@ -66,8 +74,21 @@ control HermodIngress(inout headers_t hdr,
             if (meta.frame.is_ip == 1) {
                 by_dscp.count(meta.frame.dscp);
             }
-            roles.apply(meta.frame);
+            trust.apply(meta.frame, intrinsic.ingress_port);
+            if (meta.frame.demoted == 1) {
+                strangers.count(intrinsic.ingress_port);
+            } else {
+                police.apply(meta.frame, intrinsic.ingress_port);
+            }
+            if (meta.frame.demoted == 1) {
+                remark.apply(hdr, meta.frame);
+            } else {
+                roles.apply(meta.frame);
+            }
             forward.apply(hdr, meta.frame);
+            if (meta.frame.queue != 0 && meta.frame.group == 0 && meta.frame.drop == 0) {
+                floor.apply(meta.frame);
+            }
         }
         to_tm.qid = (QueueId_t)meta.frame.queue;
         if (meta.frame.drop == 1) {

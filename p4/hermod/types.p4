@@ -18,6 +18,9 @@ struct metadata_t {
     bit<1>  is_ip;     // IPv4 or IPv6: the frame has a DSCP
     bit<6>  dscp;
     bit<2>  ecn;
+    bit<1>  demoted;   // best effort, whatever the frame says
+    bit<32> checksum;  // of a demoted IPv4 header
+    bit<32> taken;     // what the header's sum loses
     bit<3>  queue;     // the highest goes first
     bit<3>  profile;   // what egress does when the queue is long
     bit<1>  drop;

@@ -7,7 +7,9 @@
 
 #include "types.p4"
 #include "parser.p4"
+#include "trust.p4"
 #include "classify.p4"
+#include "police.p4"
 #include "forward.p4"
 #include "roles.p4"
 #include "gate.p4"
@@ -31,7 +33,13 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control HermodIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(DSCPS, CounterType.packets_and_bytes) by_dscp;  // what came in, IP only
+    // Frames from ports that are not the job's, by port.
+    counter(PORTS, CounterType.packets_and_bytes) strangers;
+    Trust() trust;
     Classify() classify;
+    Police() police;
+    Remark() remark;
+    Floor() floor;
     Forward() forward;
     Roles() roles;
 
@@ -43,8 +51,21 @@ control HermodIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             if (meta.is_ip == 1) {
                 by_dscp.count((bit<32>)meta.dscp);
             }
-            roles.apply(meta);
+            trust.apply(meta, standard_metadata.ingress_port);
+            if (meta.demoted == 1) {
+                strangers.count((bit<32>)standard_metadata.ingress_port);
+            } else {
+                police.apply(meta, standard_metadata.ingress_port);
+            }
+            if (meta.demoted == 1) {
+                remark.apply(hdr, meta);
+            } else {
+                roles.apply(meta);
+            }
             forward.apply(hdr, meta);
+            if (meta.queue != 0 && meta.group == 0 && meta.drop == 0) {
+                floor.apply(meta);
+            }
         }
 #ifndef ONE_QUEUE
         standard_metadata.priority = meta.queue;

@@ -152,7 +152,8 @@ def test_a_worker_that_is_killed_ends_the_run_with_one_line(how: list[str]) -> N
         assert running.stdout is not None
         while "epoch" not in running.stdout.readline():
             pass
-        workers = [worker for server in children(running.pid) for worker in children(server)]
+        parents = children(running.pid)
+        workers = [worker for parent in parents for server in children(parent) for worker in children(server)]
         os.kill(workers[-1], signal.SIGKILL)
         _, errors = running.communicate(timeout=60)
     assert running.returncode == 2

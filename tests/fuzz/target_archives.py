@@ -109,7 +109,7 @@ def _other(rng: random.Random, array: Any) -> Any:
     kind = rng.randrange(8)
     if kind == 0:
         dtype = rng.choice(("f4", "i1", "u8", "b", "S3", "U2", "c8", "O", "M8[s]", ">i8", "V3", "f2", "U0"))
-        return np.zeros(array.shape, dtype) if array.dtype.kind == "U" else array.astype(dtype)
+        return np.zeros(array.shape, dtype) if array.dtype.kind not in "fiub" else array.astype(dtype)
     if kind == 1 and array.dtype.kind in "iuf" and array.size:
         changed = array.copy()
         limits = np.iinfo(array.dtype) if array.dtype.kind in "iu" else np.finfo(array.dtype)

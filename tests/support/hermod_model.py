@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from offramp.switch.hermod.entries import Profile, Role, SwitchPlan
+from offramp.switch.hermod.entries import Profile, Rate, Role, SwitchPlan
 from offramp.wire.ethernet import ipv4_checksum
 
 PORTS = (1, 2, 3, 4)
@@ -34,29 +34,58 @@ class Model:
     marked: Counter[tuple[int, int]] = field(default_factory=Counter)
     dropped: Counter[tuple[int, int]] = field(default_factory=Counter)
     by_dscp: Counter[int] = field(default_factory=Counter)
+    strangers: Counter[int] = field(default_factory=Counter)
+    policed: Counter[tuple[int, int]] = field(default_factory=Counter)
+    lowered: Counter[int] = field(default_factory=Counter)
+    now_us: int = 0
+    buckets: dict[tuple[int, ...], tuple[float, int]] = field(default_factory=dict)
     tick: int = 0
     closed: Counter[int] = field(default_factory=Counter)
     opened: Counter[int] = field(default_factory=Counter)
 
-    def ingress(self, frame: bytes) -> tuple[list[int], int]:
-        """Ports and queue of a frame; no ports: dropped."""
+    def ingress(self, came_from: int, frame: bytes) -> tuple[list[int], int, bytes, Role]:
+        """Ports, queue and role of a frame, and the frame as it goes on; no ports: dropped."""
         if len(frame) < 14 or too_short(frame):
-            return [], 0
+            return [], 0, frame, Role()
         dscp = dscp_of(frame)
         if dscp is None:
             queue = self.plan.without_dscp
         else:
             self.by_dscp[dscp] += 1
             queue = self.plan.queues.get(dscp, self.plan.other)
+        role = self.plan.roles.get(-1 if dscp is None else dscp, Role())
+        demoted = self.plan.members is not None and came_from not in self.plan.members
+        if demoted:
+            self.strangers[came_from] += 1
+        elif came_from in self.plan.policed_ports and self.exceeds(
+            (came_from, queue), self.plan.police.get(queue), len(frame)
+        ):
+            demoted = True
+            self.policed[came_from, queue] += 1
+        if demoted:
+            queue, role, frame = 0, Role(), best_effort(frame)
         port = self.plan.hosts.get(int.from_bytes(frame[:6], "big"))
-        return list(self.plan.ports) if port is None else [port], queue
+        if port is not None and queue and self.exceeds((port,), self.plan.upper, len(frame)):
+            queue = 0
+            self.lowered[port] += 1
+        return list(self.plan.ports) if port is None else [port], queue, frame, role
 
-    def egress(self, came_from: int, port: int, queue: int, frame: bytes, depth: int = 0) -> bytes | None:
+    def exceeds(self, cell: tuple[int, ...], rate: Rate | None, size: int) -> bool:
+        """Whether a token bucket has not enough for a frame; it begins full."""
+        if rate is None:
+            return False
+        level, last_us = self.buckets.get(cell, (float(rate.burst), 0))
+        level = min(float(rate.burst), level + rate.bytes_per_s * ((self.now_us - last_us) / 1e6))
+        self.buckets[cell] = (level if level < size else level - size), self.now_us
+        return level < size
+
+    def egress(
+        self, came_from: int, port: int, queue: int, frame: bytes, depth: int = 0, role: Role | None = None
+    ) -> bytes | None:
         """The frame that leaves, or None."""
         if port == came_from:
             return None
-        dscp = dscp_of(frame)
-        held = self.held(self.plan.roles.get(-1 if dscp is None else dscp, Role()), came_from, port)
+        held = self.held(role or Role(), came_from, port)
         profile = self.plan.profiles.get(queue)
         if profile is not None and depth > profile.threshold:
             field_ = ecn_of(frame)
@@ -84,8 +113,8 @@ class Model:
 
     def pass_(self, port: int, frame: bytes, depth: int = 0) -> list[tuple[int, bytes]]:
         """What leaves when each copy finds ``depth`` packets in its queue."""
-        ports, queue = self.ingress(frame)
-        copies = [(out, self.egress(port, out, queue, frame, depth)) for out in ports]
+        ports, queue, frame, role = self.ingress(port, frame)
+        copies = [(out, self.egress(port, out, queue, frame, depth, role)) for out in ports]
         return [(out, copy) for out, copy in copies if copy is not None]
 
 
@@ -119,6 +148,23 @@ def with_mark(frame: bytes) -> bytes:
         made[15] |= 0x30
         return bytes(made)
     made[15] |= 3
+    return with_checksum(frame, made)
+
+
+def best_effort(frame: bytes) -> bytes:
+    """DSCP 0."""
+    made = bytearray(frame)
+    if version(frame) == 6:
+        made[14] &= 0xF0
+        made[15] &= 0x3F
+    elif version(frame) == 4 and dscp_of(frame):
+        made[15] &= 3
+        return with_checksum(frame, made)
+    return bytes(made)
+
+
+def with_checksum(frame: bytes, made: bytearray) -> bytes:
+    """``made``, whose first word of IPv4 is not that of ``frame``, with the checksum changed by as much."""
     total = (0xFFFF ^ int.from_bytes(frame[24:26], "big")) + (0xFFFF ^ int.from_bytes(frame[14:16], "big"))
     total += int.from_bytes(made[14:16], "big")
     while total >> 16:

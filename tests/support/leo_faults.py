@@ -94,42 +94,47 @@ def started(
 
 
 def trial(
-    process: ResponderProcess, requester: Requester, seed: int, kills: int, agent: AgentProcess | None = None
+    process: ResponderProcess,
+    requester: Requester,
+    seed: int,
+    kills: int,
+    agent: AgentProcess | None = None,
+    count: int = REQUESTS,
 ) -> None:
     """Send requests while the process is killed at random places; check that all is as if nothing had happened.
 
     An ``agent``, which the accelerator is, is killed at a random place, too, and is back at another.
     """
     rng = np.random.default_rng(seed)
-    kinds = (rng.random(REQUESTS) < 0.4).astype(np.int64)
+    kinds = (rng.random(count) < 0.4).astype(np.int64)
 
     def restart() -> None:
         process.kill()
         process.start()
 
-    events: list[tuple[int, Callable[[], None]]] = [(place, restart) for place in rng.integers(0, REQUESTS, kills)]
+    events: list[tuple[int, Callable[[], None]]] = [(place, restart) for place in rng.integers(0, count, kills)]
     if agent is not None:
-        away, back = sorted(rng.integers(0, REQUESTS, 2))
+        away, back = sorted(rng.integers(0, count, 2))
         events += [(away, agent.kill), (back, agent.start)]
     events.sort(key=lambda event: event[0])
     process.host.memory[:KEYS] = 0
-    messages = [_message(user) for user in range(REQUESTS)]
-    requests = batch(messages, [user % KEYS for user in range(REQUESTS)], kinds.tolist())
-    users = np.arange(REQUESTS)
+    messages = [_message(user) for user in range(count)]
+    requests = batch(messages, [user % KEYS for user in range(count)], kinds.tolist())
+    users = np.arange(count)
     run, sent, limit = Run(), 0, time.monotonic() + _LIMIT_S
-    while len(run.ended) < REQUESTS:
-        end = min(sent + int(rng.integers(1, 32)), REQUESTS)
+    while len(run.ended) < count:
+        end = min(sent + int(rng.integers(1, 32)), count)
         sent += requester.admit(requests.part(sent, end), users[sent:end])
         requester.step()
         run.take(requester.collect(), kinds)
         while events and len(run.ended) >= events[0][0]:
             events.pop(0)[1]()
-        assert time.monotonic() < limit, f"{REQUESTS - len(run.ended)} requests have not ended"
-    _check(process, run, kinds)
+        assert time.monotonic() < limit, f"{count - len(run.ended)} requests have not ended"
+    _check(process, run, kinds, count)
 
 
-def _check(process: ResponderProcess, run: Run, kinds: np.ndarray) -> None:
-    assert sorted(user for user, _ in run.ended) == list(range(REQUESTS))
+def _check(process: ResponderProcess, run: Run, kinds: np.ndarray, count: int) -> None:
+    assert sorted(user for user, _ in run.ended) == list(range(count))
     assert {status for _, status in run.ended} == {Status.OK}
     assert run.wrong == 0
     for key in range(KEYS):

@@ -35,7 +35,6 @@ class Attacker:
         foreign_ports: those without.
         budget: frames that it still sends.
         sent: frames that it has sent.
-        well_formed: of these, whole SwitchGNN frames.
     """
 
     process: Process
@@ -49,16 +48,20 @@ class Attacker:
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
         """What leaves; nothing may leave because of a forgery."""
-        forged = [self._forge(list(batch)) for _ in range(min(self.budget, _A_TURN))]
+        self.attack(list(batch), _A_TURN)
+        out = self.process(batch)
+        self.seen = [*self.seen, *batch][-_REMEMBERED:]
+        self.replies = [*self.replies, *out.frames()][-_REMEMBERED:]
+        return out
+
+    def attack(self, coming: list[Forgery], most: int) -> None:
+        """Send forgeries of what comes and of what was."""
+        forged = [self._forge(coming) for _ in range(min(self.budget, most))]
         self.budget -= len(forged)
         self.sent += len(forged)
         if forged:
             answers = list(self.process(PacketBatch.of(forged)))
             assert not answers, f"the switch answers a stranger: {answers[0][1].hex()}"
-        out = self.process(batch)
-        self.seen = [*self.seen, *batch][-_REMEMBERED:]
-        self.replies = [*self.replies, *out.frames()][-_REMEMBERED:]
-        return out
 
     def _forge(self, coming: list[Forgery]) -> Forgery:
         rng = self.rng

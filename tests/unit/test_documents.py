@@ -30,7 +30,7 @@ MERGES = "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 
         ("a: !!timestamp x", "line 1: not YAML: expected a valid timestamp"),
         ("a: 2001-99-99", "line 1: not YAML: expected a valid timestamp"),
         (f"a: {'9' * 5000}", "line 1: not YAML: expected a valid int"),
-        ("a: \x01", "not YAML: special characters are not allowed"),
+        ("a: \x01", "line 1: not YAML: special characters are not allowed"),
         (r'a: "\ud800"', "line 1: not YAML: half of a surrogate pair"),
         (r'a: "\UFFFFFFFF"', "not YAML: a character that there is not"),
         ("x" * (MOST_BYTES + 1), f"longer than {MOST_BYTES} characters"),
@@ -99,7 +99,7 @@ def test_a_large_limit_takes_no_memory_of_its_own(tmp_path: Path) -> None:
     assert read_bytes(Path("/proc/self/cmdline"), 1 << 20)  # its size is 0
 
 
-@pytest.mark.parametrize("value", [True, float("nan"), float("inf"), 10**400, "1", None, [1]])
+@pytest.mark.parametrize("value", [True, float("nan"), float("inf"), 1e25, 10**400, "1", None, [1]])
 def test_numbers_are_finite(value: object) -> None:
     assert not is_number(value)
-    assert is_number(10**300)
+    assert is_number(10**23)

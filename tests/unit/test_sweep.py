@@ -34,7 +34,7 @@ def test_errors_of_a_case_are_those_of_the_sweep():
 
 
 def test_a_process_that_dies_is_told():
-    with pytest.raises(OfframpError, match="a process died"):
+    with pytest.raises(OfframpError, match="a process ended with exit code 3 before its result"):
         sweep(os._exit, [3, 3], processes=2)
 
 

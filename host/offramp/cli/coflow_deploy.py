@@ -16,6 +16,7 @@ from offramp.errors import OfframpError
 from offramp.numerals import whole_number
 
 if TYPE_CHECKING:
+    from offramp.coflow.deploy.limits import Limits
     from offramp.coflow.deploy.plan import DeployPlan
     from offramp.coflow.deploy.target import Target
     from offramp.switch.hermod.entries import SwitchPlan
@@ -36,12 +37,26 @@ def deploy(
     election_id: Annotated[int, typer.Option(help="p4: the highest controller writes.")] = 1,
     ports: Annotated[str, typer.Option(help="p4: the switch's ports, as 1-4,7; forwarding stays without.")] = "",
     host: Annotated[list[str] | None, typer.Option(help="p4: MAC=PORT; others are flooded to.")] = None,
+    job_ports: Annotated[
+        str | None, typer.Option(help="p4: ports whose DSCPs count; others' frames are best effort. All by default.")
+    ] = None,
+    police: Annotated[
+        list[str] | None, typer.Option(help="p4: QUEUE=RATE that a port may send in a queue; more is best effort.")
+    ] = None,
+    control_share: Annotated[
+        float, typer.Option(help="p4, with --rate: of the line, that a port may send in the highest queue.")
+    ] = 0.05,
+    lowest_share: Annotated[
+        float, typer.Option(help="p4 and htb, with --rate: of the line, that the lowest queue keeps; 0 none.")
+    ] = 0.05,
     mtu: Annotated[int, typer.Option(help="p4: bytes of a packet, for ECN.")] = 1500,
     interface: Annotated[
         list[str] | None, typer.Option("-i", "--interface", help="linux: interfaces; sonic: ports, all by default.")
     ] = None,
     qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
-    rate: Annotated[str | None, typer.Option(help="linux: of the line, for htb; as the interface says.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="Of the line: for p4's limits, none without; for htb, as the interface says.")
+    ] = None,
     config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
     out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
     name: Annotated[str, typer.Option(help="sonic: of maps, scheduler and profiles.")] = "HERMOD",
@@ -69,7 +84,8 @@ def deploy(
     made = load_plan(plan, queues, classes=classes, control=parse_dscps(control), scheme=scheme)
     made = _with_ecn(made, ecn or [])
     if target == "p4":
-        told = _switch_plan(made, ports, host or [], mtu)
+        limits = _limits(rate, control_share, lowest_share, police or [])
+        told = _switch_plan(made, ports, host or [], mtu, job_ports, limits)
         if dry_run:
             from offramp.coflow.deploy.p4 import rendered
 
@@ -130,12 +146,36 @@ def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iter
         yield P4Target(session, plan)
 
 
-def _switch_plan(plan: DeployPlan, ports: str, hosts: list[str], mtu: int) -> SwitchPlan:
+def _limits(rate: str | None, control_share: float, lowest_share: float, police: list[str]) -> Limits | None:
+    from offramp.cli.traffic import parse_rate
+    from offramp.coflow.deploy.limits import Limits
+
+    if rate is None:
+        if police:
+            raise OfframpError(f"--police {police[0]}: expected --rate of the line too")
+        return None
+    rates: dict[int, int] = {}
+    for text in police:
+        queue, equals, size = text.partition("=")
+        if not equals or not queue.isdecimal():
+            raise OfframpError(f"--police {text}: expected QUEUE=RATE, such as 6=10gbit")
+        rates[int(queue)] = parse_rate(size, "--police")
+    return Limits(parse_rate(rate, "--rate"), control_share, lowest_share, rates)
+
+
+def _switch_plan(
+    plan: DeployPlan, ports: str, hosts: list[str], mtu: int, job_ports: str | None, limits: Limits | None
+) -> SwitchPlan:
     from offramp.coflow.deploy.p4 import switch_plan
 
     if mtu < 1:
         raise OfframpError(f"--mtu {mtu}: expected bytes of a packet")
-    return switch_plan(plan, _ports(ports), dict(_host(text) for text in hosts), mtu=mtu)
+    all_ports, members = _ports(ports), None if job_ports is None else _ports(job_ports, "--job-ports")
+    for port in members or ():
+        if all_ports and port not in all_ports:
+            raise OfframpError(f"--job-ports {job_ports}: port {port} is none of --ports {ports}")
+    made = dict(_host(text) for text in hosts)
+    return switch_plan(plan, all_ports, made, mtu=mtu, members=members, limits=limits)
 
 
 def _sonic(plan: DeployPlan, ports: list[str], config_db: Path | None, out: Path, name: str) -> Target:
@@ -175,13 +215,13 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
     return replace(plan, ecn_bytes=sizes) if sizes else plan
 
 
-def _ports(text: str) -> list[int]:
+def _ports(text: str, option: str = "--ports") -> list[int]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
-            raise OfframpError(f"--ports {text}: expected different numbers up to 510, such as 1-4,7")
+            raise OfframpError(f"{option} {text}: expected different numbers up to 510, such as 1-4,7")
         found += numbers
     return found
 

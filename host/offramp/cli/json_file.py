@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 
 
@@ -40,6 +41,6 @@ def write_json(path: str | None, numbers: Any) -> None:
     if path is None:
         return
     try:
-        Path(path).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        write_text(Path(path), json.dumps(numbers, indent=2) + "\n")
     except OSError as error:
         raise OfframpError(f"--json {path}: cannot be written: {error.strerror}") from None

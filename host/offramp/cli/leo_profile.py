@@ -11,6 +11,7 @@ import typer
 from offramp.cli.json_file import expect_writable, write_json
 from offramp.cli.leo_plan import Files
 from offramp.cli.stages import stages
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def profile(
         import yaml
 
         try:
-            Path(out).write_text(yaml.safe_dump({"profile": measured}, sort_keys=False), encoding="utf-8")
+            write_text(Path(out), yaml.safe_dump({"profile": measured}, sort_keys=False))
         except OSError as error:
             raise OfframpError(f"--out {out}: cannot be written: {error.strerror}") from None
     write_json(json_path, measured)

@@ -105,6 +105,9 @@ def _report(console: object, found: Comparison, request_bytes: int) -> None:
         )
     console.print(table)
     console.print(f"latency at {found.load:.0%} of each row's own rate, from when a request was to be sent")
+    if found.restarts:
+        times = "once" if found.restarts == 1 else f"{found.restarts} times"
+        console.print(f"{found.fate}; it was started again {times}", soft_wrap=True)
     if len(found.rows) > 1:
         console.print(
             f"all paths: {found.share_of_sum:.0%} of {' + '.join(found.summed)}; "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.ending import files
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -37,11 +38,19 @@ def macro(text: str) -> tuple[str, str]:
     return name, value if equals else "1"
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; not if the name cannot be one's."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def read_text(path: Path) -> str:
     """The text of a file that the user names."""
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file in UTF-8"
         raise OfframpError(f"{path}: cannot be read: {reason}") from None
 
@@ -49,7 +58,7 @@ def read_text(path: Path) -> str:
 def write_text(flag: str, path: Path, text: str) -> None:
     """Write what an option asks for; ``flag`` names the option."""
     try:
-        path.write_text(text, encoding="utf-8")
+        files.write_text(path, text)
     except OSError as error:
         raise OfframpError(f"{flag} {path}: cannot be written: {error.strerror}") from None
 

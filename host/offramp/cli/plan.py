@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.cli.json_file import write_json
 from offramp.cli.size import parse_size
 from offramp.cli.stages import stages
 from offramp.errors import OfframpError
@@ -149,11 +149,7 @@ def plan(
             save_rates(calibrated(timed), calibrate)
     if save is not None:
         save_plan(made, Path(save))
-    if json_path is not None:
-        try:
-            Path(json_path).write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OfframpError(f"--json {json_path}: cannot be written: {error.strerror}") from None
+    write_json(json_path, numbers)
 
 
 def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[str, Any]:

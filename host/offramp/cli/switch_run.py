@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from offramp.cli import traffic
 from offramp.cli.link_options import Transport
-from offramp.cli.p4_program import Engine, macro
+from offramp.cli.p4_program import Engine, is_folder, macro
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -80,6 +80,29 @@ def run(
     ] = "info",
     seed: Annotated[int, typer.Option(help="Seed of the program's random().")] = 0,
     engine: Engine = "auto",
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Serve P4Runtime where other machines reach it though clients show no certificates.",
+        ),
+    ] = False,
+    max_message: Annotated[
+        int | None,
+        typer.Option(
+            help="MB of a P4Runtime request.", show_default="4, or 64 where clients show certificates", min=1, max=1024
+        ),
+    ] = None,
+    compile_seconds: Annotated[float, typer.Option(help="To compile a program that a controller pushes.")] = 30.0,
+    compile_memory: Annotated[
+        int, typer.Option(help="MB of memory to compile a program that a controller pushes.")
+    ] = 4096,
+    register_memory: Annotated[
+        int, typer.Option(help="MB of memory for a program's registers, counters and meters.", min=1)
+    ] = 1024,
+    packet_steps: Annotated[
+        int, typer.Option(help="Statements that one packet may run in loops, with all its copies and passes.", min=1)
+    ] = 1 << 20,
     priority_queues: traffic.PriorityQueues = None,
     port_rate: traffic.PortRate = None,
     queue_weight: traffic.QueueWeight = None,
@@ -108,8 +131,8 @@ def run(
         raise OfframpError(f"{program}: a compiled program; expected P4-16 source, which needs no compiler here")
     if log_console and log_file is not None:
         raise OfframpError("--log-console and --log-file: expected one of them")
-    if pcap is not None and not pcap.is_dir():
-        raise OfframpError(f"--pcap {pcap}: no such folder")
+    if pcap is not None and not is_folder(pcap):
+        raise OfframpError(f"--pcap {str(pcap)[:200]}: no such folder")
     ports: dict[int, str] = {}
     for text in interface or []:
         number, spec = parse_port(text)
@@ -143,6 +166,12 @@ def run(
         grpc_key=None if grpc_key is None else str(grpc_key),
         grpc_ca=None if grpc_ca is None else str(grpc_ca),
         translation={} if translation is None else read_tables(translation),
+        insecure=insecure,
+        max_message=None if max_message is None else max_message << 20,
+        compile_seconds=compile_seconds,
+        compile_memory=compile_memory << 20,
+        register_memory=register_memory << 20,
+        packet_steps=packet_steps,
         tm=traffic.config(
             priority_queues=priority_queues,
             port_rate=port_rate,
@@ -195,6 +224,11 @@ def _summary(running: Running) -> None:
         table.add_row(str(number), port.name, *map(str, counts))
     console = Console(highlight=False)
     console.print(table)
+    pipeline = running.device.pipeline
+    if pipeline is not None and pipeline.switch.stats.exhausted:
+        console.print(f"packets that used up their steps: {pipeline.switch.stats.exhausted}")
+    for reason, count in running.server.refusals.counts.items():
+        console.print(f"P4Runtime refused {reason}: {count}")
     queues = traffic.table(running)
     if queues is not None:
         console.print(queues)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -338,7 +339,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        write_text(path, json.dumps(content, indent=1) + "\n")
     except OSError as error:
         raise OfframpError(f"--json {path}: cannot be written: {error.strerror}") from None
 

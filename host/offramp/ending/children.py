@@ -6,10 +6,18 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import tempfile
 import threading
+from functools import cache
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from offramp.ending.left import temporary_folder
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
 
 STOP_S: Final = 5.0
 
@@ -27,13 +35,36 @@ def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess,
     _ended(process, None)
 
 
-def how_ended(process: BaseProcess) -> str:
-    """What a child's exit status says: ``killed by SIGKILL`` or ``exit code 7``; waits for it."""
-    process.join(STOP_S)
-    code = process.exitcode
+def fork_server(preload: list[str]) -> ForkServerContext:
+    """Starts processes as forks of a server that has imported these modules, and has no threads.
+
+    The server's socket is in a temporary folder of ours: :mod:`multiprocessing` removes its own only where a process
+    ends by itself.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(preload)
+    multiprocessing.current_process()._config.setdefault("tempdir", _servers_folder().name)  # type: ignore[attr-defined]
+    return context
+
+
+@cache
+def _servers_folder() -> tempfile.TemporaryDirectory[str]:
+    return temporary_folder()
+
+
+def ended_as(name: str, code: int | None) -> str:
+    """How something ended, by its exit code as :mod:`subprocess` and :mod:`multiprocessing` have it."""
     if code is not None and code < 0:
-        return f"killed by {signal.Signals(-code).name}"
-    return f"exit code {code}"
+        return f"{name} was killed by {signal.Signals(-code).name}"
+    return f"{name} ended with exit code {code}"
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process has been stopped, by SIGSTOP or from a terminal (proc(5))."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
 
 
 def ends_with_parent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -18,10 +19,11 @@ from offramp.ending.owner import PATTERN, is_left, owner
 def written(path: Path) -> Iterator[IO[bytes]]:
     """A binary file to fill; at the end of the context it is ``path``, on disk, in place of what was there.
 
-    It is filled under another name beside ``path``, synced, renamed, and its folder is synced. Where the context
-    raises, or the process is killed, ``path`` stays what it was. What killed processes have left of earlier attempts
-    is removed. What is not a regular file, such as ``/dev/stdout`` or a pipe, is written as it stands; a link stays
-    one, and what it points to is replaced.
+    It is filled without a name, synced, named and put in place of ``path`` in one step, and its folder is synced.
+    Where the context raises, or the process is killed, ``path`` stays what it was. Where the file system has no
+    files without a name, it has one beside ``path`` meanwhile; what killed processes have left of such is removed.
+    What is not a regular file, such as ``/dev/stdout`` or a pipe, is written as it stands; a link stays one, and what
+    it points to is replaced.
 
     Raises:
         OSError: the file cannot be written.
@@ -35,17 +37,29 @@ def written(path: Path) -> Iterator[IO[bytes]]:
     sweep_partial(path)
     partial = path.with_name(f".{path.name}.{owner()}")
     try:
-        with partial.open("xb") as file:
+        with _unnamed(path.parent) or partial.open("xb") as file:
             with contextlib.suppress(FileNotFoundError):
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if isinstance(file.name, int):
+                os.link(f"/proc/self/fd/{file.fileno()}", partial, src_dir_fd=file.fileno(), follow_symlinks=True)
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def _unnamed(folder: Path) -> IO[bytes] | None:
+    """A file without a name (``O_TMPFILE``, open(2)); None where the file system has none."""
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            return None
+        raise
 
 
 def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:

@@ -56,11 +56,11 @@ def sweep() -> None:
     sweep_namespaces()
 
 
-def sweep_folders() -> None:
-    """Remove temporary folders of this user's ended processes; what a link points to stays."""
-    parent = tempfile.gettempdir()
+def sweep_folders(*, own: bool = False) -> None:
+    """Remove temporary folders of this user's ended processes, or this process' own; what a link points to stays."""
+    parent, mine = tempfile.gettempdir(), owned_name()
     for name in _names(parent):
-        if is_left(name):
+        if name.startswith(mine) if own else is_left(name):
             path = Path(parent, name)
             with contextlib.suppress(OSError):
                 status = path.lstat()

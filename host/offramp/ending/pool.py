@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from offramp.ending.children import ends_with_parent, how_ended, stop
+from offramp.ending.children import ended_as, ends_with_parent, stop
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def _answer(pipe: Connection, process: BaseProcess) -> tuple[int, Any, BaseExcep
     try:
         answer: tuple[int, Any, BaseException | None] = pipe.recv()
     except (EOFError, ConnectionError):
-        raise OfframpError(f"a process died: {how_ended(process)}, perhaps for want of memory") from None
+        process.join()
+        raise OfframpError(f"{ended_as('a process', process.exitcode)} before its result") from None
     return answer
 
 

@@ -10,13 +10,17 @@ import threading
 from types import FrameType
 from typing import Final
 
-from offramp.ending.linux import end_children
+from offramp.ending.linux import adopt_orphans, end_children
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNWIND_S: Final = 1.0
 """How long a command may take to tidy up."""
 ORPHANS_S: Final = 0.25
 """How long what it leaves running may take to end when told, before it is killed."""
+
+
+_begun: list[int] = []
+"""The signal that has ended the command."""
 
 
 class Ended(BaseException):
@@ -38,13 +42,13 @@ def status_of(number: int) -> int:
 
 def raise_when_signalled() -> None:
     """Let the signals of :data:`ENDING` raise :exc:`Ended` in the main thread."""
-    begun: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
-        if begun:
+        if _begun:
             return
-        begun.append(number)
+        _begun.append(number)
         _silence()
+        adopt_orphans()  # whatever unwinding leaves behind of what it ends
         limit = threading.Timer(UNWIND_S, leave, [number])  # for when it is the supervisor that was killed
         limit.daemon = True
         limit.start()
@@ -54,11 +58,20 @@ def raise_when_signalled() -> None:
         signal.signal(number, end)
 
 
+def leave_if_signalled() -> None:
+    """End here and now if a signal has come, whatever unwinding has made of :exc:`Ended` on its way."""
+    if _begun:
+        leave(_begun[0])
+
+
 def leave(number: int) -> None:
-    """End at once, with all children, and without waiting for threads: those that still compute would compute on."""
+    """End at once, with all children and temporary folders; threads that compute are not waited for."""
+    from offramp.ending.left import sweep_folders
+
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     end_children(ORPHANS_S)
+    sweep_folders(own=True)
     os._exit(status_of(number))
 
 

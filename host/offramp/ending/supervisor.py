@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from offramp.ending import linux
-from offramp.ending.signals import ENDING, ORPHANS_S, UNWIND_S, Ended, leave, raise_when_signalled, status_of
+from offramp.ending.signals import ENDING, ORPHANS_S, UNWIND_S, leave_if_signalled, raise_when_signalled, status_of
 
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _KERNEL: Final = 0x80
@@ -50,8 +50,8 @@ def supervised(work: Callable[[], object]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, awaited)
     try:
         work()
-    except Ended as ended:
-        leave(ended.number)
+    finally:
+        leave_if_signalled()
 
 
 class _Supervisor:
@@ -73,12 +73,13 @@ class _Supervisor:
         assert self._status is not None, "without a limit, only its end and a signal are waited for"
         linux.end_children(ORPHANS_S)
         code = os.waitstatus_to_exitcode(self._status)
-        if told is not None or code < 0:
+        number = told or -min(code, 0) or next((each for each in ENDING if code == status_of(each)), 0)
+        if number:
             from offramp.ending.left import sweep
 
             sweep()
-            self._say(told or -code, killed=code < 0)
-            return status_of(told or -code)
+            self._say(number, killed=code < 0)
+            return status_of(number)
         return code
 
     def _wait(self, seconds: float | None) -> signal.Signals | None:

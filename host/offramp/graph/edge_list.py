@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.archive import read_array
+from offramp.documents import read_text
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.graph.data import Graph, build_graph
@@ -85,11 +86,9 @@ def _culprit(path: Path, lines: list[tuple[int, str]], delimiter: str | None, co
 def _lines(path: Path) -> list[tuple[int, str]]:
     """Numbered lines that are neither empty nor comments."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise OfframpError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError):
-        raise OfframpError(f"{path}: expected a text file") from None
+        text = read_text(path, None)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     return [
         (number, line)
         for number, line in enumerate(text.splitlines(), 1)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from offramp.archive import Archive, open_archive
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.graph.csr import rows_of
 from offramp.graph.data import Graph, build_graph
@@ -66,7 +67,7 @@ def save_npz(graph: Graph, path: Path) -> None:
         **{name: getattr(graph, name) for name in _MASKS},
     }
     try:
-        with path.open("wb") as file:
+        with written(path) as file:
             np.savez_compressed(file, **fields)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
@@ -86,6 +87,8 @@ def _csr(archive: Archive, prefix: str) -> Any:
         return OfframpError(f"{archive.path}: {prefix}_{what}: expected {expected}")
 
     data = archive.read(f"{prefix}_data", "fiub", 1)
+    if data.dtype == np.float16:  # which SciPy's matrices do not hold
+        data = data.astype(np.float32)
     indices, indptr, shape = (archive.integers(f"{prefix}_{part}") for part in ("indices", "indptr", "shape"))
     if len(shape) != 2 or shape.min() < 0:
         raise wrong("shape", "two sizes")

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.documents import read_text
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
 from offramp.numerals import whole_number
@@ -32,7 +34,7 @@ def write_partition(path: Path, graph: Adjacency, owner: npt.NDArray[np.int32]) 
     """
     lines = [_COMMENT + _fingerprint(graph), *map(str, owner.tolist())]
     try:
-        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        write_text(path, "\n".join(lines) + "\n", encoding="ascii")
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -45,11 +47,9 @@ def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np
     """
     name, n = f"--partition {path}", len(graph.indptr) - 1
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except OSError as error:
-        raise OfframpError(f"{name}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise OfframpError(f"{name}: expected text, the worker of each vertex in a line") from None
+        lines = read_text(path, None).splitlines()
+    except OfframpError as error:
+        raise OfframpError(f"{name}: {error}") from None
     if lines and lines[0].startswith(_COMMENT) and lines[0].removeprefix(_COMMENT) != _fingerprint(graph):
         raise OfframpError(f"{name}: of another graph")
     numbers = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "%"]

@@ -11,6 +11,8 @@ from offramp.placement.taskgraph import Edge, Task, TaskGraph
 from offramp.placement.volume import Volume
 
 SYNCS: Final = ("ps", "ring")
+MOST_TASKS: Final = 1 << 14
+MOST_EDGES: Final = 1 << 19
 KINDS: Final = ("store", "sampler", "worker", "ps", "ring")
 
 
@@ -72,6 +74,9 @@ class Job:
             raise OfframpError(f"job: iterations {self.iterations}: expected at least 1")
         if self.sync == "ps" and self.servers < 1:
             raise OfframpError(f"job: servers {self.servers}: sync ps expects at least 1")
+        each = max(self.samplers) if isinstance(self.samplers, tuple) and self.samplers else self.samplers
+        if max(self.workers, self.servers, each if isinstance(each, int) else 0) > MOST_TASKS:
+            raise OfframpError(f"job: expected at most {MOST_TASKS} workers, servers, and samplers of each worker")
         counts = self.samplers_of_workers
         if len(counts) != self.workers or min(counts) < 1:
             raise OfframpError(f"job: samplers {self.samplers}: expected at least 1 for each of {self.workers} workers")
@@ -91,8 +96,13 @@ class Job:
         """The tasks and edges of an iteration on that many machines.
 
         Raises:
-            OfframpError: the stores' shares are not one for each machine.
+            OfframpError: the stores' shares are not one for each machine, or there are too many tasks or edges.
         """
+        samplers, servers = sum(self.samplers_of_workers), self.servers if self.sync == "ps" else 1
+        tasks = machines + samplers + 2 * self.workers + servers
+        edges = (machines + 1) * samplers + 2 * self.workers * servers
+        if tasks > MOST_TASKS or edges > MOST_EDGES:
+            raise OfframpError(f"job: {tasks} tasks and {edges} edges: expected at most {MOST_TASKS} and {MOST_EDGES}")
         build = _Builder(self, machines)
         (build.servers if self.sync == "ps" else build.around_the_ring)()
         if not self.pipelined:

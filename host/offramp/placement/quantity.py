@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from offramp.documents import is_number
 from offramp.errors import OfframpError
 
 _SCALES: Final = {
@@ -18,7 +19,7 @@ _SCALES: Final = {
     "Mi": 2.0**20,
     "Gi": 2.0**30,
 }
-_MOST: Final = 1e24  # beyond every byte, bit per second and second there is; sums and products stay finite
+_MOST_COUNT: Final = 1 << 53  # arithmetic with floats is exact up to here
 
 
 def amount(value: object, where: str, unit: str = "") -> float:
@@ -33,17 +34,17 @@ def amount(value: object, where: str, unit: str = "") -> float:
         if match is None or (match[2] or "") not in _SCALES:
             raise OfframpError(f"{where}: {value}: expected {example}")
         value = float(match[1]) * _SCALES[match[2] or ""]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+    if not is_number(value) or value < 0:
         raise OfframpError(f"{where}: {value}: expected {example}")
     return float(value)
 
 
 def count(value: object, where: str, least: int = 0) -> int:
-    """A whole number of at least ``least``.
+    """A whole number of at least ``least``, and at most 2^53.
 
     Raises:
         OfframpError: it is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST_COUNT:
         raise OfframpError(f"{where}: {value}: expected a whole number of at least {least}")
     return value

@@ -18,6 +18,7 @@ from offramp.placement.volume import Volume
 
 _MACHINE_FIELDS = {"name", "count", "network", "in", "out", "speed", "address"}
 _BYTES = ("memory",)
+MOST_MACHINES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,15 @@ def _resources(fields: Mapping[str, Any], where: str) -> dict[str, float]:
 
 
 def _machines(value: object) -> list[Machine]:
-    made = []
+    made: list[Machine] = []
     for i, entry in enumerate(_sequence(value, "machines")):
         where = f"machines[{i}]"
         fields = _mapping(entry, where)
         if "name" not in fields:
             raise OfframpError(f"{where}: expected a name")
         copies = count(fields.get("count", 1), f"{where}.count", 1)
+        if len(made) + copies > MOST_MACHINES:
+            raise OfframpError(f"{where}.count: {copies}: expected at most {MOST_MACHINES} machines in all")
         for k in range(copies):
             name = str(fields["name"]) if copies == 1 else f"{fields['name']}{k}"
             made.append(_machine(fields, where, name, str(fields.get("address", name))))
@@ -180,7 +183,7 @@ def _graph(fields: Mapping[str, Any], machines: list[str]) -> TaskGraph:
         home, follows = task.get("home"), task.get("with")
         if home is not None and home not in machines:
             raise OfframpError(f"{where}.home: {home}: expected one of {', '.join(machines)}")
-        if follows is not None and follows not in names:
+        if follows is not None and (not isinstance(follows, str) or follows not in names):
             raise OfframpError(f"{where}.with: {follows}: expected a task that stands before it")
         tasks.append(
             Task(
@@ -198,7 +201,7 @@ def _graph(fields: Mapping[str, Any], machines: list[str]) -> TaskGraph:
         where = f"edges[{i}]"
         edge = _mapping(entry, where, {"from", "to", "bytes", "lag"})
         for end in ("from", "to"):
-            if edge.get(end) not in names:
+            if not isinstance(edge.get(end), str) or edge[end] not in names:
                 raise OfframpError(f"{where}.{end}: {edge.get(end)}: expected the name of a task")
         volume = _volume(edge["bytes"], f"{where}.bytes") if "bytes" in edge else None
         edges.append(Edge(names[edge["from"]], names[edge["to"]], volume, count(edge.get("lag", 0), f"{where}.lag")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.report.page import render
 
@@ -23,8 +24,8 @@ def write_report(report: Report, path: Path) -> tuple[Path, Path]:
     data = path.with_suffix(".json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(report), "utf-8")
-        data.write_text(json.dumps(report.as_dict(), indent=1) + "\n", "utf-8")
+        write_text(path, render(report))
+        write_text(data, json.dumps(report.as_dict(), indent=1) + "\n")
     except OSError as error:
         raise OfframpError(f"report {path}: cannot be written: {error.strerror}") from None
     return path, data

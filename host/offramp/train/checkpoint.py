@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 
 from offramp.archive import open_archive
 from offramp.documents import parse_json
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.wire.objects import sendable
 
@@ -83,18 +83,16 @@ def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:
 
 
 def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
-    """Write a checkpoint in one step: a run that is killed leaves the one before.
+    """Write a checkpoint in one step: a run that is killed, or a machine that fails, leaves the one before.
 
     Raises:
         OfframpError: the file cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.npz")
     arrays = {f"array{number}": array for number, array in enumerate(snapshot.arrays)}
     try:
-        np.savez(partial, facts=np.array(json.dumps(known)), epoch=snapshot.epoch, history=snapshot.history, **arrays)  # type: ignore[arg-type]
-        partial.replace(path)
+        with written(path) as file:
+            np.savez(file, facts=np.array(json.dumps(known)), epoch=snapshot.epoch, history=snapshot.history, **arrays)  # type: ignore[arg-type]
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise OfframpError(f"--checkpoint {path}: cannot be written: {error.strerror}") from None
 
 
@@ -109,22 +107,26 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
     Raises:
         OfframpError: not a checkpoint, or of another run; names what differs.
     """
+    foreign = f"--resume {path}: expected a file that --checkpoint wrote"
     with open_archive(path) as archive:
+
+        def exactly(field: str, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+            found, dtype = archive.header(field)
+            if found != shape or dtype != np.dtype(kind):
+                raise OfframpError(f"{foreign}: {field} is {dtype} of shape {found}, not {kind} of shape {shape}")
+            return archive.values(field)
+
         try:
-            found = parse_json(str(archive.read("facts", "U", 0)))
-            differing = next((name for name in known if found[name] != known[name]), None)
+            of = parse_json(str(archive.read("facts", "U", 0)))
+            differing = next((name for name in known if of[name] != known[name]), None)
         except (ValueError, KeyError, TypeError):
-            raise OfframpError(f"--resume {path}: expected a file that --checkpoint wrote") from None
+            raise OfframpError(foreign) from None
         if differing is not None:
-            raise OfframpError(
-                f"--resume {path}: its {differing} is {found[differing]}, this run's is {known[differing]}"
-            )
-        arrays = [archive.read(f"array{n}", "f", len(shapes[n // 3])) for n in range(3 * len(shapes))]
-        epoch, history = archive.scalar("epoch"), archive.read("history", "f", 2)
-    if (
-        epoch < 1
-        or history.shape != (epoch, 2)
-        or any(array.shape != tuple(shapes[n // 3]) for n, array in enumerate(arrays))
-    ):
-        raise OfframpError(f"--resume {path}: expected a file that --checkpoint wrote")
+            other = str(of[differing]).splitlines() or [""]
+            raise OfframpError(f"--resume {path}: its {differing} is {other[0]:.80}, this run's is {known[differing]}")
+        arrays = [exactly(f"array{n}", known["dtype"], tuple(shapes[n // 3])) for n in range(3 * len(shapes))]
+        epoch = archive.scalar("epoch")
+        if epoch < 1:
+            raise OfframpError(f"{foreign}: epoch {epoch}")
+        history = exactly("history", "float64", (epoch, 2))
     return Snapshot(epoch, arrays, history)

@@ -102,7 +102,7 @@ def train(
     def run_all(jobs: list[WorkerJob]) -> RankResult | None:
         if len(jobs) == 1:
             return train_rank(Group(), jobs[0], on_epoch)
-        outcome: RankResult = run_workers(train_rank, jobs, on_epoch)
+        outcome: RankResult = run_workers(train_rank, jobs, on_epoch, patience_s=settings.timeout_s)
         return outcome
 
     return _train_planned(plan_run(graph, settings), open_fabric, run_all)

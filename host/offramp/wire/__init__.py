@@ -1,1 +1,1 @@
-"""Packet formats, defined once: field tables from which NumPy views, scapy layers and the P4 tests come."""
+"""Packet formats, defined once: field tables from which NumPy views, the P4 tests and their scapy layers come."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.wire.fields import Bytes, HeaderFormat
 
@@ -39,6 +40,11 @@ _FCS, _PREAMBLE, _GAP, _SHORTEST = 4, 8, 12, 64
 def wire_bytes(frame_bytes: int) -> int:
     """Bytes of link time that a frame takes, given without FCS: with FCS, padding, preamble and gap."""
     return max(frame_bytes + _FCS, _SHORTEST) + _PREAMBLE + _GAP
+
+
+def total_wire_bytes(frame_bytes: npt.NDArray[np.int32]) -> int:
+    """:func:`wire_bytes` of many frames together."""
+    return int(np.maximum(frame_bytes + _FCS, _SHORTEST).sum()) + len(frame_bytes) * (_PREAMBLE + _GAP)
 
 
 def ipv4_checksum(header: bytes) -> int:

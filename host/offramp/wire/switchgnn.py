@@ -117,6 +117,13 @@ def build_frames(worker: int, fields: Mapping[str, npt.ArrayLike], n: int, lanes
     return PacketBatch(np.zeros(n, np.int32), np.full(n, size, np.int32), data)
 
 
+_WORD_BITS = 32
+_PLACES = {
+    f.name: (f.offset // _WORD_BITS, _WORD_BITS - f.offset % _WORD_BITS - f.width, f.mask) for f in SWITCHGNN.fields
+}
+"""Word, shift and mask of each field."""
+
+
 @dataclass(frozen=True)
 class Parsed:
     """The SwitchGNN packets of a batch, and how many of its frames were none.
@@ -136,7 +143,14 @@ class Parsed:
 
     def field(self, name: str) -> npt.NDArray[np.int64]:
         """``(n,)`` values of a field of the SwitchGNN header."""
-        return SWITCHGNN.unpack(self.frames[:, PREFIX_BYTES:], name).astype(np.int64)
+        word, shift, mask = _PLACES[name]
+        values: npt.NDArray[np.int64] = self._words[:, word] >> shift & mask
+        return values
+
+    @cached_property
+    def _words(self) -> npt.NDArray[np.int64]:
+        """``(n, 4)`` the header as 32-bit words; no field lies in two of them."""
+        return np.ascontiguousarray(self.frames[:, PREFIX_BYTES:SHORT_FRAME_BYTES]).view(">u4").astype(np.int64)
 
     @cached_property
     def kind(self) -> npt.NDArray[np.int64]:
@@ -158,20 +172,13 @@ def parse_frames(batch: PacketBatch) -> Parsed:
     """Recognise the whole SwitchGNN packets of ``batch``; others are counted, never an error."""
     data, lengths = batch.data, batch.lengths
     if data.shape[1] < DATA_FRAME_BYTES:
-        data = np.pad(data, ((0, 0), (0, DATA_FRAME_BYTES - data.shape[1])))
-    ipv4 = data[:, ETHERNET.size :]
+        data = np.zeros((len(batch), DATA_FRAME_BYTES), np.uint8)
+        data[:, : batch.data.shape[1]] = batch.data
     # A frame cut inside its IPv4 header has zeros there, and counts as foreign: nothing in it says otherwise.
-    ours = (
-        (ETHERNET.unpack(data, "ether_type") == ETHER_TYPE_IPV4)
-        & (ipv4[:, 0] == 0x45)
-        & (IPV4.unpack(ipv4, "frag_offset") == 0)
-        & (IPV4.unpack(ipv4, "protocol") == IP_PROTOCOL)
-    )
-    kind = kinds_of(data[:, PREFIX_BYTES:])
-    needed = np.where((kind == Kind.DATA) | (kind == Kind.RESEND), DATA_FRAME_BYTES, SHORT_FRAME_BYTES)
-    whole = ours & (lengths >= needed)
-    count = int(ours.sum())
-    return Parsed(data[whole], len(batch) - count, count - int(whole.sum()))
+    ours = (data[:, _TOLD_AT] & _TOLD_BITS == _TOLD).all(axis=1)
+    whole = ours & (lengths >= _NEEDED[data[:, PREFIX_BYTES + _FLAGS]])
+    count, complete = int(np.count_nonzero(ours)), int(np.count_nonzero(whole))
+    return Parsed(data if complete == len(data) else data[whole], len(batch) - count, count - complete)
 
 
 def _kinds_of_bytes() -> npt.NDArray[np.int64]:
@@ -184,6 +191,20 @@ def _kinds_of_bytes() -> npt.NDArray[np.int64]:
 
 _FLAGS = SWITCHGNN.by_name["is_ack"].first
 _KINDS = _kinds_of_bytes()
+_NEEDED = np.where((_KINDS == Kind.DATA) | (_KINDS == Kind.RESEND), DATA_FRAME_BYTES, SHORT_FRAME_BYTES)
+"""Bytes of a whole frame, for each value of the byte with the flags."""
+
+_IPV4_AT = {name: ETHERNET.size + field.first for name, field in IPV4.by_name.items()}
+_TOLD_BYTES = {  # what tells a SwitchGNN packet: where, which bits, what
+    ETHERNET.by_name["ether_type"].first: (0xFF, ETHER_TYPE_IPV4 >> 8),
+    ETHERNET.by_name["ether_type"].first + 1: (0xFF, ETHER_TYPE_IPV4 & 0xFF),
+    _IPV4_AT["version"]: (0xFF, 0x45),
+    _IPV4_AT["frag_offset"]: (0x1F, 0),
+    _IPV4_AT["frag_offset"] + 1: (0xFF, 0),
+    _IPV4_AT["protocol"]: (0xFF, IP_PROTOCOL),
+}
+_TOLD_AT = np.array(list(_TOLD_BYTES))
+_TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
 
 
 def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:

@@ -16,6 +16,9 @@ def load(switch: AnySwitch, plan: SwitchPlan) -> None:
             table.insert(TableEntry(tuple(Exact(value) for value in row.keys.values()), action))
         else:
             table.set_default(action)
+    for (meter, index), rate in made.meters.items():
+        bucket = (float(rate.bytes_per_s), rate.burst)
+        switch.meters[meter].cells[index].configure((bucket, bucket))
     for group, replicas in made.groups.items():
         switch.pre.multicast[group] = tuple(Replica(port, instance) for port, instance in replicas)
 

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from offramp.ending.left import temporary_folder
+from offramp.ending.reliance import relied_on
 from offramp.errors import OfframpError
 from offramp.switch.p4rt.tls import Tls
 from offramp.transport.links import AUTO, TRANSPORTS, check_transport
@@ -42,6 +44,7 @@ class EmbeddedSwitch:
         transport: what the ports are: Unix sockets (``auto``), UDP on the loopback, or veth pairs, opened
             at both ends by this transport; or what opens ``interfaces``.
         peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
+        limits: what programs, packets and requests may take, as in :class:`offramp_sim.p4.serve.Settings`.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
@@ -70,6 +73,7 @@ class EmbeddedSwitch:
         tls: Tls | None = None,
         translation: Mapping[str, Mapping[str, int]] | None = None,
         transport: str = AUTO,
+        **limits: Any,
     ) -> None:
         self.port_numbers = list(range(ports)) if isinstance(ports, int) else list(ports)
         self._temporary = None if workdir else temporary_folder()
@@ -88,6 +92,7 @@ class EmbeddedSwitch:
             "grpc_key": tls.key if tls else None,
             "grpc_ca": tls.ca if tls else None,
             "transport": transport,
+            **limits,
         }
         self._launcher = list(launcher)
         self._transport = check_transport(transport)
@@ -97,6 +102,7 @@ class EmbeddedSwitch:
             self._switch_ends[self.port_numbers.index(number)] = spec.replace("unix:", PEER, 1)
         self.address = f"unix:{check_path(self._folder / 'p4runtime')}"
         self._process: subprocess.Popen[str] | None = None
+        self._stack = ExitStack()
 
     @property
     def pid(self) -> int:
@@ -128,9 +134,11 @@ class EmbeddedSwitch:
             self.port_specs = answer["links"]
         if self._veth is not None:
             self._veth.up()
+        self._stack.enter_context(relied_on("the switch", self._process))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stack.close()
         process = self._process
         if process is not None:
             assert process.stdin is not None

@@ -19,22 +19,25 @@ class UnrulyChannel:
 
     def __init__(self, seed: int, duplication: float, delay: float, loss: float = 0.0) -> None:
         self._rng = np.random.default_rng(seed)
-        self._loss = loss
-        self._duplication = duplication
+        self._chances = np.array([[loss], [duplication]])
         self._delay = delay
         self._held = PacketBatch.empty()
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
         """The frames that arrive in this turn; at least one while any is under way that is not lost."""
-        rng = self._rng
-        if not len(batch) and not len(self._held):
+        rng, held, new = self._rng, len(self._held), len(batch)
+        if not new and not held:
             return batch
-        if self._loss:
-            batch = batch.select(rng.random(len(batch)) >= self._loss)
-        twice = rng.random(len(batch)) < self._duplication
-        frames = PacketBatch.concatenate([self._held, batch, batch.select(twice)])
-        order = rng.permutation(len(frames))
-        waits = rng.random(len(frames)) < self._delay
+        frames = PacketBatch.concatenate([self._held, batch])
+        lost, twice = rng.random((2, new)) < self._chances
+        copies = np.ones(held + new, np.intp)
+        copies[held:] += twice
+        copies[held:] *= ~lost
+        order = rng.permutation(np.repeat(np.arange(held + new), copies))
+        waits = rng.random(len(order)) < self._delay
         waits[:1] = False
-        self._held = frames.select(order[waits])
+        self._held = frames.select(order[waits]) if waits.any() else _NOTHING
         return frames.select(order[~waits])
+
+
+_NOTHING = PacketBatch.empty()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from functools import reduce
 
@@ -36,6 +37,8 @@ class Bursts:
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
         """What survives."""
+        if not len(batch):
+            return batch
         kept = np.zeros(len(batch), np.bool_)
         for i, chance in enumerate(self._rng.random(len(batch)).tolist()):
             self._bad ^= chance < self._leave[self._bad]
@@ -57,9 +60,11 @@ class LastLost:
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
         """What survives."""
+        if not len(batch):
+            return batch
         kept = np.ones(len(batch), np.bool_)
-        for port in np.unique(batch.ports).tolist():
-            kept[np.flatnonzero(batch.ports == port)[-1]] = self._rng.random() >= self._loss
+        for last in {port: at for at, port in enumerate(batch.ports.tolist())}.values():
+            kept[last] = self._rng.random() >= self._loss
         return batch.select(kept)
 
 
@@ -109,20 +114,23 @@ class Replay:
     Args:
         seed: of every random choice.
         chance: probability, for each turn, that a handful comes.
-        memory: frames that are remembered.
+        memory: batches that are remembered.
     """
 
-    def __init__(self, seed: int, chance: float, memory: int = 500) -> None:
+    def __init__(self, seed: int, chance: float, memory: int = 100) -> None:
         self._rng = np.random.default_rng(seed)
         self._chance = chance
-        self._memory = memory
-        self._past = PacketBatch.empty()
+        self._past: deque[PacketBatch] = deque(maxlen=memory)
 
     def __call__(self, batch: PacketBatch) -> PacketBatch:
         """The frames, and some of the past."""
-        past = self._past
+        rng, past = self._rng, self._past
+        again = past[rng.integers(len(past))] if past and rng.random() < self._chance else _NOTHING
         if len(batch):
-            self._past = PacketBatch.concatenate([past, batch]).select(slice(-self._memory, None))
-        if not len(past) or self._rng.random() >= self._chance:
+            past.append(batch)
+        if not len(again):
             return batch
-        return PacketBatch.concatenate([batch, past.select(self._rng.integers(0, len(past), 5))])
+        return PacketBatch.concatenate([batch, again.select(rng.integers(0, len(again), 5))])
+
+
+_NOTHING = PacketBatch.empty()

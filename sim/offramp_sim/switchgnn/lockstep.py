@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,8 @@ class Lockstep:
         self._stalls = stalls
         self._busy = busy
         self._patience = patience if self._recovers else 0
-        self._waiting = [PacketBatch.empty() for _ in ports]
+        self._worker_of = {port: worker for worker, port in enumerate(ports)}
+        self._waiting: list[list[PacketBatch]] = [[] for _ in ports]
 
     def start(self) -> None:
         """The start barrier.
@@ -96,6 +98,8 @@ class Lockstep:
         progress, since = -1, self.turn
         while True:
             sent = self._turn()
+            if not sent and self._recovers:
+                self._skip_silence()
             finished = all(map(done, self.endpoints))
             if finished and (self._recovers or not sent):
                 return
@@ -106,26 +110,39 @@ class Lockstep:
                 stuck = next(e for e in self.endpoints if not done(e))
                 raise OfframpError(f"worker {stuck.index}: nothing moves in {stuck.state()}")
 
+    def _skip_silence(self) -> None:
+        """Go on to the turn before the next time-out, if all workers wait for one and nothing is under way."""
+        dues = [e.due_s for e in self.endpoints if not self._waiting[e.index] and self._is_awake(e)]
+        if len(dues) == len(self.endpoints) and None not in dues:
+            self.turn = max(self.turn, math.ceil(min(due for due in dues if due is not None)) - 1)
+
+    def _is_awake(self, endpoint: Endpoint) -> bool:
+        return self._stalls is None or not self._stalls(endpoint.index, self.turn)
+
     def _turn(self) -> bool:
         """One turn; whether anything was on its way."""
         self.turn += 1
-        awake = [e for e in self.endpoints if self._stalls is None or not self._stalls(e.index, self.turn)]
+        awake = [e for e in self.endpoints if self._is_awake(e)]
         batches = []
         for endpoint in awake:
             batch = endpoint.outgoing(self._window)
-            batch.ports[:] = self._ports[endpoint.index]
-            batches.append(batch)
-        arrived = self._up(PacketBatch.concatenate(batches))
+            if len(batch):
+                batch.ports[:] = self._ports[endpoint.index]
+                batches.append(batch)
+        arrived = self._up(PacketBatch.concatenate(batches) if batches else _NOTHING)
         busy = self._busy()
         departed = self._down(self._process(arrived) if len(arrived) or busy else arrived)
         if len(departed):
-            for worker, port in enumerate(self._ports):
-                came = departed.select(departed.ports == port)
-                self._waiting[worker] = PacketBatch.concatenate([self._waiting[worker], came])
+            for worker in set(map(self._worker_of.get, departed.ports.tolist())) - {None}:
+                came = departed.select(departed.ports == self._ports[worker])
+                self._waiting[worker].append(came)
         for endpoint in awake:
-            if len(self._waiting[endpoint.index]):
-                endpoint.incoming(self._waiting[endpoint.index])
-                self._waiting[endpoint.index] = PacketBatch.empty()
+            if self._waiting[endpoint.index]:
+                endpoint.incoming(PacketBatch.concatenate(self._waiting[endpoint.index]))
+                self._waiting[endpoint.index] = []
             if self._recovers:
                 endpoint.tick(self.turn)
-        return busy or any(map(len, batches)) or len(arrived) > 0 or len(departed) > 0
+        return busy or bool(batches) or len(arrived) > 0 or len(departed) > 0
+
+
+_NOTHING = PacketBatch.empty()

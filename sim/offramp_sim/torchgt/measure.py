@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from offramp.ending.children import fork_server
+from offramp.ending.pool import each_in_process
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,10 +73,8 @@ class Cost:
 
 def measure(case: Case, threads: int = 1) -> Cost:
     """Run the case in a fresh process, so that memory is its own."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", __name__])
-    with ProcessPoolExecutor(1, context) as pool:
-        return pool.submit(_run, case, threads).result()
+    context = fork_server(["torch", __name__])
+    return next(cost for _, cost in each_in_process(partial(_run, threads=threads), [case], 1, context))
 
 
 def slope(sizes: npt.ArrayLike, values: npt.ArrayLike) -> float:

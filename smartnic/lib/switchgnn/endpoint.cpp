@@ -1,6 +1,7 @@
 #include "switchgnn/endpoint.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace offramp::switchgnn {
 namespace {
@@ -218,11 +219,15 @@ std::size_t Endpoint::outgoing(std::byte* frame) {
 void Endpoint::tick(Time now) {
     if (progress_ != timed_ || first_pass_) {
         timed_ = progress_;
+        repeats_ = 0;
         soft_.restart();
         hard_.restart();
     }
     const bool repeat = soft_.fires(now), fetch = hard_.fires(now);
-    if (repeat) say_done();
+    if (repeat) {
+        say_done();
+        repeats_ = std::min(repeats_ + 1, remembered);
+    }
     if (!replies_.empty() || !transmitting_ || !reception_) return;  // asked before, or nothing is missing
     if (fetch) {
         uploads_.clear();  // to repeat them has not helped
@@ -241,11 +246,13 @@ void Endpoint::tick(Time now) {
 }
 
 // DONE again, of this round while GO does not come, and of the one before. Repeats change nothing, unless the switch
-// has lost its registers: then the rounds go on from there.
+// has lost its registers: then the rounds go on from there. It may have taken up an older round from a DONE that was
+// long on its way; so what does not help goes back further each time.
 void Endpoint::say_done() {
-    if (!control_.empty() || !has_done_) return;
-    if (waiting_ && has_done_before_) control_.push_back(done_before_);
-    control_.push_back(done_);
+    if (!control_.empty()) return;
+    auto rounds = std::min<std::size_t>(waiting_ ? 2 : 1, said_.size());
+    for (auto i = repeats_; i > 1 && rounds < said_.size(); --i) rounds = std::min(2 * rounds, said_.size());
+    control_.assign(said_.end() - static_cast<std::ptrdiff_t>(rounds), said_.end());
 }
 
 void Endpoint::enter(std::uint16_t round) {
@@ -323,16 +330,15 @@ void Endpoint::complete_round() {
 void Endpoint::finish_round() {
     waiting_ = true;
     early_.clear();
-    done_before_ = done_;
-    has_done_before_ = has_done_;
-    done_ = Packet{};
-    done_.kind = Kind::done;
-    done_.src = worker_;
-    done_.dst = 0;
-    done_.block = block_id_;
-    done_.round = round_;
-    has_done_ = true;
-    control_.assign(1, done_);
+    Packet done{};
+    done.kind = Kind::done;
+    done.src = worker_;
+    done.dst = 0;
+    done.block = block_id_;
+    done.round = round_;
+    if (said_.size() == remembered) said_.pop_front();
+    said_.push_back(done);
+    control_.assign(1, done);
     note();
 }
 

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -134,8 +136,9 @@ class Endpoint {
     std::vector<Upload> uploads_;         // in order
     std::size_t reply_at_ = 0, upload_at_ = 0;
     std::vector<Packet> control_;
-    Packet done_, done_before_;
-    bool has_done_ = false, has_done_before_ = false;
+    static constexpr std::size_t remembered = 64;
+    std::deque<Packet> said_;     // DONE of the last rounds that were finished here
+    std::size_t repeats_ = 0;     // since something new came
     std::vector<std::array<std::byte, data_bytes>> early_;  // of this round, before its block began here
     std::array<std::uint64_t, 256> ahead_{};                // payloads by chunk, of the exchange that begins next
     Backoff soft_, hard_;

@@ -166,3 +166,19 @@ def test_command_line_faults(files: tuple[str, str, Path], arguments: list[str],
     run = CliRunner().invoke(app, ["switch", "stf", *words])
     assert isinstance(run.exception, OfframpError)
     assert message in str(run.exception)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "packet " + "9" * 5000 + " 00",
+        "packet ² 00",
+        "add t " + "9" * 5000 + " k:1 a()",
+        "check_counter c(0) = 1",
+        "meter_set_rates m 0 0x10:1",
+        "meter_set_rates m 0 1.0x1:1",
+    ],
+)
+def test_what_is_no_number_or_relation_is_refused_at_its_line(line):
+    with pytest.raises(OfframpError, match=r"^f.stf:1: "):
+        run_stf(load_text(program("")), line, "f.stf")

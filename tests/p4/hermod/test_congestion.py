@@ -39,9 +39,9 @@ def test_a_burst_leaves_in_strict_order_with_the_marks_of_its_queues(switch: Pla
     for _ in range(600):
         came_from, frame = rng.choice(PORTS), random_frame(rng)
         queued.receive(0, came_from, frame)
-        ports, queue = model.ingress(frame)
+        ports, queue, onward, role = model.ingress(came_from, frame)
         for port in ports:
-            sent = model.egress(came_from, port, queue, frame, depths[port, queue])
+            sent = model.egress(came_from, port, queue, onward, depths[port, queue], role)
             depths[port, queue] += 1
             if sent is not None:
                 leaving.append((port, -queue, sent))

@@ -22,6 +22,7 @@ from offramp.errors import OfframpError
 from offramp.switch.p4rt import schema
 from offramp.switch.p4rt.schema import v1
 from offramp.switch.p4rt.session import Session
+from offramp.switch.p4rt.status import Code
 from offramp.transport import open_io
 from offramp.wire.batch import PacketBatch
 from offramp_sim.p4.embedded import EmbeddedSwitch
@@ -204,6 +205,7 @@ def test_no_packet_sees_half_of_a_pipeline(start):
 KILLED = """
 import sys, time
 from offramp.switch.p4rt.session import Session
+from offramp.switch.p4rt.status import Code
 session = Session(sys.argv[1], election_id=int(sys.argv[2])).__enter__()
 entries = [session.table_entry("mac", {"hdr.ethernet.dst": n}, "drop") for n in range(1000)]
 print("ready", flush=True)
@@ -281,3 +283,129 @@ def test_there_is_a_limit_to_streams_and_others_still_work(start):
         done.set()
         for stream in streams:
             stream.cancel()
+
+
+def controller_connects(address, number=1000, seconds=3.0):
+    """Whether a controller becomes primary and writes within some seconds."""
+    start = time.monotonic()
+    with Session(address, election_id=number) as session:
+        forwarding(session)
+        session.delete([session.table_entry("mac", {"hdr.ethernet.dst": mac(1)})])
+    return time.monotonic() - start < seconds
+
+
+def never(done):
+    """Requests that do not come."""
+    done.wait(120)
+    return
+    yield
+
+
+@pytest.mark.parametrize("said", ["nothing", "no election id", "a low election id", "roles"])
+def test_idle_streams_lock_no_controller_out(start, said):
+    """Old code refused every stream beyond the first 32, whoever held them."""
+    switch, _ = start(PROGRAM)
+    done = threading.Event()
+
+    def idle(number):
+        if said == "nothing":
+            yield from never(done)
+        update = v1.MasterArbitrationUpdate()
+        if said == "a low election id":
+            update.election_id.low = number + 1
+        if said == "roles":
+            update.election_id.low, update.role.name = 1, f"role{number}"
+        yield v1.StreamMessageRequest(arbitration=update)
+        yield from never(done)
+
+    with grpc.insecure_channel(switch.address) as channel:
+        streams = [stream_call(channel, idle(number)) for number in range(100 if said == "nothing" else 40)]
+        if said != "nothing":
+            heard = [next(stream, None) for stream in streams[:31]]
+            assert all(heard)
+        assert controller_connects(switch.address)
+        done.set()
+        for stream in streams:
+            stream.cancel()
+
+
+def test_the_primary_is_never_put_out(start):
+    switch, _ = start(PROGRAM)
+    done = threading.Event()
+    with Session(switch.address, election_id=50) as session, grpc.insecure_channel(switch.address) as channel:
+        forwarding(session)
+
+        def backup(number):
+            yield primary(number + 1)
+            yield from never(done)
+
+        streams = [stream_call(channel, backup(number)) for number in range(49)]
+        ended = 0
+        for stream in streams:
+            try:
+                next(stream)
+            except grpc.RpcError as error:
+                ended += error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        session.delete([session.table_entry("mac", {"hdr.ethernet.dst": mac(1)})])
+        assert session.stream.status() == (Code.OK, 50)
+        done.set()
+        for stream in streams:
+            stream.cancel()
+    assert controller_connects(switch.address)
+
+
+def test_calls_that_never_send_their_request_lock_nobody_out(start):
+    """A request that is announced and does not come: each call held one of 52 threads for good."""
+    switch, _ = start(PROGRAM)
+    done = threading.Event()
+    with grpc.insecure_channel(switch.address) as channel:
+        calls = []
+        for number in range(400):
+            method = ("Write", "Read", "SetForwardingPipelineConfig", "Capabilities")[number % 4]
+            call = channel.stream_stream(f"/{schema.SERVICE}/{method}", lambda data: data, lambda data: data)
+            calls.append(call(never(done)))
+        assert controller_connects(switch.address, seconds=5.0)
+        assert controller_connects(switch.address, number=1001, seconds=5.0)
+        with pytest.raises(grpc.RpcError):  # they are ended
+            list(calls[0])
+        done.set()
+        for call in calls:
+            call.cancel()
+
+
+def test_silent_connections_lock_nobody_out(start):
+    import socket
+
+    switch, _ = start(PROGRAM)
+    sockets = []
+    for _ in range(300):
+        sockets.append(socket.socket(socket.AF_UNIX))
+        sockets[-1].connect(switch.address.removeprefix("unix:"))
+    assert controller_connects(switch.address)
+    before = descriptors(switch.pid)
+    assert settles(lambda: descriptors(switch.pid), before - 290)  # their handshakes have taken too long
+    for each in sockets:
+        each.close()
+
+
+def test_large_messages_are_refused_and_take_no_memory(start):
+    switch, _ = start(PROGRAM)
+    before = resident(switch.pid)
+    with grpc.insecure_channel(switch.address, [("grpc.max_send_message_length", -1)]) as channel:
+        write = channel.unary_unary(f"/{schema.SERVICE}/Write", lambda data: data, lambda data: data)
+        calls = [write.future(bytes(100 * MB)) for _ in range(3)]
+        for call in calls:
+            assert call.exception().code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        largest = write.future(b"\x0a\xff\xff\xff\x01" + bytes(4 * MB - 100))  # no message, but not too long
+        assert largest.exception().code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert resident(switch.pid) - before < 60 * MB
+    assert controller_connects(switch.address)
+
+
+def test_the_greatest_message_is_a_setting(tmp_path):
+    with EmbeddedSwitch(None, [1], workdir=tmp_path / "s", max_message=16 * MB) as switch, Session(switch.address) as s:
+        s.push(b"", PROGRAM.read_bytes() + b"// " + b"x" * (5 * MB))
+    with EmbeddedSwitch(None, [1], workdir=tmp_path / "t") as switch, Session(switch.address) as s:
+        with pytest.raises(OfframpError, match="larger than max"):
+            s.push(b"", PROGRAM.read_bytes() + b"// " + b"x" * (5 * MB))
+        s.push(b"", PROGRAM.read_bytes())

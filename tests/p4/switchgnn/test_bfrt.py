@@ -180,3 +180,11 @@ def test_no_device(tmp_path: Path) -> None:
         BfrtSession(f"unix:{tmp_path}/nobody", "switchgnn", timeout_s=0.2),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    "text", ['{"tables": ["x"]}', '{"tables": [{"name": 1}]}', '{"tables": 3}', "[" * 100_000, '{"a": NaN}']
+)
+def test_a_description_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(OfframpError, match=r"bf-rt\.json: expected"):
+        BfrtInfo.parse(text)

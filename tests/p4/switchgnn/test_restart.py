@@ -8,6 +8,7 @@ import pytest
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.recovery import Recovery
 from offramp.wire.batch import PacketBatch
+from offramp.wire.switchgnn import PREFIX_BYTES, SWITCHGNN
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
@@ -50,6 +51,36 @@ def test_the_round_goes_on_and_all_sums_are_exact(make_target, seed: int, at: in
             assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
     assert batches > at
     assert target.open() == 0
+
+
+def test_an_old_done_to_a_switch_that_lost_its_registers_does_not_stop_the_run(make_target) -> None:
+    """It takes up a round that all workers have left; they repeat DONE of it until it has caught up."""
+    job = random_job(1, vertices=12, edges=30, workers=3, limit=3, features=(40,))
+    assert len(job.plans[0].blocks) > 4
+    target = make_target(job)
+    old: list[tuple[int, bytes]] = []  # frames without a payload of round 1
+    restarted = False
+
+    def process(batch: PacketBatch) -> PacketBatch:
+        nonlocal target, restarted
+        frames = list(batch)
+        if not restarted and min(e.round for e in lockstep.endpoints) == 4:
+            target, restarted = make_target(job), True
+            frames = old[:1]
+        old.extend(f for f in frames if len(f[1]) < 100 and SWITCHGNN.decode(f[1][PREFIX_BYTES:])["round"] == 1)
+        return target.process(PacketBatch.of(frames))
+
+    channel = UnrulyChannel(3, 0.1, 0.3, 0.1)
+    lockstep = Lockstep(
+        job.plans, job.ports, process, window=1, down=channel, recovery=Recovery(20, 40), patience=5000
+    )
+    lockstep.start()
+    x = np.random.default_rng(1).integers(-(2**26), 2**26, (12, 40)).astype(np.int32)
+    sums = lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])
+    for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
+        assert np.array_equal(got, job.expected(x)[endpoint.boundaries[0]])
+    assert restarted
+    assert target.counters()["resumed"] == 1
 
 
 def test_without_the_plan_the_run_ends_with_a_message(p4_target) -> None:

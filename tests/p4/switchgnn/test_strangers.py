@@ -171,6 +171,7 @@ def attack(seed: int, make: Callable[..., object], foreign: tuple[int, ...] = NO
     target = make(job, acks=acks)
     attacker = Attacker(target.process, np.random.default_rng([seed, 1]), job.ports, foreign, FRAMES)
     assert turns(seed, job, attacker, job.ports, acks=acks) == peace
+    attacker.attack([], FRAMES)  # what is left, after the job
     assert target.open() == 0
     assert target.counters()["stranger"] > attacker.sent // 2
     return attacker.sent

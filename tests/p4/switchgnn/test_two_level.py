@@ -113,9 +113,12 @@ def test_broken_partial_sums_change_nothing(make) -> None:
     good = {"src_id": NO_ID, "dst_id": 4, "level": 1, "count": 1, "round": 1}
     bad = [{"count": 0}, {"count": 3}, {"chunk_id": 1}, {"dst_id": 3}, {"block_id": 9}, {"round": 0}]
     frames = [next(build_frames(0, {**good, **b}, 1, np.ones((1, 32), np.int32)).frames()) for b in [*bad, {}]]
-    assert len(home.process(PacketBatch.of((2, addressed(f, 0)) for f in frames))) == 0
+    *broken, whole = frames
+    sent = [*(addressed(f, 0) for f in broken), whole]  # the last is of no leaf
+    assert len(home.process(PacketBatch.of((2, f) for f in sent))) == 0
     counts = home.oracle.counters()
-    assert (counts["malformed"], counts["unknown"], counts["stale"], counts["opened"]) == (4, 2, 1, 0)
+    assert (counts["malformed"], counts["unknown"], counts["stale"], counts["opened"]) == (3, 2, 1, 0)
+    assert counts["stranger"] == 1
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)

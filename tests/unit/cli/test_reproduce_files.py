@@ -103,3 +103,25 @@ def test_what_is_not_there_is_generated_and_what_is_wrong_is_named(tmp_path):
     np.savez(tmp_path / "Yelp" / "raw" / "adj_full.npz", indptr=np.array([0, 2]), indices=np.array([5, 6]))
     with pytest.raises(OfframpError, match=r"adj_full\.npz: edges: expected vertex ids from 0 to 0"):
         read_graph(tmp_path, "yelp")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (str(10**19), "10000000000000000000 vertices: expected at most 2147483648"),
+        ("-1", "-1 vertices"),
+        ("x", "invalid"),
+    ],
+)
+def test_a_number_of_vertices_that_cannot_be(tmp_path, edges, nodes, message):
+    path = write_ogb(tmp_path, edges)
+    path.with_name("num-node-list.csv.gz").write_bytes(gzip.compress(nodes.encode()))
+    with pytest.raises(OfframpError, match=message):
+        read_graph(tmp_path, "products")
+
+
+def test_a_bomb_of_gzip_is_not_unpacked(tmp_path, edges):
+    path = write_ogb(tmp_path, edges)
+    path.write_bytes(gzip.compress(b"0,1\n" * (10 << 20), 9))
+    with pytest.raises(OfframpError, match=r"edge\.csv\.gz: more than [0-9]+ bytes unpacked"):
+        read_graph(tmp_path, "products")

@@ -128,3 +128,18 @@ def test_what_is_no_trace_is_said(content: bytes, tmp_path: Path) -> None:
         read_trace(tmp_path / "x.0.json")
     with pytest.raises(OfframpError, match=r"no files like trace\.0\.et"):
         load_dag(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"global_metadata": {"\\ud800": 1}, "nodes": []}', "x.json: expected JSON: half of a surrogate pair"),
+        ("[" * 100_000, "x.json: expected JSON: nested deeper than 50"),
+        ('{"nodes": [{"id": 1, "id": 2}]}', "x.json: expected JSON: id is there twice in one object"),
+    ],
+)
+def test_hostile_json_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(OfframpError, match=message):
+        read_trace(path)

@@ -133,6 +133,11 @@ def test_astra_workload(tmp_path):
     [
         ("w.toml", "", r"expected a table \[\[layer\]\]"),
         ("w.toml", LAYERS.replace("1.5", "true"), "layer a: forward_us True: expected microseconds"),
+        ("w.toml", LAYERS.replace("1.5", "1e308"), "layer a: forward_us 1e[+]308: expected microseconds"),
+        ("w.toml", LAYERS.replace("1.5", "nan"), "layer a: forward_us nan: expected microseconds"),
+        ("w.toml", '[[layer]]\nname = "a"\nweight = 1.5', "layer a: weight: expected a list of exchanges"),
+        ("w.toml", "layer = " + "[" * 100000, "not TOML: nested deeper than 50"),
+        ("w.txt", DLRM.replace("\n4\n", "\n\u00b2\n"), "expected a line with the parallelism"),
         ("w.toml", LAYERS.replace("1000", "-1"), "layer a: forward: bytes -1"),
         ("w.toml", LAYERS.replace('"model"', '"some"'), "layer a: forward: scope 'some': expected one of all"),
         ("w.toml", LAYERS.replace("all-to-all", "gossip"), "collective 'gossip'"),

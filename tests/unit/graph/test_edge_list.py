@@ -51,7 +51,7 @@ def test_features_and_labels_are_rows_of_vertices(tmp_path, suffix):
         ("g.csv", "a,b\n0,1\n0;2\n", "g.csv:3: expected 2 integers, got '0;2'"),
         ("g.txt", "# nothing\n", "g.txt: expected at least one line"),
         ("g.txt", "0 -1\n", "g.txt: expected vertex ids of at least 0"),
-        ("g.txt", b"\xff\xfe\x00", "g.txt: expected a text file"),
+        ("g.txt", b"\xff\xfe\x00", "g.txt: cannot be read: it is not UTF-8 text"),
     ],
 )
 def test_golden_errors(tmp_path, name, text, message):

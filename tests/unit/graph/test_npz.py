@@ -150,3 +150,14 @@ def test_real_graphs(name, vertices, edges, classes):
     assert (graph.vertices, graph.edges, graph.classes) == (vertices, edges, classes)
     assert graph.metadata["symmetrised"] is (name != "facebook")
     assert (graph.train.sum(), graph.val.sum(), graph.test.sum()) == (20 * classes, 500, 1000)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "f2", ">i8", "u1", "b"])
+def test_numbers_of_any_type_and_byte_order_are_read(tmp_path, dtype):
+    """SciPy takes neither half precision nor the other byte order."""
+    matrix = {"data": np.ones(2, dtype), "indices": np.array([1, 0]), "indptr": np.array([0, 1, 2]), "shape": (2, 2)}
+    fields = {f"{name}_{part}": array for name in ("adj", "attr") for part, array in matrix.items()}
+    np.savez(tmp_path / "g.npz", **fields)
+    graph = load(tmp_path / "g.npz")
+    assert (graph.vertices, graph.edges) == (2, 1)
+    assert graph.features.tolist() == [[0, 1], [1, 0]]

@@ -36,7 +36,9 @@ def test_round_trip_and_metis_format(tmp_path) -> None:
         ("0\n1\nx\n0\n1\n", ", line 3: x: expected a worker from 0 to 2"),
         ("0\n1\n0\n0\n1\n", ": worker 2 of 3 has no vertex"),
         ("", ": of another graph: 0 vertices, expected 5"),
-        ("é", ": expected text, the worker of each vertex in a line"),
+        ("0\n1\n\u0662\n0\n1\n", ", line 3: \u0662: expected a worker from 0 to 2"),
+        ("0\n1\n" + "9" * 5000 + "\n0\n1\n", ", line 3: 99999999999999999999: expected a worker from 0 to 2"),
+        ("é", ": of another graph: 1 vertices, expected 5"),
     ],
 )
 def test_golden_errors(tmp_path, text: str, message: str) -> None:

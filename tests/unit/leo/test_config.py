@@ -6,6 +6,7 @@ Blind to whether the shipped numbers are those of any machine.
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 
 from offramp.errors import OfframpError
 from offramp.leo.config import load_config, resolve
-from offramp.leo.config.files import APPLICATIONS, HARDWARE, parse_config
+from offramp.leo.config.files import APPLICATIONS, HARDWARE, builtin, parse_config
+from offramp.leo.config.source import read_source
 from offramp.leo.config.topology import Topology
 
 GOOD = """\
@@ -281,3 +283,45 @@ def test_one_file_of_an_application_and_one_of_a_model_give_m_plus_n(tmp_path: P
         assert table.allowed.any(axis=1).all()
         assert (table.base[table.allowed] > table.toll[table.allowed] * 0.5).all()
         assert len(table.resources) == len(set(table.resources))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 5000, "c.yaml:1: not YAML: nested deeper than 50"),
+        ("application: &a [*a]", "c.yaml:1: not YAML: an alias of what is around it"),
+        ('application:\n  "\\ud800": 1', "c.yaml:2: not YAML: half of a surrogate pair"),
+        ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)), "more than 200000"),
+        (f"application: {'9' * 5000}", "c.yaml:1: not YAML: expected a valid int"),
+    ],
+)
+def test_hostile_yaml_is_refused_in_one_line(text, message):
+    with pytest.raises(OfframpError, match=re.escape(message)):
+        parse_config(text, "c.yaml")
+
+
+def test_an_integer_that_no_float_holds_is_refused():
+    text = "".join(builtin(name).read_text("utf-8") for name in ("direct", "kvs"))
+    with pytest.raises(OfframpError, match="expected a number"):
+        parse_config(text.replace("latency_ns: 150", f"latency_ns: 1{'0' * 400}"), "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("".join(f"{' ' * i}a:\n" for i in range(500)), r"bad.yaml:\d+: not YAML: nested deeper than"),
+        ("a: \0", "bad.yaml:1: not YAML: "),
+        ("x" * (1 << 21), "bad.yaml: cannot be read: it has more than"),
+    ],
+    ids=["indented", "zero", "long"],
+)
+def test_files_that_would_take_all_memory_or_time(tmp_path, text, line):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(OfframpError, match=line):
+        load_config([path])
+
+
+def test_a_file_without_an_end():
+    with pytest.raises(OfframpError, match="/dev/zero: cannot be read: expected a regular file"):
+        read_source(Path("/dev/zero"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from offramp.errors import OfframpError
+from offramp.leo.device import Status
 from offramp.leo.runtime import journal as at
 from offramp.leo.runtime.machine import machine
 from offramp.leo.runtime.memory import Host
@@ -69,3 +70,54 @@ def test_journals_belong_to_requesters():
             host.journal(14, 9, set())
     finally:
         segment.close()
+
+
+def test_a_log_that_would_write_elsewhere_is_not_carried_out():
+    """Whoever damaged the journal's memory cannot make a recovery write outside of the host's."""
+    for offset, length in ((-8, 8), (64 * 8 - 7, 8), (64 * 8, 1), (0, -1), (0, at.MOST_WRITE + 1), (1 << 62, 8)):
+        words, memory = made()
+        words[at.OFFSET], words[at.LENGTH] = offset, length
+        words[at.CONTENT : at.TABLE] = 9
+        entry(words, 0, 0)[at.STATE] = at.COMMITTED
+        RECOVER(words, at.entries_of(4), memory, memory.nbytes)
+        assert not memory.any(), (offset, length)
+    words, memory = made()
+    words[at.OFFSET], words[at.LENGTH], words[at.CONTENT] = 63 * 8, 8, 9
+    entry(words, 0, 0)[at.STATE] = at.COMMITTED
+    RECOVER(words, at.entries_of(4), memory, memory.nbytes)
+    assert memory[63] == 9
+
+
+def test_a_recovery_sees_the_last_entry_and_none_behind_it():
+    words, memory = made(rows=3)
+    words = np.concatenate([words, np.full(at.ENTRY, at.RUNNING, np.int64)])
+    entry(words, 2, 3)[at.STATE] = at.RUNNING
+    RECOVER(words, at.entries_of(3), memory, memory.nbytes)
+    assert entry(words, 2, 3)[at.STATE] == at.NEW
+    assert (words[-at.ENTRY :] == at.RUNNING).all()
+
+
+def test_what_was_given_away_is_lost_and_kept_so():
+    words, memory = made()
+    given = entry(words, 1, 2)
+    given[at.STATE], given[at.ANSWERED], given[at.STATUS] = at.GIVEN, 64, 0
+    assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 0
+    assert (given[at.STATE], given[at.STATUS], given[at.ANSWERED]) == (at.KEPT, Status.LOST, 0)
+
+
+def test_a_journal_has_as_many_rows_as_its_requester():
+    words = at.journal_words(8)
+    segment = SharedMemory(Host.size(100, 1, words))
+    try:
+        host = Host(segment, 100, 1, words)
+        host.journal(11, 4, set())
+        with pytest.raises(OfframpError, match="request table of 5 rows: the requester's journal is for another"):
+            host.journal(11, 5, set())
+    finally:
+        segment.close()
+
+
+@pytest.mark.parametrize("rows", [0, -1, (1 << 16) + 1])
+def test_tables_of_no_rows_or_too_many(rows):
+    with pytest.raises(OfframpError, match="expected 1 to 65536"):
+        at.journal_words(rows)

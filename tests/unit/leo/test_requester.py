@@ -107,7 +107,7 @@ def test_what_the_responder_lacks_is_said_before_anything_starts():
 
 
 def test_nobody_there():
-    with pytest.raises(OfframpError, match=r"responder at 127.0.0.1:1: 127.0.0.1:1: Connection refused"):
+    with pytest.raises(OfframpError, match=r"responder at 127.0.0.1:1: Connection refused"):
         Requester(program([[ECHO]]), ["127.0.0.1:1"], settings=Settings(transport="tcp"))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from itertools import product
 
 import numpy as np
@@ -10,10 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from offramp.cli.app import app
+from offramp.leo.applications import compare
 from offramp.leo.applications.compare import running
 from offramp.leo.applications.kvs import Ycsb
 from offramp.leo.applications.named import open_application
 from offramp.leo.config import builtin
+from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.selection import Policy
 
 NEW_HOST = """
@@ -96,6 +100,29 @@ def test_the_store_over_cpu_and_accelerator(tmp_path):
     assert [row["paths"] for row in found["rows"]] == [["cpu"], ["model"], ["cpu", "model"]]
     assert sum(row["wrong"] for row in found["rows"]) == 0
     assert {"share_of_sum", "against_better", "load"} <= set(found)
+
+
+def test_a_responder_that_is_killed_is_started_again_and_told_of(tmp_path, monkeypatch):
+    """By a signal in the midst of the measurements: a line, ``restarts`` in JSON, nothing wrong."""
+    numbers = tmp_path / "out.json"
+    killed = []
+
+    class Doomed(ResponderProcess):
+        """It is killed a second after it listens."""
+
+        def __init__(self, plan):
+            super().__init__(plan)
+            killed.append(self.pid)
+            threading.Timer(1.0, self.signal, [signal.SIGKILL]).start()
+
+    monkeypatch.setattr(compare, "ResponderProcess", Doomed)
+    arguments = ["leo", "run", "kvs", "--workload", "B", "--seconds", "3", "--rounds", "1", "--paths", "cpu"]
+    result = CliRunner().invoke(app, [*arguments, "--json", str(numbers)])
+    assert result.exit_code == 0, result.output
+    assert f"(pid {killed[0]}) was killed by SIGKILL; it was started again once" in result.output
+    found = json.loads(numbers.read_text())
+    assert found["restarts"] == 1
+    assert sum(row["wrong"] for row in found["rows"]) == 0
 
 
 @pytest.mark.parametrize(

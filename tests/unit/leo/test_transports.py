@@ -29,9 +29,14 @@ def transport(request, monkeypatch):
     return request.param
 
 
+def listen_of(transport):
+    """Shared memory goes over a Unix socket, bytes over loopback."""
+    return "" if transport == "shm" else "127.0.0.1:0"
+
+
 def test_messages_of_all_sizes_arrive(transport):
     rng = np.random.default_rng(5)
-    with lab(program([[ECHO]], "ADDR"), transport=transport, stride=256) as made:
+    with lab(program([[ECHO]], "ADDR"), transport=transport, listen=listen_of(transport), stride=256) as made:
         messages = [rng.bytes(int(rng.integers(0, 257))) for _ in range(800)]
         keys = [i % 3 for i in range(len(messages))]
         sent = 0
@@ -47,7 +52,13 @@ def test_messages_of_all_sizes_arrive(transport):
 
 def test_long_messages_that_fill_the_rings(transport):
     flow = (Trip("back"),)
-    with lab(program([[flow]]), python={"back": lambda m: m[::-1]}, transport=transport, stride=1 << 18) as made:
+    with lab(
+        program([[flow]]),
+        python={"back": lambda m: m[::-1]},
+        transport=transport,
+        listen=listen_of(transport),
+        stride=1 << 18,
+    ) as made:
         messages = [bytes([i]) * (1 << 17) + b"end" for i in range(ROWS)]
         made.requester.admit(batch(messages), np.arange(ROWS))
         while len(made.ended) < ROWS:
@@ -56,7 +67,7 @@ def test_long_messages_that_fill_the_rings(transport):
 
 
 def test_a_peer_that_vanishes_is_noticed(transport):
-    with lab(program([[ECHO]]), transport=transport) as made:
+    with lab(program([[ECHO]]), transport=transport, listen=listen_of(transport)) as made:
         made.requester.admit(batch([b"x"]), np.array([1]))
         made.responder.close()
         for _ in range(2000):

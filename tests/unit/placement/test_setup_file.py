@@ -136,3 +136,35 @@ def test_files_that_are_none(tmp_path):
         parse_setup("- 1")
     with pytest.raises(OfframpError, match="cluster: expected at least one machine"):
         parse_setup("machines: []\njob: {}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("count: 2", "count: 1000000000", "machines[0].count: 1000000000: expected at most 1024 machines in all"),
+        ("each: 2", "each: 1000000000", "job: expected at most 16384 workers, servers, and samplers of each worker"),
+        ("count: 3", "count: 1000000000", "job: expected at most 16384 workers, servers, and samplers of each worker"),
+        ("each: 2", "each: 6000", "job: 18010 tasks and 72006 edges: expected at most 16384 and 524288"),
+        ("network: 10Gbps", "network: 1e300", "machines[0].network: 1e+300: expected a number or text such as 1.5Gbps"),
+        ("cpu: 20", f"cpu: 1{'0' * 400}", f"machines[1].cpu: 1{'0' * 400}: expected a number of at least 0"),
+    ],
+)
+def test_a_small_file_does_not_take_all_memory_or_time(old: str, new: str, message: str) -> None:
+    text = (MACHINES + JOB).replace(old, new, 1)
+    with pytest.raises(OfframpError) as caught:
+        parse_setup(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("with: crunch", "with: [crunch]", "tasks[2].with: ['crunch']: expected a task that stands before it"),
+        ("to: crunch, bytes", "to: {a: 1}, bytes", "edges[0].to: {'a': 1}: expected the name of a task"),
+        ("lag: 1", f"lag: {2**63}", f"edges[2].lag: {2**63}: expected a whole number of at least 0"),
+    ],
+)
+def test_values_of_another_kind_in_a_graph(old: str, new: str, message: str) -> None:
+    with pytest.raises(OfframpError) as caught:
+        parse_setup((MACHINES + GRAPH).replace(old, new, 1))
+    assert str(caught.value) == message

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from offramp.ending.reliance import relied_on
 from offramp.errors import OfframpError
 from offramp.train.processes import run_workers
 
@@ -61,6 +62,30 @@ def test_one_failing_worker_ends_the_run_with_one_line(work, name: str, culprit:
         run_workers(getattr(work, name), [culprit] * 3, lambda _: None)
     assert str(caught.value) == message.format(culprit)
     assert time.monotonic() - before < 20
+    assert not multiprocessing.active_children()
+
+
+def test_a_stopped_worker_is_named_once_patience_ends(work) -> None:
+    with pytest.raises(OfframpError, match=r"worker 1 is stopped, and has not gone on for 0\.5 s; the run has ended"):
+        run_workers(work.stop, [1, 1], lambda _: None, patience_s=0.5)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize(
+    ("end", "how"), [("kill -9 $$", "was killed by SIGKILL"), ("exit 3", "ended with exit code 3")]
+)
+def test_a_process_that_workers_rely_on_is_named_within_a_second(work, end: str, how: str) -> None:
+    relied = subprocess.Popen(["sh", "-c", f"read line; {end}"], stdin=subprocess.PIPE, text=True)
+    died: list[float] = []
+
+    def hear(_: int) -> None:  # a worker works
+        if not died:
+            relied.stdin.close()
+            died.append(time.monotonic())
+
+    with relied_on("the switch", relied), pytest.raises(OfframpError, match=f"the switch {how}; the run has ended"):
+        run_workers(work.sleep, [0, 0], hear)
+    assert time.monotonic() - died[0] < 1
     assert not multiprocessing.active_children()
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("scapy", reason="scapy is not installed")
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from offramp.wire.scapy_layers import SwitchGNN, SwitchGNNPayload
+from scapy_layers import SwitchGNN, SwitchGNNPayload
 
 
 def test_scapy_reads_what_numpy_builds() -> None:

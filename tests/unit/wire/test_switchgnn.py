@@ -76,6 +76,13 @@ def test_golden_round_comparison() -> None:
     assert is_newer(np.array([0, 1, 40000]), np.array([65535, 1, 1])).tolist() == [True, False, False]
 
 
+@pytest.mark.parametrize("round_", [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
+def test_half_of_all_rounds_are_newer(round_: int) -> None:
+    """The one exactly 0x8000 away is not: it is older."""
+    ahead = {n: bool(is_newer((round_ + n) & 0xFFFF, round_)) for n in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)}
+    assert ahead == {0: False, 1: True, 0x7FFF: True, 0x8000: False, 0x8001: False, 0xFFFF: False}
+
+
 def test_rounds_go_on_past_their_end_without_zero() -> None:
     rounds = [65533]
     while len(rounds) < 6:

@@ -10,6 +10,7 @@ from typing import Any
 
 from offramp.coflow.chakra.schema import VERSION, messages
 from offramp.documents import parse_json, read_bytes
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 
 _MOST_BYTES = 4 << 30
@@ -59,7 +60,8 @@ def write_trace(trace: Trace, path: Path) -> None:
     else:
         content = b"".join(_delimited(m.SerializeToString(deterministic=True)) for m in made)
     try:
-        path.write_bytes(content)
+        with written(path) as file:
+            file.write(content)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
 

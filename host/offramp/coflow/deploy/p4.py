@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from offramp.coflow.deploy.limits import Limits
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.coflow.deploy.target import Difference, in_use, require_equal
 from offramp.switch.hermod.control import GROUP, HermodControl, Key, State, Value, state_of
-from offramp.switch.hermod.entries import CLASSES, Profile, SwitchPlan, entries_for
+from offramp.switch.hermod.entries import CLASSES, Profile, Rate, SwitchPlan, entries_for
 from offramp.switch.p4rt.session import Session
+
+_BURST_S = 1e-3
+_LEAST_BURST = 16
 
 
 def switch_plan(
@@ -19,6 +24,8 @@ def switch_plan(
     *,
     mtu: int = 1500,
     drops: bool = False,
+    members: Sequence[int] | None = None,
+    limits: Limits | None = None,
 ) -> SwitchPlan:
     """The plan as a switch is told it.
 
@@ -29,12 +36,25 @@ def switch_plan(
         hosts: ports of MAC addresses.
         mtu: bytes of a packet, since the switch counts packets; at least one packet.
         drops: whether packets that cannot be marked are dropped above the threshold.
+        members: the job's ports; what comes in by others is best effort. None: every port is the job's.
+        limits: what a port of the job may send in a class; None: as much as it likes.
 
     Raises:
         OfframpError: a port that the switch does not have.
     """
     profiles = {queue: Profile(max(size // mtu, 1), drops) for queue, size in plan.ecn_bytes.items()}
-    return SwitchPlan(plan.queues, plan.other, plan.urgent, profiles, dict(hosts or {}), tuple(ports))
+    told = SwitchPlan(plan.queues, plan.other, plan.urgent, profiles, dict(hosts or {}), tuple(ports))
+    trusted = None if members is None else tuple(members)
+    if limits is None:
+        return replace(told, members=trusted)
+    police = {queue: _rate(bps, mtu) for queue, bps in limits.of_queues(plan).items()}
+    upper = limits.upper_bps
+    return replace(told, members=trusted, police=police, upper=None if upper is None else _rate(upper, mtu))
+
+
+def _rate(bps: int, mtu: int) -> Rate:
+    """With a burst of a millisecond, or of a few packets."""
+    return Rate(max(bps // 8, 1), max(int(bps / 8 * _BURST_S), _LEAST_BURST * mtu))
 
 
 def rendered(plan: SwitchPlan) -> str:

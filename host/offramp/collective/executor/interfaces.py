@@ -6,11 +6,11 @@ bridge of its dimension, behind a hierarchical token bucket (HTB) of ``tc``. Nee
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from offramp.collective.network import Network
+from offramp.ending.left import namespaces as made_namespaces
 from offramp.errors import OfframpError
 from offramp.iproute import ip, tc
 
@@ -40,13 +40,7 @@ def namespaces(network: Network) -> Iterator[list[str]]:
     """
     if network.npus > 250:
         raise OfframpError(f"{network.name}: {network.npus} namespaces: expected at most 250")
-    hub = f"offramp-{os.getpid()}-hub"
-    ranks = [f"offramp-{os.getpid()}-{rank}" for rank in range(network.npus)]
-    made: list[str] = []
-    try:
-        for name in (hub, *ranks):
-            ip("netns", "add", name)
-            made.append(name)
+    with made_namespaces(["hub", *map(str, range(network.npus))]) as (hub, *ranks):
         rates = {CONTROL: None} | {interface(k): d.bandwidth_bps for k, d in enumerate(network.dimensions)}
         for subnet, (name, rate_bps) in enumerate(rates.items()):
             ip("-n", hub, "link", "add", name, "type", "bridge")
@@ -56,10 +50,6 @@ def namespaces(network: Network) -> Iterator[list[str]]:
                 if rate_bps is not None:
                     _limit(where, name, rate_bps)
         yield ranks
-    finally:
-        for name in made:
-            with suppress(OfframpError):
-                ip("netns", "del", name)
 
 
 def _join(hub: str, where: str, name: str, address: str, port: str) -> None:

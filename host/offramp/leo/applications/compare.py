@@ -11,6 +11,7 @@ import numpy as np
 
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.load import Outcome, closed_loop, open_loop
+from offramp.leo.device import Device
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.selection import Policy
@@ -63,6 +64,8 @@ class Comparison:
         rows: each path alone, all under rivals' rules, then all.
         load: the part of its own rate at which each row's latency was measured.
         summed: paths that share no device: what all together are held against.
+        restarts: how often the responder ended by itself and was started again.
+        fate: how it ended last.
     """
 
     name: str
@@ -70,6 +73,8 @@ class Comparison:
     rows: list[Row]
     load: float
     summed: tuple[str, ...]
+    restarts: int = 0
+    fate: str = ""
 
     @property
     def share_of_sum(self) -> float:
@@ -104,7 +109,7 @@ class Comparison:
             }
             for row in self.rows
         ]
-        numbers: dict[str, Any] = {"application": self.name, "load": self.load, "rows": rows}
+        numbers: dict[str, Any] = {"application": self.name, "load": self.load, "rows": rows, "restarts": self.restarts}
         if len(self.rows) > 1:
             numbers |= {
                 "summed": list(self.summed),
@@ -148,7 +153,8 @@ def compare(
                 )
                 _tell(show, f"{'+'.join(row.paths)}: {load:.0%} load", done := done + 1, total)
         summed = tuple(p for p in application.summed or application.paths if p in application.paths)
-        return Comparison(application.name, application.paths, rows, load, summed)
+        process = run.process
+        return Comparison(application.name, application.paths, rows, load, summed, process.restarts, process.fate)
 
 
 def _tell(show: Show | None, what: str, done: int, total: int) -> None:
@@ -164,39 +170,46 @@ def _in_order(outcome: tuple[Outcome, tuple[str, ...]], application: Application
     return found
 
 
-Run = Callable[[Sequence[str], Mapping[str, float], Policy, int, float | None, float], tuple[Outcome, tuple[str, ...]]]
+@dataclass
+class Run:
+    """An application whose responder runs; called, it makes one run over some paths."""
+
+    application: Application
+    process: ResponderProcess
+    devices: Mapping[str, Device]
+
+    def __call__(
+        self,
+        paths: Sequence[str],
+        measured: Mapping[str, float],
+        policy: Policy,
+        seed: int,
+        rate: float | None,
+        seconds: float,
+    ) -> tuple[Outcome, tuple[str, ...]]:
+        """A closed loop, or an open one at ``rate``; the outcome, and the names of its paths."""
+        application = self.application
+        program = application.program(paths, measured)
+        settings = replace(application.settings, policy=policy, seed=seed)
+        requester = Requester(program, [self.process] * len(program.links), self.devices, settings)
+        try:
+            workload = application.workload(seed)
+            closed_loop(requester, workload, min(WARM_UP_S, seconds), application.window)
+            if rate is None:
+                return closed_loop(requester, workload, seconds, application.window), program.paths
+            return open_loop(requester, workload, seconds, rate, seed), program.paths
+        finally:
+            requester.close()
 
 
 @contextmanager
 def running(application: Application) -> Iterator[Run]:
-    """The responder's process and the requester's devices; what is given makes one run over some paths."""
+    """The responder's process and the requester's devices."""
     process = ResponderProcess(application.plan)
-    devices = {}
+    devices: dict[str, Device] = {}
     try:
-        devices = dict(application.local())
-
-        def run(
-            paths: Sequence[str],
-            measured: Mapping[str, float],
-            policy: Policy,
-            seed: int,
-            rate: float | None,
-            seconds: float,
-        ) -> tuple[Outcome, tuple[str, ...]]:
-            program = application.program(paths, measured)
-            settings = replace(application.settings, policy=policy, seed=seed)
-            responders = [process] * len(program.links)
-            requester = Requester(program, responders, devices, settings)
-            try:
-                workload = application.workload(seed)
-                closed_loop(requester, workload, min(WARM_UP_S, seconds), application.window)
-                if rate is None:
-                    return closed_loop(requester, workload, seconds, application.window), program.paths
-                return open_loop(requester, workload, seconds, rate, seed), program.paths
-            finally:
-                requester.close()
-
-        yield run
+        devices |= application.local()
+        yield Run(application, process, devices)
     finally:
         for device in devices.values():
             device.close()

@@ -96,4 +96,5 @@ def open_application(
     slow = patience > made.settings.timeout_s
     settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, patience))
     window = window or (min(made.window, SIMULATED_WINDOW) if slow else made.window)
-    return replace(made, paths=paths or made.paths, settings=settings, window=window)
+    plan = replace(made.plan, listen="127.0.0.1:0") if transport == "tcp" else made.plan
+    return replace(made, paths=paths or made.paths, plan=plan, settings=settings, window=window)

@@ -21,7 +21,7 @@ MOST: Final = 1e15
 def _number(value: object, *, over: bool) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1.0
     if isinstance(value, bool) or not (number > 0 if over else number >= 0) or not number <= MOST:
         raise ValueError(f"{value}: expected a number {'over 0' if over else 'of at least 0'}")

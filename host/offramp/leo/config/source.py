@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from offramp.documents import MOST_BYTES, BoundedLoader, line_of, problem_of, read_text
 from offramp.errors import OfframpError
 
 Place = tuple[str | int, ...]
@@ -48,10 +49,9 @@ def read_source(path: Path) -> Source:
         OfframpError: it cannot be read, is not YAML, or has two nodes of one name.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise OfframpError(f"{path}: cannot be read: {reason}") from None
+        text = read_text(path)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     return parse_source(text, str(path))
 
 
@@ -62,13 +62,16 @@ def parse_source(text: str, name: str) -> Source:
         OfframpError: it is not YAML, or has two nodes of one name.
     """
     lines: dict[Place, int] = {}
+    if len(text) > MOST_BYTES:
+        raise OfframpError(f"{name}: longer than {MOST_BYTES} characters")
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = None if node is None else _Reader(name, lines, set()).value(node, ())
+        loader = BoundedLoader(text)
+        node = loader.get_single_node()
+        data = None if node is None else _Reader(name, lines, loader).value(node, ())
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise OfframpError(f"{name}:{mark.line + 1 if mark else 1}: not YAML: {problem}") from None
+        raise OfframpError(f"{name}:{line_of(error)}: not YAML: {problem_of(error)}") from None
+    except (ValueError, OverflowError):  # an escape beyond Unicode
+        raise OfframpError(f"{name}:1: not YAML: a character that there is not") from None
     return Source(name, data, lines)
 
 
@@ -76,18 +79,13 @@ def parse_source(text: str, name: str) -> Source:
 class _Reader:
     name: str
     lines: dict[Place, int]
-    around: set[int]
+    loader: BoundedLoader
 
     def value(self, node: yaml.Node, place: Place) -> Any:
         self.lines.setdefault(place, node.start_mark.line + 1)
-        if id(node) in self.around:
-            raise OfframpError(f"{self.name}:{node.start_mark.line + 1}: an alias of what is around it")
         if isinstance(node, yaml.ScalarNode):
-            return yaml.SafeLoader("").construct_object(node, deep=True)
-        self.around.add(id(node))
-        made = self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._list(node, place)
-        self.around.discard(id(node))
-        return made
+            return self.loader.construct_object(node, deep=True)
+        return self._mapping(node, place) if isinstance(node, yaml.MappingNode) else self._list(node, place)
 
     def _list(self, node: yaml.Node, place: Place) -> list[Any]:
         return [self.value(item, (*place, i)) for i, item in enumerate(node.value)]

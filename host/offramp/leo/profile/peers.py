@@ -1,21 +1,29 @@
-"""Links between two processes: TCP over loopback, and shared memory that both poll. Measured as Python sees them."""
+"""Links between two processes: TCP over loopback, and shared memory that both poll. Measured as Python sees them.
+
+Nobody else can be the other side: it proves a token that it was started with, and inherits the memory's descriptor.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import socket
 import time
 from collections.abc import Callable
-from multiprocessing import shared_memory
+from multiprocessing import reduction
 from typing import Any, Final
 
+from offramp import listening
 from offramp.errors import OfframpError
 from offramp.leo.config.models import LinkProfile
+from offramp.listening import Access, Token
+from offramp.sealed_memory import SharedMemory
 
 _SMALL: Final = 64
 _LARGE: Final = 1 << 20
 _START_S: Final = 60
 _PATIENCE: Final = 2000
+_PROTOCOL: Final = "leo profile"
 
 
 def measure_tcp(rounds: int = 300, messages: int = 3000, megabytes: int = 16) -> LinkProfile:
@@ -24,9 +32,9 @@ def measure_tcp(rounds: int = 300, messages: int = 3000, megabytes: int = 16) ->
     Raises:
         OfframpError: the other process does not start.
     """
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(_START_S)
-        work = (server.getsockname(), rounds, messages, megabytes)
+    token = Token.random()
+    with contextlib.closing(listening.Listener("127.0.0.1:0", Access(token=token), _PROTOCOL)) as server:
+        work = (server.address, token, rounds, messages, megabytes)
         with _Peer(_tcp_peer, *work), _accepted(server) as here:
             return _both_ways(
                 rounds,
@@ -43,16 +51,13 @@ def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16)
     Raises:
         OfframpError: the other process does not start.
     """
-    block = shared_memory.SharedMemory(create=True, size=_LARGE + 2 * _SMALL)
-    try:
-        with _Peer(_shared_peer, block.name, rounds, messages, megabytes):
-            side = _Side(block, 0)
-            profile = _both_ways(rounds, messages, megabytes, side.send, side.receive)
-            side.release()
-            return profile
-    finally:
-        block.close()
-        block.unlink()
+    memory = SharedMemory(_LARGE + 2 * _SMALL, "offramp-profile")
+    work = (_Descriptor(memory.fd), memory.size, rounds, messages, megabytes)
+    with contextlib.closing(memory), _Peer(_shared_peer, *work):
+        side = _Side(memory, 0)
+        profile = _both_ways(rounds, messages, megabytes, side.send, side.receive)
+        side.release()
+        return profile
 
 
 def _both_ways(
@@ -94,8 +99,8 @@ def _answer(
         send(_SMALL)
 
 
-def _tcp_peer(address: tuple[str, int], rounds: int, messages: int, megabytes: int) -> None:
-    with socket.create_connection(address) as far:
+def _tcp_peer(address: str, token: Token, rounds: int, messages: int, megabytes: int) -> None:
+    with listening.connect(address, token, _PROTOCOL, {})[0] as far:
         far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         buffer = bytearray(_LARGE)
         _answer(
@@ -107,22 +112,32 @@ def _tcp_peer(address: tuple[str, int], rounds: int, messages: int, megabytes: i
         )
 
 
-def _shared_peer(name: str, rounds: int, messages: int, megabytes: int) -> None:
-    block = shared_memory.SharedMemory(name)
-    try:
-        side = _Side(block, 1)
+def _shared_peer(inherited: _Descriptor, size: int, rounds: int, messages: int, megabytes: int) -> None:
+    with contextlib.closing(SharedMemory.attach(inherited.fd, size)) as memory:
+        side = _Side(memory, 1)
         _answer(rounds, messages, megabytes, side.send, side.receive)
         side.release()
-    finally:
-        block.close()
+
+
+class _Descriptor:
+    """A file descriptor as an argument of a process that is started: the process has its own."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __reduce__(self) -> tuple[Callable[[Any], _Descriptor], tuple[Any]]:
+        return _inherited, (reduction.DupFd(self.fd),)
+
+
+def _inherited(handle: Any) -> _Descriptor:
+    return _Descriptor(handle.detach())
 
 
 class _Side:
     """A slot that holds one message, and how many each side has written and read."""
 
-    def __init__(self, block: shared_memory.SharedMemory, number: int) -> None:
-        assert block.buf is not None
-        whole = memoryview(block.buf)
+    def __init__(self, memory: SharedMemory, number: int) -> None:
+        whole = memory.view[:]
         words = whole[: 2 * _SMALL].cast("Q")
         self._words, self._slot, self._whole = words, whole[2 * _SMALL :], whole
         self._mine, self._others = 2 * number, 2 - 2 * number
@@ -171,11 +186,13 @@ class _Peer:
             self._process.join()
 
 
-def _accepted(server: socket.socket) -> socket.socket:
-    try:
-        here, _ = server.accept()
-    except TimeoutError:
-        raise OfframpError("profile: the other process does not start") from None
+def _accepted(server: listening.Listener) -> socket.socket:
+    deadline = time.monotonic() + _START_S
+    while not (greetings := server.poll(1.0)):
+        if time.monotonic() > deadline:
+            raise OfframpError("profile: the other process does not start")
+    here = greetings[0].accept()
+    here.setblocking(True)
     here.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return here
 

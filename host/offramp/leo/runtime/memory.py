@@ -41,7 +41,7 @@ class End:
         self.words[: ring.SIZE] = head.ctypes.data, tail.ctypes.data, content.ctypes.data
         self.words[ring.SIZE] = size
         self.words[ring.LONGEST] = size if longest is None else longest
-        self._words = memoryview(self.words)
+        self._words = self.words.data
 
     @property
     def size(self) -> int:

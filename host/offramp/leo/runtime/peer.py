@@ -1,8 +1,9 @@
-"""The responder at the other end of a link, as its requester sees it: where it is, whether it lives, who starts it again."""
+"""The responder at the other end of a link: where it is, whether it lives, who starts it again."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -18,7 +19,7 @@ class Revivable(Protocol):
     token: Token
 
     def revive(self) -> bool:
-        """Start it again where it has ended by itself; does not wait. Whether it listens or is about to.
+        """Start it again where it has ended by itself; does not wait. Whether it is on its way up.
 
         Raises:
             OfframpError: it may not be started again, or does not come up; says how it ended.
@@ -46,28 +47,29 @@ class Peer:
         self._silent_since: float | None = None
         self._heard = 0
         self._reason = ""
-        self._coming = False
 
     def connected(self, pid: object) -> None:
         """It answered a greeting."""
         self.pid = pid if type(pid) is int else 0
         self._lost_at = self._silent_since = None
-        self._heard, self._coming = 0, False
+        self._heard = 0
 
     def lost(self, reason: str, now: float, *, barred: bool) -> None:
         """The link is down."""
         self._lost_at, self._reason, self.barred = now, reason, barred
         self.retry_at = now
 
-    def revive(self) -> None:
-        """Have it started again, where somebody can.
+    def revive(self) -> bool:
+        """Have it started again, where somebody can; whether it is on its way up, which is not counted as absence.
 
         Raises:
             OfframpError: as :meth:`Revivable.revive`.
         """
-        if self._process is not None and not self.barred:
-            self._coming = self._process.revive()
-            self.address = self._process.address
+        if self._process is None or self.barred or not self._process.revive():
+            return False
+        self.address = self._process.address
+        self._lost_at = time.monotonic()
+        return True
 
     def watch(self, link: Link, now: float, *, unanswered: bool) -> None:
         """Look whether something has come since the last call; ``unanswered``: requests have waited for long."""
@@ -80,15 +82,15 @@ class Peer:
     def dead(self, now: float, lost_s: float, silent_s: float) -> bool:
         """Whether it has been away for ``lost_s`` and nobody starts it, or has been silent for ``silent_s``."""
         if self._lost_at is not None:
-            return self.barred or (not self._coming and now - self._lost_at > lost_s)
+            return self.barred or now - self._lost_at > lost_s
         return self._silent_since is not None and now - self._silent_since > silent_s
 
-    def obituary(self, silent_s: float) -> str:
+    def obituary(self, silence_s: float) -> str:
         """What is the matter with it, in one line."""
         who = f"responder at {self.address}" + (f" (pid {self.pid})" if self.pid else "")
         if self._lost_at is not None:
             return f"{who} is gone: {self._reason}"
-        return f"{who} {'is stopped and ' if self._stopped() else ''}has answered nothing for {silent_s:g} s"
+        return f"{who} {'is stopped and ' if self._stopped() else ''}has answered nothing for {silence_s:g} s"
 
     def _stopped(self) -> bool:
         """Whether its process is on this machine and was stopped by a signal."""

@@ -16,13 +16,14 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.journal import journal_words
@@ -81,10 +82,10 @@ class ResponderProcess:
         self.plan = plan
         self._secret = secrets.token_hex(32)
         self.token = Token(self._secret.encode())
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         self.address = plan.listen
         if not plan.listen:
-            self._folder = tempfile.TemporaryDirectory(prefix="offramp-leo-", ignore_cleanup_errors=True)
+            self._folder = temporary_folder()
             self.address = f"unix:{Path(self._folder.name) / 'responder'}"
         words = journal_words(plan.rows)
         self._segment = SharedMemory(Host.size(plan.memory_bytes, plan.journals, words), "offramp-leo")
@@ -164,19 +165,19 @@ class ResponderProcess:
         self.address, self.first = str(answer["address"]), False
 
     def revive(self) -> bool:
-        """Start it again where it has ended by itself; does not wait. Whether it listens or is about to.
+        """Start it again where it has ended by itself; does not wait. Whether it is on its way up.
 
         Raises:
             OfframpError: it ended, and was started again as often as it may be, or does not come up.
         """
         if self._process is None:
             return False
-        if self._starting_until:
-            self._await(0)
-            return True
         code = self._process.poll()
+        if self._starting_until and (code is None or code >= 0):
+            self._await(0)
+            return bool(self._starting_until)
         if code is None:
-            return True
+            return False
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         self.fate = f"responder at {self.address} (pid {self.pid}) {how}"
         if self.restarts >= self.plan.restarts:

@@ -82,7 +82,7 @@ class Settings:
         transport: ``shm``, ``tcp`` or ``ucx``.
         timeout_s: a path that does not answer for so long has failed.
         lost_s: a responder that is gone for so long, and that nobody starts again, is an error where requests need it.
-        silent_s: so is one that is there and answers nothing for so long.
+        silent_s: so is one that is there and answers nothing for so long after its first path has failed.
         policy, seed: of the selector.
         token: that responders given as addresses prove, and are shown.
     """
@@ -92,7 +92,7 @@ class Settings:
     transport: str = "shm"
     timeout_s: float = TIMEOUT_S
     lost_s: float = 0.7
-    silent_s: float = 2 * TIMEOUT_S
+    silent_s: float = TIMEOUT_S
     policy: Policy = Policy.LOOKAHEAD
     seed: int = 0
     clock: Clock = field(default_factory=Clock)
@@ -168,11 +168,8 @@ class Requester:
         self.reconnects = 0
         self._links: list[Link | None] = [None] * len(responders)
         try:
-            for number, peer in enumerate(self._peers):
-                try:
-                    self._links[number] = self._connect(number)
-                except LinkDown as error:
-                    raise OfframpError(f"responder at {peer.address}: {error}") from None
+            for number in range(len(responders)):
+                self._links[number] = self._connect_first(number)
         except BaseException:
             self.close()
             raise
@@ -426,7 +423,7 @@ class Requester:
             flows = [trips for trips in self.program.flows[kind] if trips is not None]
             needed = [{t.link for t in trips} & dead for trips in flows]
             if all(needed):
-                line = self._peers[min(needed[0])].obituary(silent_s)
+                line = self._peers[min(needed[0])].obituary(self.settings.timeout_s + silent_s)
                 raise OfframpError(f"{line}; {self.in_flight} requests have not ended")
 
     def _broken(self, path: int) -> bool:
@@ -444,6 +441,23 @@ class Requester:
         self._peers[number].lost(reason, time.monotonic(), barred=barred)
         _LOG.warning("responder at %s: %s", self._peers[number].address, reason)
         self._fail({i for i in range(len(self._paths)) if self._broken(i)})
+
+    def _connect_first(self, number: int) -> Link:
+        """Connect, and wait for a responder that is started again.
+
+        Raises:
+            OfframpError: nobody is there.
+        """
+        starting = True
+        while True:
+            try:
+                return self._connect(number)
+            except LinkDown as error:
+                again = self._peers[number].revive()
+                if not starting and not again:
+                    raise OfframpError(f"responder at {error}") from None
+                starting = again
+                time.sleep(_FIRST_PAUSE_S)
 
     def _reconnect(self, number: int) -> None:
         try:

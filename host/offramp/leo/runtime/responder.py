@@ -46,7 +46,7 @@ _PENDING_OVERHEAD: Final = 512
 """Bytes that a waiting request takes besides its message."""
 _LISTENED_S: Final = 1e-3
 """Between two looks for new requesters while there are some; and so many times what the last look took."""
-_LISTENED_PART: Final = 200
+_LISTENED_PART: Final = 50
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -230,7 +230,11 @@ class Responder:
             return
         met = self.listener.accept(self._admit)
         if met is not None:
-            self._connect(*met)
+            try:
+                self._connect(*met)
+            except MemoryError:
+                met[0].close()
+                self.faults["no memory"] += 1
         now = time.monotonic()
         self._listened_at = now + max(_LISTENED_S, _LISTENED_PART * (now - begun))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from offramp import listening
+from offramp.ending.left import temporary_folder
 from offramp.errors import OfframpError
 from offramp.leo.transports.greeting import PROTOCOL, VERSION, Hello, parse_hello, parse_memory
 from offramp.leo.transports.link import TRANSPORTS, Control, Link, LinkDown
@@ -19,7 +20,7 @@ from offramp.listening import Access, Limits, Token, parse_address
 from offramp.sealed_memory import SharedMemory
 
 _TIMEOUT_S: Final = 10.0
-_LIMITS: Final = Limits(pending=64, descriptors=1, accepts=4)
+_LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)
 """Of peers that have not greeted: little enough that one look at them does not hold up who is served."""
 
 
@@ -95,10 +96,10 @@ class Listener:
         Raises:
             OfframpError: the address cannot be had, or must not be served without a token.
         """
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         self._access = access or Access()
         if address is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="offramp-leo-", ignore_cleanup_errors=True)
+            self._folder = temporary_folder()
             address = f"unix:{Path(self._folder.name) / 'responder'}"
         try:
             self._listener = listening.Listener(address, self._access, PROTOCOL, _LIMITS)
@@ -135,6 +136,8 @@ class Listener:
             return self._open(greeting, hello, answer), hello
         except OfframpError as error:
             greeting.refuse(str(error))
+        except MemoryError:
+            greeting.refuse("the responder has no memory for it")
         except OSError:
             self.refused["gone before its greeting was answered"] += 1
         return None

@@ -7,15 +7,21 @@ from typing import Any
 
 from offramp.errors import OfframpError, not_restored
 from offramp.switch.hermod.entries import (
+    BY_SOURCE,
     CLASSES,
     DROPPED,
     FLOOD_GROUP,
+    LOWERED,
     MACS,
     MARKED,
+    MEMBERS,
+    POLICED,
     PROFILES,
     QUEUES,
     ROLES,
     SENT,
+    STRANGERS,
+    UPPER,
     Entries,
     SwitchPlan,
     cell,
@@ -27,12 +33,14 @@ from offramp.switch.p4rt.session import Session
 from offramp.switch.p4rt.status import Code, RpcError
 
 Key = tuple[str, tuple[tuple[str, int], ...]]
-"""Table and keys in order; no keys: the default action. The flood group is a table of that name."""
+"""Table and keys in order; no keys: the default action. The flood group is a table of that name, and so
+is each meter."""
 Value = tuple[str, tuple[tuple[str, int], ...]]
-"""Action and parameters; of the flood group its ports."""
+"""Action and parameters; of the flood group its ports, of a meter's cell its rate."""
 State = dict[Key, Value]
 
 GROUP = "multicast group"
+RATE = "rate"
 _FLOOD: Key = (GROUP, (("id", FLOOD_GROUP),))
 
 
@@ -43,6 +51,8 @@ def state_of(entries: Entries) -> State:
     }
     for group, replicas in entries.groups.items():
         state[GROUP, (("id", group),)] = ("replicate", tuple((f"replica {i}", port) for port, i in replicas))
+    for (meter, index), rate in entries.meters.items():
+        state[meter, (("index", index),)] = (RATE, (("bytes_per_s", rate.bytes_per_s), ("burst", rate.burst)))
     return state
 
 
@@ -60,7 +70,8 @@ class HermodControl:
     def __init__(self, session: Session, *, forwarding: bool = True) -> None:
         self._session, self._forwarding = session, forwarding
         self._names = frozenset(table.preamble.name for table in session.index.tables)
-        self._tables = tuple(full_name(name, self._names) for name in (CLASSES, PROFILES, MACS, ROLES))
+        self._tables = tuple(full_name(name, self._names) for name in (CLASSES, PROFILES, MACS, ROLES, MEMBERS))
+        self._meters = tuple(full_name(name, self._names) for name in (BY_SOURCE, UPPER))
         if self._tables[0] not in self._names:
             raise OfframpError(f"switch {session.name}: runs another program; expected p4/hermod")
 
@@ -78,14 +89,28 @@ class HermodControl:
     def read(self) -> State:
         """What it holds now."""
         session = self._session
-        classes, profiles, macs, roles = self._tables
+        classes, profiles, macs, roles, members = self._tables
         filters = [session.table_entry(classes, {}), session.make.default_entry(classes)]
         filters += [session.table_entry(profiles, {}), session.table_entry(roles, {})]
+        filters += [session.table_entry(members, {}), session.make.default_entry(members)]
         if self._forwarding:
             filters += [session.table_entry(macs, {}), session.make.default_entry(macs)]
             filters.append(session.make.multicast_group(0, ()))  # all: bmv2 takes one that is not there as a fault
         found = dict(self._decode(entity) for entity in session.read(filters))
-        return {key: value for key, value in found.items() if key[0] != GROUP or key == _FLOOD}
+        state = {key: value for key, value in found.items() if key[0] != GROUP or key == _FLOOD}
+        return state | self._rates(state)
+
+    def _rates(self, state: State) -> State:
+        """Rates of the ports that a state names: no plan gives any to others."""
+        flood = state.get(_FLOOD, ("", ()))[1]
+        members = (dict(keys)["port"] for (table, keys) in state if table == self._tables[-1] and keys)
+        ports = sorted({port for _, port in flood} | set(members))
+        by_source, upper = self._meters
+        cells = [(by_source, cell(port, queue)) for port in ports for queue in range(QUEUES)]
+        cells += [(upper, port) for port in ports]
+        make, session = self._session.make.meter, self._session
+        entities = session.read([make(meter, index) for meter, index in cells]) if cells else []
+        return dict(self._decode(e) for e in entities if e.meter_entry.config.cir)
 
     def write(self, state: State, before: State) -> None:
         """Go from one state to the other in one batch that the switch takes as a whole, or not at all.
@@ -130,6 +155,22 @@ class HermodControl:
         """Packets and bytes that profiles dropped, by port and queue."""
         return self._counts(DROPPED, ports)
 
+    def policed(self, ports: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
+        """Packets and bytes that came in by a port in excess of what it may send in a queue, by port and queue."""
+        return self._counts(POLICED, ports)
+
+    def strangers(self) -> dict[int, tuple[int, int]]:
+        """Packets and bytes that came in by ports that are not the job's, by port, if any."""
+        return self._by_port(STRANGERS)
+
+    def lowered(self) -> dict[int, tuple[int, int]]:
+        """Packets and bytes that left a port by its lowest queue to leave that its share, by port, if any."""
+        return self._by_port(LOWERED)
+
+    def _by_port(self, name: str) -> dict[int, tuple[int, int]]:
+        cells = self._session.read_counter(full_name(name, self._names))
+        return {port: counts for port, counts in cells.items() if any(counts)}
+
     def _counts(self, name: str, ports: Iterable[int]) -> dict[tuple[int, int], tuple[int, int]]:
         session = self._session
         counter = full_name(name, self._names)
@@ -152,8 +193,8 @@ class HermodControl:
             if wanted == had:
                 continue
             kind = v1.Update.DELETE if wanted is None else v1.Update.INSERT if had is None else v1.Update.MODIFY
-            if not key[1]:
-                kind = v1.Update.MODIFY  # a default action is always there; without one it is the program's
+            if not key[1] or key[0] in self._meters:
+                kind = v1.Update.MODIFY  # a default action is always there, without one it is the program's; so is a cell
             made.append(v1.Update(type=kind, entity=self._entity(key, wanted)))
         return made
 
@@ -163,6 +204,8 @@ class HermodControl:
         if table == GROUP:
             replicas = [(port, instance) for instance, (_, port) in enumerate(params, 1)]
             return make.multicast_group(dict(keys)["id"], replicas)
+        if table in self._meters:
+            return make.meter(table, dict(keys)["index"], None if value is None else dict(params))
         if not keys:
             return make.default_entry(table, action, dict(params))
         return make.table_entry(table, dict(keys), action, dict(params))
@@ -173,6 +216,11 @@ class HermodControl:
             made = sorted((r.instance, r.egress_port or int.from_bytes(r.port, "big")) for r in group.replicas)
             ports = ((f"replica {instance}", port) for instance, port in made)  # bmv2 turns their order round
             return (GROUP, (("id", group.multicast_group_id),)), ("replicate", tuple(ports))
+        if entity.WhichOneof("entity") == "meter_entry":
+            cell_, config = entity.meter_entry, entity.meter_entry.config
+            name = self._session.index.meters.by_id[cell_.meter_id].preamble.name
+            rate = (("bytes_per_s", config.cir), ("burst", config.cburst))
+            return (name, (("index", cell_.index.index),)), (RATE, rate)
         entry, index = entity.table_entry, self._session.index
         table = index.tables.by_id[entry.table_id]
         names = {f.id: f.name for f in table.match_fields}

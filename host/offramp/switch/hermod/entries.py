@@ -22,9 +22,17 @@ SENT, MARKED, DROPPED = (f"HermodEgress.{name}" for name in ("sent", "marked", "
 ROLES = "HermodIngress.roles.roles"
 ROLE = "HermodIngress.roles.role"
 
+MEMBERS = "HermodIngress.trust.members"
+TRUST = "HermodIngress.trust.trust"
+BEST_EFFORT = "HermodIngress.trust.best_effort"
+BY_SOURCE = "HermodIngress.police.by_source"
+UPPER = "HermodIngress.floor.upper"
+STRANGERS, POLICED, LOWERED = (f"HermodIngress.{name}" for name in ("strangers", "police.policed", "floor.lowered"))
+
 FLOOD_GROUP = 1
 """Multicast group of all ports."""
 QUEUES = 8
+PORTS = 512
 _DEEPEST = (1 << 19) - 2
 _PIPE = "pipe."
 
@@ -58,6 +66,23 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """What a meter lets pass.
+
+    Attributes:
+        bytes_per_s: on average.
+        burst: bytes at once; at least a frame's.
+    """
+
+    bytes_per_s: int
+    burst: int
+
+    def __post_init__(self) -> None:
+        if self.bytes_per_s < 1 or self.burst < 1:
+            raise OfframpError(f"rate of {self.bytes_per_s} bytes/s with bursts of {self.burst}: expected 1 up")
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchPlan:
     """All that one switch is told.
 
@@ -69,6 +94,9 @@ class SwitchPlan:
         hosts: ports of MAC addresses; frames to others are flooded.
         ports: all ports, to flood to; none: forwarding is somebody else's concern.
         roles: by DSCP, where there are gates.
+        members: ports whose DSCPs count; what comes in by others is best effort. None: every port's count.
+        police: by queue, what one of ``members`` (of ``ports`` without) may send in it; more is best effort.
+        upper: what may leave a port of ``ports`` from all queues but the lowest; more goes by the lowest.
     """
 
     queues: Mapping[int, int]
@@ -78,6 +106,14 @@ class SwitchPlan:
     hosts: Mapping[int, int] = field(default_factory=dict)
     ports: Sequence[int] = ()
     roles: Mapping[int, Role] = field(default_factory=dict)
+    members: Sequence[int] | None = None
+    police: Mapping[int, Rate] = field(default_factory=dict)
+    upper: Rate | None = None
+
+    @property
+    def policed_ports(self) -> Sequence[int]:
+        """Ports that the rates of ``police`` are for."""
+        return self.ports if self.members is None else self.members
 
     def __post_init__(self) -> None:
         for dscp, queue in self.queues.items():
@@ -92,6 +128,14 @@ class SwitchPlan:
             _check(f"role of DSCP {dscp}", dscp, 63)
             if role.held and (role.closes or role.opens):
                 raise OfframpError(f"role of DSCP {dscp}: what is held neither opens nor closes a gate")
+        for queue in self.police:
+            _check(f"rate of queue {queue}", queue, QUEUES - 1)
+        for port in self.members or ():
+            _check(f"port {port} of the job", port, PORTS - 1)
+        if self.police and not self.policed_ports:
+            raise OfframpError("rates of queues: for no port; expected the job's, or all of the switch's")
+        if self.upper is not None and not self.ports:
+            raise OfframpError("rate of all queues but the lowest: for no port; expected the switch's")
         for mac, port in self.hosts.items():
             if port not in self.ports:
                 raise OfframpError(f"host {mac:012x}: port {port} is none of the switch's")
@@ -109,10 +153,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The whole state of a switch: entries, and ``(port, instance)`` replicas of groups."""
+    """The whole state of a switch: entries, ``(port, instance)`` replicas of groups, rates of meters' cells by name."""
 
     entries: tuple[Entry, ...]
     groups: dict[int, list[tuple[int, int]]]
+    meters: dict[tuple[str, int], Rate]
 
 
 def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
@@ -145,11 +190,22 @@ def entries_for(plan: SwitchPlan, tables: Container[str]) -> Entries:
         )
         for dscp, role in sorted(plan.roles.items())
     ]
+    if plan.members is not None:
+        members = full_name(MEMBERS, tables)
+        rows.append(Entry(members, {}, BEST_EFFORT, {}))
+        rows += [Entry(members, {"port": port}, TRUST, {}) for port in sorted(plan.members)]
+    by_source, upper = (full_name(name, tables) for name in (BY_SOURCE, UPPER))
+    meters = {
+        (by_source, cell(port, queue)): rate for port in plan.policed_ports for queue, rate in plan.police.items()
+    }
+    if plan.upper is not None:
+        meters |= {(upper, port): plan.upper for port in plan.ports}
     if not plan.ports:
-        return Entries(tuple(rows), {})
+        return Entries(tuple(rows), {}, meters)
     rows.append(Entry(macs, {}, FLOOD, {"group": FLOOD_GROUP}))
     rows += [Entry(macs, {"dst_addr": mac}, FORWARD, {"port": port}) for mac, port in sorted(plan.hosts.items())]
-    return Entries(tuple(rows), {FLOOD_GROUP: [(port, instance) for instance, port in enumerate(plan.ports, 1)]})
+    flood = [(port, instance) for instance, port in enumerate(plan.ports, 1)]
+    return Entries(tuple(rows), {FLOOD_GROUP: flood}, meters)
 
 
 def full_name(name: str, tables: Container[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from offramp.documents import is_number, parse_json, read_text
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.switch.switchgnn.plan import BlockPlan
@@ -76,7 +77,7 @@ def save_rates(rates: Rates, path: Path) -> None:
         OfframpError: ``path`` cannot be written.
     """
     try:
-        path.write_text(json.dumps(asdict(rates), indent=1) + "\n", "utf-8")
+        write_text(path, json.dumps(asdict(rates), indent=1) + "\n")
     except OSError as error:
         raise OfframpError(f"--rates {path}: cannot be written: {error.strerror}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,7 +27,11 @@ from offramp.wire.switchgnn import (
     parse_frames,
 )
 
+_REMEMBERED = 64  # rounds whose DONE can be said again
 _SHOWN = 5  # missing vertices that an error names
+_DATA, _RESEND, _FETCH, _ACK, _DONE = (int(kind) for kind in Kind)  # arrays compare faster with plain numbers
+_KNOWN = np.isin(np.arange(8), list(Kind))
+"""Whether flags mean a type, by their three bits."""
 
 
 class Endpoint:
@@ -72,8 +77,8 @@ class Endpoint:
         self._ahead: list[PacketBatch] = []
         self._early: list[Parsed] = []  # packets of this round that came before its block began here
         self._control = PacketBatch.empty()
-        self._done = PacketBatch.empty()  # DONE of the last round that was finished here
-        self._done_before = PacketBatch.empty()  # and of the one before it
+        self._said: deque[PacketBatch] = deque(maxlen=_REMEMBERED)  # DONE of the last rounds that were finished here
+        self._repeats = 0  # since something new came
         self._strayed: int | None = None  # a GO's round that can be none of this job's
         self._replies: list[PacketBatch] = []
         self._uploads = PacketBatch.empty()
@@ -157,12 +162,12 @@ class Endpoint:
         packets = parse_frames(batch)
         self.stats.foreign += packets.foreign
         self.stats.truncated += packets.truncated
-        from_switch = packets.kind == Kind.DONE
-        known = from_switch | np.isin(packets.kind, (Kind.DATA, Kind.RESEND, Kind.FETCH, Kind.ACK))
-        self.stats.foreign += int((~known).sum())
+        known = _KNOWN[packets.kind]
+        from_switch = packets.kind == _DONE
+        rest = known & ~from_switch
+        self.stats.foreign += len(packets) - int(np.count_nonzero(known))
         if from_switch.any():
             self._take_go(packets.select(from_switch))
-        rest = known & ~from_switch
         if rest.any():
             self._take_round(packets.select(rest))
 
@@ -170,10 +175,12 @@ class Endpoint:
         """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
         if self.progress != self._timed or self._first_pass:
             self._timed = self.progress
+            self._repeats = 0
             self._timer.restart()
         repeat, fetch = self._timer.fires(now_s)
         if repeat:
             self.repeat_done()
+            self._repeats = min(self._repeats + 1, _REMEMBERED)
         if self._replies or self._transmission is None or self._reception is None:
             return  # what was asked before is still to leave, or nothing is missing
         if fetch:
@@ -182,13 +189,20 @@ class Endpoint:
         elif repeat and self._recovery.reupload and not len(self._uploads):
             self._uploads = self._transmission.silent_uploads()
 
+    @property
+    def due_s(self) -> float | None:
+        """When :meth:`tick` has something to do again if nothing comes; None when that is not known yet."""
+        return None if self.progress != self._timed else self._timer.due_s
+
     def repeat_done(self) -> None:
         """Say DONE again, of this round while GO does not come, and of the one before.
 
-        Repeats change nothing, unless the switch has lost its registers: then the rounds go on from there.
+        Repeats change nothing, unless the switch has lost its registers: then the rounds go on from there. It may have
+        taken up an older round from a DONE that was long on its way; so what does not help goes back further each time.
         """
         if not len(self._control):
-            self._control = PacketBatch.concatenate([self._done_before, self._done]) if self.waiting else self._done
+            rounds = min((1 + self.waiting) << max(self._repeats - 1, 0), len(self._said))
+            self._control = PacketBatch.concatenate(list(self._said)[-rounds:] if rounds else [])
 
     def state(self) -> str:
         """What this worker waits for, for an error message."""
@@ -231,8 +245,8 @@ class Endpoint:
             self._enter(next_round(self.round))
         current = rounds == self.round
         if self.waiting:  # the sums are here, but others may still ask for features
-            current &= (packets.kind == Kind.FETCH) | (packets.kind == Kind.ACK)
-        self.stats.stale += int((~current).sum())
+            current &= (packets.kind == _FETCH) | (packets.kind == _ACK)
+        self.stats.stale += len(packets) - int(np.count_nonzero(current))
         if not current.any():
             return
         packets = packets.select(current)
@@ -245,13 +259,13 @@ class Endpoint:
         """Take packets of this round, whose block has begun here."""
         kind = packets.kind
         if self._transmission is not None:
-            if (fetch := kind == Kind.FETCH).any():
+            if (fetch := kind == _FETCH).any():
                 self._reply(self._transmission.answer(packets.select(fetch)))
-            if (ack := kind == Kind.ACK).any():
+            if (ack := kind == _ACK).any():
                 acks = packets.select(ack)
                 self.stats.marks += int(acks.field("ecn").sum())
                 self.progress += self._transmission.acknowledge(acks)
-        data = (kind == Kind.DATA) | (kind == Kind.RESEND)
+        data = (kind == _DATA) | (kind == _RESEND)
         if self._reception is not None and data.any():
             self._collect(self._reception, packets.select(data))
 
@@ -324,5 +338,5 @@ class Endpoint:
             "is_fetch": 1,
             "round": self.round,
         }
-        self._done_before, self._done = self._done, build_frames(self.index, fields, 1)
-        self._control = self._done
+        self._control = build_frames(self.index, fields, 1)
+        self._said.append(self._control)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.archive import open_archive
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switch.switchgnn.plan import MAX_BLOCKS, MAX_CHUNKS, MAX_NEED, BlockPlan, Plan
@@ -31,7 +32,7 @@ def save_plan(plan: Plan, path: Path) -> None:
         parts = [getattr(block, name) for block in blocks]
         fields[name] = np.concatenate(parts) if parts else np.zeros(0, np.int64)
     try:
-        with path.open("wb") as file:
+        with written(path) as file:
             np.savez_compressed(file, **fields)
     except OSError as error:
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None

@@ -11,6 +11,7 @@ from offramp.switch.switchgnn.stats import WorkerStats
 from offramp.wire.switchgnn import LANES, NO_ID, Kind, Parsed
 
 Mask = npt.NDArray[np.bool_]
+_DATA, _RESEND = int(Kind.DATA), int(Kind.RESEND)  # arrays compare faster with plain numbers
 
 
 class Reception:
@@ -105,7 +106,7 @@ class Reception:
         if not len(packets):
             return 0
         at, known = find(self.block.vertices, packets.field("dst_id"))
-        known &= (packets.field("count") == self.block.need[at]) & (packets.kind == Kind.DATA)
+        known &= (packets.field("count") == self.block.need[at]) & (packets.kind == _DATA)
         cell = at * self._chunks + packets.field("chunk_id")
         new = self._first_of(cell, known, self._finished)
         self._sum[cell[new]] = packets.lanes[new]
@@ -131,7 +132,7 @@ class Reception:
         cell, packet = cell[unfinished], packet[unfinished]
         np.add.at(self._sum, cell, packets.lanes[packet])
         np.subtract.at(self._missing, cell, 1)
-        unasked = packets.kind == Kind.DATA
+        unasked = packets.kind == _DATA
         self._unreleased[cell[unasked[packet]]] = 0  # the strawman's: there was no aggregator to release
         self._stats.raws += int(unasked[new].sum())
         self._stats.pulled += int((~unasked[new]).sum())
@@ -143,7 +144,7 @@ class Reception:
 
     def _accept_releases(self, packets: Parsed, at: IntArray, known: Mask) -> IntArray:
         """Note the aggregators that RESEND shows to be released; drops from ``known`` what no vertex here needs."""
-        resend = packets.kind == Kind.RESEND
+        resend = packets.kind == _RESEND
         to, own = find(self.block.vertices, packets.field("dst_id"))
         entry, edge = find(self.block.edges, at * len(self.block.vertices) + to)
         own &= edge

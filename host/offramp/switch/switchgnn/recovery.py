@@ -45,6 +45,11 @@ class Backoff:
         self._interval_s = first_s
         self._due_s: float | None = None
 
+    @property
+    def due_s(self) -> float | None:
+        """When the time-out is over; None before the first look at the clock."""
+        return self._due_s
+
     def restart(self) -> None:
         """Something new came: wait for the shortest time again, counted from the next look at the clock."""
         self._interval_s = self._first_s
@@ -67,6 +72,12 @@ class RetryTimer:
     def __init__(self, recovery: Recovery) -> None:
         self._soft = Backoff(recovery.timeout_s / _SOFT, recovery.cap_s / _SOFT)
         self._hard = Backoff(recovery.timeout_s, recovery.cap_s)
+
+    @property
+    def due_s(self) -> float | None:
+        """When the first of them is over; None before the first look at the clock."""
+        soft, hard = self._soft.due_s, self._hard.due_s
+        return None if soft is None or hard is None else min(soft, hard)
 
     def restart(self) -> None:
         """Something new came."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offramp.wire.batch import PacketBatch
-from offramp.wire.ethernet import ETHERNET, IPV4, wire_bytes
+from offramp.wire.ethernet import ETHERNET, IPV4, total_wire_bytes
 from offramp.wire.switchgnn import DATA_FRAME_BYTES, LANES
 
 _CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 3.1
@@ -31,18 +31,16 @@ class Link:
 
     def count(self, batch: PacketBatch) -> None:
         """Add the frames of ``batch``, all but their payload."""
-        lengths, numbers = np.unique(batch.lengths, return_counts=True)
-        for length, number in zip(lengths.tolist(), numbers.tolist(), strict=True):
-            self.packets += number
-            self.wire_bytes += number * wire_bytes(length)
-        self.data_packets += int((batch.lengths >= DATA_FRAME_BYTES).sum())
+        self.packets += len(batch)
+        self.wire_bytes += total_wire_bytes(batch.lengths)
+        self.data_packets += int(np.count_nonzero(batch.lengths >= DATA_FRAME_BYTES))
 
     def count_payload(self, batch: PacketBatch, features: int) -> None:
         """Add the features in ``batch``, which belongs to an exchange of vectors of so many features."""
         data = batch.lengths >= DATA_FRAME_BYTES
         if data.any():
             chunks = batch.data[data, _CHUNK_BYTE].astype(np.int64)
-            self.payload_bytes += 4 * int(np.clip(features - LANES * chunks, 0, LANES).sum())
+            self.payload_bytes += 4 * int(np.minimum(np.maximum(features - LANES * chunks, 0), LANES).sum())
 
 
 @dataclass(slots=True)

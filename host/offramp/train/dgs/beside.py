@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import shared_memory
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from offramp.ending.block import Block
+from offramp.ending.children import ends_with_parent, stop
 from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.train.dgs.cache import Floats, RowCache, slots
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from offramp.train.dgs.share import Share
 
 _READY: Final = "ready"
-_STOP_S: Final = 5.0
 
 
 class Memory:
@@ -40,8 +40,8 @@ class Memory:
         nodes, features: the masks.
     """
 
-    def __init__(self, share: Share, parameters: int, name: str | None = None, *, shared: bool = False) -> None:
-        """``name`` of the block of another process; None makes one, of this process alone but where ``shared``."""
+    def __init__(self, share: Share, parameters: int, block: Block | None = None) -> None:
+        """In ``block``, which other processes have, too; or of this process alone."""
         self.places = slots(len(share.halo), share.width, share.settings.seed)
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "weights": ((parameters,), np.float32),
@@ -51,12 +51,7 @@ class Memory:
             "known": ((len(self.places),), np.bool_),
         }
         sizes = [int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes.values()]
-        self._block = None
-        if name is not None:
-            self._block = shared_memory.SharedMemory(name)
-        elif shared:
-            self._block = shared_memory.SharedMemory(create=True, size=max(1, sum(sizes)))
-        buffer: Any = self._block.buf if self._block is not None else bytearray(sum(sizes))
+        buffer: Any = bytearray(sum(sizes)) if block is None else block.map(sum(sizes))
         at = 0
         arrays: dict[str, npt.NDArray[Any]] = {}
         for (field, (shape, kind)), size in zip(shapes.items(), sizes, strict=True):
@@ -64,19 +59,6 @@ class Memory:
             at += size
         self.weights, self.rows, self.known = arrays["weights"], arrays["rows"], arrays["known"]
         self.nodes, self.features = arrays["nodes"], arrays["features"]
-
-    @property
-    def name(self) -> str:
-        """Of the block."""
-        assert self._block is not None
-        return self._block.name
-
-    def remove(self) -> None:
-        """Free the block once nobody has it open; arrays of this process are gone."""
-        if self._block is not None:
-            del self.weights, self.rows, self.known, self.nodes, self.features
-            self._block.close()
-            self._block.unlink()
 
 
 class Explanations(ABC):
@@ -128,7 +110,7 @@ class Handle:
     """The trainer's end of a process beside it: picklable while processes are started."""
 
     connection: Connection
-    block: str
+    block: Block
 
 
 class Beside(Explanations):
@@ -189,10 +171,10 @@ class Process:
 
     def __init__(self, share: Share, parameters: int, context: BaseContext | None = None) -> None:
         context = context or multiprocessing.get_context("forkserver")
-        self._memory = Memory(share, parameters, shared=True)
+        self._block = Block()
         ours, theirs = context.Pipe()
-        self.handle = Handle(ours, self._memory.name)
-        arguments = (theirs, share, parameters, self._memory.name)
+        self.handle = Handle(ours, self._block)
+        arguments = (theirs, share, parameters, self._block)
         self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=arguments, name=f"explanation {share.worker}", daemon=True
         )
@@ -202,24 +184,18 @@ class Process:
     def close(self) -> None:
         """End the process, free the memory."""
         self.handle.connection.close()
-        self._process.terminate()
-        self._process.join(_STOP_S)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._memory.remove()
+        stop(self._process, 0)  # it holds nothing
+        self._block.close()
 
 
-def _serve(connection: Connection, share: Share, parameters: int, block: str) -> None:
+def _serve(connection: Connection, share: Share, parameters: int, block: Block) -> None:
     """The process: one explanation for each ring of the bell, until the trainer is gone."""
-    import signal
-
     import torch
 
     from offramp.train.dgs.interpret import Interpreter
     from offramp.train.models import make_model, model_widths
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends its children
+    ends_with_parent()
     torch.set_num_threads(1)
     memory = Memory(share, parameters, block)
     cache = RowCache(share.halo, memory.places, memory.rows, memory.known)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from offramp.archive import open_archive
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.train.dgs.masks import Masks
 
@@ -28,7 +29,7 @@ def save_masks(path: str, masks: Sequence[Masks | None]) -> None:
         if each is not None:
             arrays[f"nodes_{worker}"], arrays[f"features_{worker}"] = each.nodes, each.features
     try:
-        with Path(path).open("wb") as file:
+        with written(Path(path)) as file:
             np.savez(file, **arrays)
     except OSError as error:
         raise OfframpError(f"--save-masks {path}: cannot be written: {error.strerror}") from None

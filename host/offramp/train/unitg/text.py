@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from offramp.documents import read_text
 from offramp.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -89,10 +90,9 @@ def _topic_words(graph: Graph, words: int, seed: int) -> list[str]:
 
 def _lines(graph: Graph, path: Path) -> list[str]:
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise OfframpError(f"--text {path}: cannot be read: {reason}") from None
+        lines = read_text(path, None).splitlines()
+    except OfframpError as error:
+        raise OfframpError(f"--text {path}: {error}") from None
     if len(lines) != graph.vertices:
         raise OfframpError(f"--text {path}: expected {graph.vertices} lines, one a vertex, got {len(lines)}")
     if not any(re.search(r"\w", line) for line in lines):

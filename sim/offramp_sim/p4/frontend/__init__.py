@@ -35,7 +35,7 @@ def load(path: str | Path, *, include: Sequence[Path] = (), defines: Mapping[str
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise P4Error(Pos(str(path), 0, 0), f"cannot read the program: {error.strerror}") from None
-    except UnicodeDecodeError:
+    except ValueError:  # UnicodeDecodeError, or a name that no file can have
         raise P4Error(Pos(str(path), 0, 0), "this is not a text file in UTF-8") from None
     return _load(text, str(path), file.parent, FolderIncludes(include), defines)
 

@@ -43,7 +43,6 @@ class _Child(Generic[_T]):
         """What came of it, at its end or at its limit; waits for that."""
         try:
             if not self.receiver.poll(self.left_s):
-                self._process.kill()
                 return Ended(None, f"no end in {self._limit_s:g} s")
             value: _T = self.receiver.recv()
             return Ended(value)
@@ -52,8 +51,13 @@ class _Child(Generic[_T]):
             code = self._process.exitcode or 0
             return Ended(None, signal.Signals(-code).name if code < 0 else f"exit code {code}")
         finally:
-            self._process.join()
-            self.receiver.close()
+            self.kill()
+
+    def kill(self) -> None:
+        """End it; without effect once it has ended."""
+        self._process.kill()
+        self._process.join()
+        self.receiver.close()
 
 
 def isolated(work: Callable[[], _T], limit_s: float) -> Ended[_T]:
@@ -67,15 +71,19 @@ def in_parallel(
     """Do pieces of work, ``jobs`` at a time, each as :func:`isolated` does; what ends first comes first."""
     waiting = iter(works)
     under_way: list[tuple[_K, _Child[_T]]] = []
-    while True:
-        under_way += [(key, _Child(work, limit_s)) for key, work in islice(waiting, jobs - len(under_way))]
-        if not under_way:
-            return
-        ready = wait([child.receiver for _, child in under_way], min(child.left_s for _, child in under_way))
-        for key, child in list(under_way):
-            if child.receiver in ready or not child.left_s:
-                under_way.remove((key, child))
-                yield key, child.end()
+    try:
+        while True:
+            under_way += [(key, _Child(work, limit_s)) for key, work in islice(waiting, jobs - len(under_way))]
+            if not under_way:
+                return
+            ready = wait([child.receiver for _, child in under_way], min(child.left_s for _, child in under_way))
+            for key, child in list(under_way):
+                if child.receiver in ready or not child.left_s:
+                    under_way.remove((key, child))
+                    yield key, child.end()
+    finally:
+        for _, child in under_way:
+            child.kill()
 
 
 def _run(sender: Any, work: Callable[[], Any]) -> None:

@@ -15,7 +15,6 @@ from offramp_sim.p4.runtime.roles import FULL, Role
 
 MAX_ROLES = 256
 """Roles that are remembered; one that nobody holds makes room for another."""
-MAX_CONTROLLERS = 32
 MAX_ROLE_NAME = 256
 MAX_ROLE_CONFIG = 1 << 16
 """Bytes."""
@@ -61,9 +60,14 @@ def election_number(message: Any) -> int | None:
 
 
 class Arbitration:
-    """The controllers of one device, for each role; thread-safe."""
+    """The controllers of one device, for each role; thread-safe.
+
+    Attributes:
+        max_controllers: beyond so many, those that stand lowest make room; None: there is room for all.
+    """
 
     def __init__(self, device_id: int) -> None:
+        self.max_controllers: int | None = None
         self._device_id = device_id
         self._lock = threading.Lock()
         self._seats: dict[str, _Seat] = {}
@@ -92,10 +96,10 @@ class Arbitration:
             becomes = number is not None and (seat.highest is None or number >= seat.highest)
             if becomes:
                 self._check_exclusive(name, rights)
-            if first:
-                self._make_room(_standing(name, number, becomes=becomes))
             if name not in self._seats:
                 self._forget_a_role()
+            if first:
+                self._make_room(_standing(name, number, becomes=becomes))
             self._seats[name] = seat
             was = seat.primary
             if first:
@@ -136,11 +140,11 @@ class Arbitration:
             for name, seat in self._seats.items()
             for c in seat.controllers
         ]
-        if len(everyone) < MAX_CONTROLLERS:
+        if self.max_controllers is None or len(everyone) < self.max_controllers:
             return
         lowest, loser = min(everyone, key=lambda each: each[0])  # the oldest of several
         if lowest >= standing:
-            raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MAX_CONTROLLERS} open streams")
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {self.max_controllers} open streams")
         self._remove(loser)
         loser.device_id = None
         loser.end(RpcError(Code.RESOURCE_EXHAUSTED, "the stream makes room for a controller with a higher election id"))
@@ -148,8 +152,10 @@ class Arbitration:
     def _forget_a_role(self) -> None:
         if len(self._seats) < MAX_ROLES:
             return
-        # Never more controllers than roles, so some role is nobody's.
-        del self._seats[next(name for name, seat in self._seats.items() if not seat.controllers)]
+        free = next((name for name, seat in self._seats.items() if not seat.controllers), None)
+        if free is None:
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"more than {MAX_ROLES} roles")
+        del self._seats[free]
 
     def check_primary(self, role: str, number: int | None) -> Role:
         """The rights of a request's role, if the request comes from the primary.

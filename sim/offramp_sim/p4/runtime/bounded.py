@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 COMPILE_S: Final = 30.0
 COMPILE_BYTES: Final = 4 << 30
+_START_S: Final = 60.0
 _LINE: Final = 1 << 16
 _MOST_CODE: Final = 256 << 20
 _MB: Final = 1 << 20
@@ -86,18 +86,15 @@ class BoundedCompiler:
             raise OfframpError("the programs pushed before are still being compiled; try again")
         spare, self._spare = self._spare, None
         process = spare or _start()
-        timer = threading.Timer(self._budget.seconds, _kill, [process])
+        job = _Job(process, self._budget)
         try:
-            timer.start()
-            job = _Job(process, self._budget, time.monotonic())
             job.send({"text": text, "name": name, "maker": self._make.to_plain()})
-            job.until_built()
+            job.until("built")
             yield _Receiver(job, cache)
-            job.until_done()
+            job.until("done")
             cache.put(mark, b"within its budget")
         finally:
-            timer.cancel()
-            _end(process)
+            job.close()
             self._one.release()
 
     def _mark(self, text: str, name: str) -> str:
@@ -108,32 +105,47 @@ class BoundedCompiler:
 class _Job:
     """The parent's side of what the process says."""
 
-    def __init__(self, process: subprocess.Popen[bytes], budget: CompileBudget, start_s: float) -> None:
-        self._process, self._budget, self._start_s = process, budget, start_s
+    def __init__(self, process: subprocess.Popen[bytes], budget: CompileBudget) -> None:
+        self._process, self._budget = process, budget
         self._codes: list[bytes] = []
-        self._built = self._done = False
+        self._said: set[str] = set()
+        self._late = False
+        self._timer = self._limit(_START_S)
 
     def send(self, job: dict[str, Any]) -> None:
-        """Hand the job over."""
+        """Hand the job over; from now on its time runs."""
+        self.until("ready")
+        self._timer.cancel()
+        self._timer = self._limit(self._budget.seconds)
         assert self._process.stdin is not None
         whole = {**job, "seconds": self._budget.seconds, "memory": self._budget.memory}
         with contextlib.suppress(BrokenPipeError):  # which shows when it is asked for an answer
             self._process.stdin.write(json.dumps(whole).encode() + b"\n")
             self._process.stdin.flush()
 
-    def until_built(self) -> None:
-        """Wait until the program has been translated."""
-        while not (self._built or self._done):
+    def until(self, what: str) -> None:
+        """Wait until the process has said a word, or that all is done."""
+        while not self._said & {what, "done"}:
             self._next()
 
-    def until_done(self) -> None:
-        """Wait for the end."""
-        while not self._done:
-            self._next()
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._timer.cancel()
+        _end(self._process)
+
+    def _limit(self, seconds: float) -> threading.Timer:
+        timer = threading.Timer(seconds, self._end_late)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _end_late(self) -> None:
+        self._late = True
+        _kill(self._process)
 
     def code(self) -> bytes | None:
         """The next piece of machine code; None: there is none, as it has been compiled before."""
-        while not (self._codes or self._done):
+        while not (self._codes or "done" in self._said):
             self._next()
         return self._codes.pop(0) if self._codes else None
 
@@ -143,9 +155,8 @@ class _Job:
         if not line.endswith(b"\n"):
             raise OfframpError(self._why())
         said = json.loads(line)
+        self._said.add(said["what"])
         match said["what"]:
-            case "built":
-                self._built = True
             case "code":
                 size = min(int(said["bytes"]), _MOST_CODE)
                 payload = self._process.stdout.read(size)
@@ -154,14 +165,13 @@ class _Job:
                 self._codes.append(payload)
             case "error":
                 raise OfframpError(said["text"])
-            case "done":
-                self._done = True
 
     def _why(self) -> str:
         """Why the process has ended without a word."""
         status = self._process.wait()
-        late = time.monotonic() - self._start_s >= self._budget.seconds
-        if late or status == -signal.SIGXCPU:
+        if "ready" not in self._said:
+            return f"the program cannot be compiled: the compiler does not start (status {status})"
+        if self._late or status == -signal.SIGXCPU:
             return f"the program takes more than {self._budget.seconds:g} s to compile"
         if status in (OUT_OF_MEMORY, -signal.SIGABRT, -signal.SIGSEGV, 1):
             return f"the program takes more than {self._budget.memory // _MB} MB of memory to compile"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from offramp.switch.p4rt.status import Code, RpcError
 
-MAX_SILENT: Final = 512
+MAX_SILENT: Final = 256
 """Calls of which nothing has come yet: each holds a thread."""
 SILENT_S: Final = 5.0
 """How long a call may say nothing."""

@@ -1,8 +1,8 @@
 """The process that tries a pushed program first, within limits of memory and time, and compiles its machine code.
 
-It reads one job from its standard input, a line of JSON, and writes lines of JSON to its standard output: ``built``
-when the program has been translated, ``code`` with a number of bytes that follow for each piece of machine code, and
-at the end ``done`` or ``error``. It ends with its parent.
+It reads one job from its standard input, a line of JSON, and writes lines of JSON to its standard output: ``ready``
+when it can take the job, ``built`` when the program has been translated, ``code`` with a number of bytes that follow
+for each piece of machine code, and at the end ``done`` or ``error``. It ends with its parent.
 """
 
 from __future__ import annotations
@@ -47,18 +47,19 @@ class _Sender(ObjectCache):
 def main() -> None:
     """Do one job."""
     # Everything that a job needs is loaded before the job comes, so that a process can wait for it.
+    from offramp_sim.p4 import native
     from offramp_sim.p4.frontend import load_pushed
     from offramp_sim.p4.maker import SwitchMaker
-    from offramp_sim.p4.native import NativeSwitch
     from offramp_sim.p4.runtime.pipeline import Pipeline
     from offramp_sim.p4.source import quoting_only_given
 
-    assert NativeSwitch
+    del native
+    sender = _Sender(sys.stdout.buffer)
+    sender.say("ready")
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
         return  # the parent has gone
     job = json.loads(line)
-    sender = _Sender(sys.stdout.buffer)
     _limit(job["seconds"], job["memory"])
     make = SwitchMaker.from_plain(job["maker"])
     try:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from offramp.errors import OfframpError
 from offramp.switch.p4rt.schema import config
 from offramp_sim.p4 import ir
 from offramp_sim.p4.runtime.annotations import annotate
@@ -39,9 +40,12 @@ def generate(program: ir.Program) -> Any:
     """The P4Info message of a program.
 
     Raises:
-        OfframpError: ids clash, or the control plane cannot represent a type.
+        OfframpError: ids clash, or the control plane cannot represent a type, a size or an annotation.
     """
-    return _Generator(program).info
+    try:
+        return _Generator(program).info
+    except (ValueError, TypeError, IndexError) as error:  # of the messages, whose fields have ranges
+        raise OfframpError(f"{program.file}: P4Info cannot describe this program: {error}") from None
 
 
 class _Generator:

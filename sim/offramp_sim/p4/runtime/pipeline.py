@@ -54,9 +54,9 @@ class Pipeline:
     ) -> None:
         self.program = program
         self.environment = environment or Environment()
+        self.switch = make_switch(program)  # first: it refuses what is too large to be described
         self.info = p4info.generate(program)
         self.config = config_message(self.info, program, given)
-        self.switch = make_switch(program)
         self.packet_in = self._header("packet_in")
         self.packet_out = self._header("packet_out")
         self.digests = DigestHandler(

@@ -21,18 +21,17 @@ from offramp.switch.p4rt import schema
 from offramp.switch.p4rt.schema import rpc, v1, wellknown
 from offramp.switch.p4rt.status import Code, RpcError
 from offramp.switch.p4rt.tls import Tls
-from offramp_sim.p4.runtime.arbitration import MAX_CONTROLLERS
 from offramp_sim.p4.runtime.calls import MAX_SILENT, InHand, Refusals, Silent
 from offramp_sim.p4.runtime.service import Service
 
-MAX_STREAMS: Final = MAX_CONTROLLERS
+MAX_STREAMS: Final = 32
 """StreamChannels of controllers; each holds two threads for its life."""
 MAX_READS: Final = 16
 """Reads at one time; one whose client does not take the answer holds a thread until its deadline."""
 UNARY_THREADS: Final = 4
 """Other requests that are parsed and worked on at one time."""
-CALLS_PER_CONNECTION: Final = 128
-"""Further ones wait in the client."""
+PENDING_CALLS: Final = 1 << 16
+"""Calls that wait for a thread; gRPC by itself cancels at random beyond a thousand."""
 OUTBOX: Final = 4096
 OUTBOX_BYTES: Final = 16 << 20
 """Responses kept for a client that does not read; packets beyond that are lost, arbitration is not."""
@@ -40,6 +39,8 @@ MAX_MESSAGE: Final = 4 << 20
 """Bytes of a message from anybody."""
 MAX_KNOWN_MESSAGE: Final = 64 << 20
 """Bytes of a message where clients show certificates."""
+_ROOM: Final = 64
+"""Threads for calls that make silent ones give way."""
 _IN_HAND: Final = 16
 """Messages of the greatest size that may be under way at one time."""
 MAX_ANSWER: Final = 256 << 20
@@ -88,6 +89,7 @@ class Server:
         if not 1 << 10 <= max_message <= 1 << 30:
             raise OfframpError(f"messages of at most {max_message} bytes: expected 1 KB to 1 GB")
         self._service = service
+        service.device.arbitration.max_controllers = MAX_STREAMS
         self.refusals = Refusals()
         self._silent = Silent(self.refusals)
         self._in_hand = InHand(_IN_HAND * max_message)
@@ -97,13 +99,14 @@ class Server:
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", max_message),
             ("grpc.max_send_message_length", MAX_ANSWER),
-            ("grpc.max_concurrent_streams", CALLS_PER_CONNECTION),
+            ("grpc.server.max_pending_requests", PENDING_CALLS),
+            ("grpc.server.max_pending_requests_hard_limit", PENDING_CALLS),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
             ("grpc.max_connection_idle_ms", IDLE_MS),
             # The window of a call does not grow beyond what its handler asks for.
             ("grpc.http2.bdp_probe", 0),
         ]
-        most = 2 * MAX_SILENT + MAX_STREAMS + MAX_READS + UNARY_THREADS
+        most = MAX_SILENT + _ROOM + MAX_STREAMS + MAX_READS + UNARY_THREADS
         workers = ThreadPoolExecutor(most, thread_name_prefix="p4runtime")
         self._server = grpc.server(workers, options=options)
         self._server.add_generic_rpc_handlers((self._handlers(),))

@@ -15,6 +15,13 @@ _TOKEN: Final = re.compile(
 )
 
 
+RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=")
+"""Of ``check_counter``."""
+_MAX_DIGITS: Final = 2500
+_MAX_PORT_DIGITS: Final = 9
+_SHOWN: Final = 80
+
+
 class StfError(OfframpError):
     """A fault in an STF file; the message begins with ``file:line``."""
 
@@ -161,7 +168,9 @@ class _Line:
         """The next token, which must be of this kind."""
         if not self.tokens or self.tokens[0][0] != kind or (value and self.tokens[0][1] != value):
             found = repr(self.tokens[0][1]) if self.tokens else "the end of the line"
-            self.fail(f"expected {value or f'a {kind}'} in {self.command_name}, found {found}")
+            self.fail(f"expected {value or f'a {kind}'} in {self.command_name}, found {found[:_SHOWN]}")
+        if kind == "number" and len(self.tokens[0][1]) > _MAX_DIGITS:
+            self.fail(f"a number of {len(self.tokens[0][1])} digits in {self.command_name}")
         return self.tokens.pop(0)[1]
 
     def number_here(self) -> int:
@@ -176,8 +185,8 @@ class _Line:
 
     def _packet(self, command: Command) -> None:
         port, *data = self.rest.split() or [""]
-        if not port.isdigit():
-            self.fail(f"expected a port after {self.command_name}, found {port!r}")
+        if not (port.isascii() and port.isdecimal() and len(port) <= _MAX_PORT_DIGITS):
+            self.fail(f"expected a port after {self.command_name}, found {port[:_SHOWN]!r}")
         command.numbers = [int(port)]
         command.data = "".join(data).upper()
         allowed = "0123456789ABCDEF" if command.name == "packet" else "0123456789ABCDEF*"
@@ -202,9 +211,12 @@ class _Line:
 
     def _rate(self) -> tuple[float, int]:
         rate = self.take("number")
+        if not rate.isdecimal():
+            self.fail(f"expected a rate in decimals in {self.command_name}, found {rate[:_SHOWN]}")
         if self.peek("."):
             self.take("mark")
-            rate += "." + self.take("number")
+            decimals = self.take("number")
+            rate += "." + (decimals if decimals.isdecimal() else "")
         self.take("mark", ":")
         return float(rate), self.number_here()
 
@@ -252,4 +264,7 @@ class _Line:
             what = self.take("name").lower()
             if what not in {"packets", "bytes"}:
                 self.fail(f"expected packets or bytes, found {what!r}")
-            command.check = (what, self.take("mark"), self.number_here())
+            relation = self.take("mark")
+            if relation not in RELATIONS:
+                self.fail(f"expected one of {' '.join(RELATIONS)} in {self.command_name}, found {relation}")
+            command.check = (what, relation, self.number_here())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from offramp.coflow.deploy.limits import Limits
 from offramp.coflow.deploy.p4 import P4Target, switch_plan
 from offramp.coflow.deploy.plan import load_plan
 from offramp.errors import OfframpError
@@ -28,8 +29,14 @@ from p4rt_lab import Lab
 pytestmark = pytest.mark.p4
 
 PORTS, HOSTS = (1, 2, 3), {0x0200_0000_0001: 1}
-OLD = switch_plan(load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS)
-NEW = switch_plan(load_plan("mixtral-8x7b", 6, ecn_bytes={1: 60_000}), PORTS, {**HOSTS, 0x0200_0000_0002: 3})
+OLD = switch_plan(load_plan("mixtral-8x7b", 3, ecn_bytes={0: 30_000}), PORTS[:2], HOSTS, members=(2,), limits=Limits(10**8))
+NEW = switch_plan(
+    load_plan("mixtral-8x7b", 6, ecn_bytes={1: 60_000}),
+    PORTS,
+    {**HOSTS, 0x0200_0000_0002: 3},
+    members=(1, 3),
+    limits=Limits(10**9, police_bps={3: 10**8}),
+)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +134,7 @@ def test_a_switch_that_holds_something_else_than_was_written(
         return state
 
     monkeypatch.setattr(target._control, "read", lying)
-    with pytest.raises(OfframpError, match="does not hold what was written: multicast group 1: missing"):
+    with pytest.raises(OfframpError, match="does not hold what was written: .*floor.upper.*: missing, planned rate"):
         target.apply(replace=True)
     assert HermodControl(lab.session).read() == before
 

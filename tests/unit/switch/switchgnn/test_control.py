@@ -27,10 +27,10 @@ def test_what_does_not_fit_together_is_refused(ports: list[int], copies: int, me
 def test_all_entries_of_a_job() -> None:
     job = six_vertices(SIX_VERTEX_BLOCKS)
     rows = rows_for(job.plans, job.ports)
-    assert [len(part) for part in rows] == [3, 10, 8, 6, 6]
+    assert [len(part) for part in rows] == [3, 3, 10, 8, 6, 6]
     there = {part.table for part in rows}
     found, groups = entries_for(there, job.plans, job.ports, V1MODEL)
-    assert [len(part) for part in found] == [3, 10, 8, 6, 6]
+    assert [len(part) for part in found] == [3, 3, 10, 8, 6, 6]
     assert groups == {barrier.GROUP: [(1, 1), (2, 2), (3, 3)]}
     with pytest.raises(OfframpError, match="acks: the switch program does not serve them"):
         entries_for(there, job.plans, job.ports, V1MODEL, acks=True)

@@ -204,6 +204,49 @@ def test_done_is_repeated_with_that_of_the_round_before() -> None:
     assert sent(endpoint) == [("DONE", 1, 1)]
 
 
+def ack(vertex: int, **fields: int) -> PacketBatch:
+    return build_frames(0, {"src_id": vertex, "dst_id": NO_ID, "is_ack": 1, "count": 2, "round": 1, **fields}, 1)
+
+
+def test_an_ack_that_comes_late_counts_until_the_round_is_over() -> None:
+    """It tells a worker that waits for GO that both neighbours of vertex 0 got it; of another round, block or chunk it tells nothing."""
+    endpoint = joined()
+    endpoint.incoming(result(3, 5, 2))
+    endpoint.incoming(result(2, -5, 3))
+    assert endpoint.waiting
+    before = endpoint.progress
+    endpoint.incoming(ack(0))
+    assert (endpoint.progress, endpoint.stats.stale) == (before + 2, 0)
+    for again in (ack(0), ack(0, block_id=1), ack(0, chunk_id=1), ack(77)):
+        endpoint.incoming(again)
+    assert (endpoint.progress, endpoint.stats.stale) == (before + 2, 0)
+    endpoint.incoming(ack(4, round=0))
+    assert (endpoint.progress, endpoint.stats.stale) == (before + 2, 1)
+    endpoint.incoming(go(2))
+    endpoint.incoming(ack(4))
+    assert endpoint.stats.stale == 2
+
+
+def test_done_goes_back_further_while_it_does_not_help() -> None:
+    """A switch that lost its registers may have taken up an old round, from a DONE that was long on its way."""
+    endpoint = joined(blocks=SIX_VERTEX_BLOCKS)
+    endpoint.incoming(result(2, 1, 2))
+    for round_, vertex, block in ((2, 3, 1), (3, 3, 2), (4, 2, 3)):
+        endpoint.incoming(go(round_))
+        endpoint.incoming(result(vertex, 1, 1, block_id=block, round=round_))
+    sent(endpoint)
+    endpoint.tick(0.0)
+    said = []
+    for _ in range(8):
+        endpoint.tick(float(100 * (1 + len(said))))
+        said.append([round_ for _, _, round_ in sent(endpoint)])
+    assert said == [[3, 4], [3, 4], [1, 2, 3, 4]] + 5 * [[0, 1, 2, 3, 4]]
+    endpoint.incoming(go(5))
+    endpoint.tick(1000.0)
+    endpoint.tick(1100.0)
+    assert sent(endpoint) == [("DONE", 1, 4)]
+
+
 def test_a_go_that_skips_a_round_is_not_followed() -> None:
     """A worker that was restarted in mid-job would put the features of one block into the sums of another."""
     endpoint = Endpoint(1, six_vertices().plans)

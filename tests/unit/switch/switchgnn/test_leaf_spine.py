@@ -62,9 +62,9 @@ def test_every_contribution_is_at_one_leaf_and_every_sum_is_joined_at_its_home()
         ids = {rows.action.split(".")[-1]: rows.keys["host_id"].tolist() for rows in hosts}
         assert ids["rack"] == network.members(leaf)
         assert ids.get("hosts_of_leaf", []) == ([NO_ID] if leaf else [])
-        assert ids.get("host", []) == ([] if leaf else [5, 6, 7])
+        assert ids.get("leaf", []) == ([] if leaf else [5, 6, 7])
 
 
 def test_a_spine_keeps_no_state() -> None:
     entries = spine_entries(six_vertices().plans, NETWORK)
-    assert {rows.table.split(".")[-1] for rows in entries.rows} == {"owners", "hosts"}
+    assert {rows.table.split(".")[-1] for rows in entries.rows} == {"owners", "hosts", "members"}

@@ -35,6 +35,8 @@ def serve() -> Iterator[Serve]:
         def run() -> None:
             while not stop.is_set():
                 batches = [end.receive(0.0005) for _, end in links]
+                for port, batch in zip(job.ports, batches, strict=True):
+                    batch.ports[:] = port
                 out = switch.process(PacketBatch.concatenate(batches))
                 for port, (_, end) in zip(job.ports, links, strict=True):
                     end.send(out.select(out.ports == port))

@@ -21,6 +21,19 @@ def example(seed: int, rows: int, columns: int, base: int) -> tuple[np.ndarray, 
     return x, rng.permutation(rows + 5)[:rows], joint_widths(rng.random(rows), base)
 
 
+@pytest.mark.parametrize("rows", [[0, 5], [-1, 0], [-6, 1]])
+def test_rows_outside_are_refused_and_nothing_is_written(rows: list[int]) -> None:
+    x = np.ones((5, 3), np.float32)
+    layout = Layout(np.array([2, 2], np.uint8), 3, 2)
+    message = layout.encode(x, np.array([0, 4]), LABEL, 1)
+    out = np.full((5, 3), 7, np.float32)
+    with pytest.raises(OfframpError, match=r"^rows: expected numbers from 0 to 4$"):
+        layout.decode(message, LABEL, out, np.array(rows))
+    assert (out == 7).all()
+    layout.decode(message, LABEL, out, np.array([0, 4]))
+    assert (out[[0, 4]] == 1).all()
+
+
 @given(
     base=st.sampled_from(BASES),
     rows=st.integers(0, 40),

@@ -49,3 +49,10 @@ def sleep(group, item, report):
     """Works until someone ends it."""
     report(os.getpid())
     time.sleep(600)
+
+
+def stop(group, item, report):
+    """One worker is stopped while the others wait for it."""
+    if group.rank == item:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    group.sum(torch.zeros(1))

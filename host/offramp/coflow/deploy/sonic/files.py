@@ -9,6 +9,7 @@ from typing import Any
 from offramp.coflow.deploy.sonic.device import config_of
 from offramp.coflow.deploy.sonic.patch import Operation, diff
 from offramp.coflow.deploy.sonic.tables import Config, without
+from offramp.documents import read_text
 from offramp.errors import OfframpError
 
 
@@ -69,9 +70,9 @@ class Files:
 
 def _read(path: Path) -> Config:
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be read: {error.strerror}") from None
+        text = read_text(path, None)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
     return config_of(text, str(path))
 
 

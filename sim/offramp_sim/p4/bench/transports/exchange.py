@@ -87,8 +87,7 @@ def _run(transport: str, links: list[str], job: Job, features: npt.NDArray[np.in
     try:
         outcomes = [results.get(timeout=_START_S + 10 * seconds) for _ in workers]
     finally:
-        for worker in workers:
-            worker.join(1.0)
+        for worker in workers:  # each has delivered, or is of no more use
             worker.kill()
     faults = [outcome for outcome in outcomes if isinstance(outcome, str)]
     if faults:

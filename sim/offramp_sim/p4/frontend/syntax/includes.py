@@ -76,7 +76,7 @@ class OwnIncludes:
         del folder
         path = _own().get(name)
         if path is None:
-            raise P4Error(pos, f"include of '{name}' refused: a pushed program may include {_named()} only")
+            raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
         return Included(path.read_text(encoding="utf-8"), f"<{name}>", name, None)
 
 

@@ -11,6 +11,7 @@ from offramp_sim.p4.source import P4Error, Pos
 MAX_BITS: Final = 1 << 13
 """Bits of the longest number, four times p4c's default; Python still prints it."""
 
+_SHOWN: Final = 80
 Kind = Literal["id", "int", "str", "op", "bad", "nl", "eof"]
 
 
@@ -105,7 +106,7 @@ def parse_int(token: Token) -> tuple[int, int | None, bool]:
         text = text.replace("_", "")
         value = int(text[2:], base_of(token)) if text[1:2].isalpha() else int(text, 10)
     except ValueError:
-        raise P4Error(token.pos, f"'{token.text}' is not an integer literal") from None
+        raise P4Error(token.pos, f"'{token.text[:_SHOWN]}' is not an integer literal") from None
     if value.bit_length() > MAX_BITS or (width or 0) > MAX_BITS:
         raise P4Error(token.pos, f"a number of more than {MAX_BITS} bits")
     return value, width, signed

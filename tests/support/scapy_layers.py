@@ -1,4 +1,4 @@
-"""The same headers as scapy layers, for tests and for looking at captures; importing this imports scapy."""
+"""SwitchGNN's headers as scapy layers, from the same field tables; scapy (GPL-2.0) is for tests alone."""
 
 from __future__ import annotations
 

@@ -1,0 +1,35 @@
+#ifndef OFFRAMP_HERMOD_POLICE_TNA_P4
+#define OFFRAMP_HERMOD_POLICE_TNA_P4
+
+#include "types.p4"
+
+// As police.p4 does.
+control Police(inout metadata_t meta, in bit<9> port) {
+    Meter<bit<12>>(PORT_QUEUES, MeterType_t.BYTES) by_source;
+    Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) policed;
+
+    apply {
+        bit<12> index = port ++ meta.queue;
+        bit<8> colour = (bit<8>)by_source.execute(index);
+        if (colour != 0) {
+            meta.demoted = 1;
+            policed.count(index);
+        }
+    }
+}
+
+control Floor(inout metadata_t meta) {
+    Meter<bit<9>>(PORTS, MeterType_t.BYTES) upper;
+    Counter<bit<64>, bit<9>>(PORTS, CounterType_t.PACKETS_AND_BYTES) lowered;
+
+    apply {
+        bit<8> colour = (bit<8>)upper.execute(meta.port);
+        if (colour != 0) {
+            meta.queue = 0;
+            meta.profile = 0;
+            lowered.count(meta.port);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,70 @@
+#ifndef OFFRAMP_HERMOD_TRUST_P4
+#define OFFRAMP_HERMOD_TRUST_P4
+
+#include "types.p4"
+
+// Whose DSCPs count: those of the job's ports. What comes in by another port is best effort, whatever it says, and so
+// is what does not say anything, such as ARP. Without entries every port is the job's.
+control Trust(inout metadata_t meta, in bit<9> port) {
+    action trust() {
+    }
+
+    action best_effort() {
+        meta.demoted = 1;
+    }
+
+    table members {
+        key = { port: exact @name("port"); }
+        actions = { trust; best_effort; }
+        default_action = trust();
+        size = PORTS;
+    }
+
+    apply {
+        members.apply();
+    }
+}
+
+// What is demoted goes by the lowest queue, and its DSCP says so, for the switches behind this one: best effort (RFC 2474).
+// The header's sum falls by what is taken from its word, and the checksum grows by as much, with an end-around carry
+// (RFC 1624): where it comes to all ones, it is 0.
+control Remark(inout headers_t hdr, inout metadata_t meta) {
+    @hidden
+    action taken() {
+        meta.checksum = (bit<32>)hdr.ipv4.header_checksum;
+        meta.taken = (bit<32>)(hdr.ipv4.diffserv & 0xFC);
+    }
+
+    @hidden
+    action add() {
+        meta.checksum = meta.checksum + meta.taken;
+    }
+
+    @hidden
+    action carry() {
+        meta.checksum = meta.checksum + 1;
+    }
+
+    @hidden
+    action rewrite() {
+        hdr.ipv4.diffserv = hdr.ipv4.diffserv & 0x03;
+        hdr.ipv4.header_checksum = meta.checksum[15:0];
+    }
+
+    apply {
+        meta.queue = 0;
+        meta.profile = 0;
+        if (hdr.ipv6.isValid()) {
+            hdr.ipv6.traffic_class = hdr.ipv6.traffic_class & 0x03;
+        } else if (hdr.ipv4.isValid() && meta.dscp != 0) {
+            taken();
+            add();
+            if (meta.checksum[31:16] != 0 || meta.checksum[15:0] == 0xFFFF) {
+                carry();
+            }
+            rewrite();
+        }
+    }
+}
+
+#endif

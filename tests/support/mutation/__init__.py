@@ -1,0 +1,1 @@
+"""Mutation testing of the protocol and state core with cosmic-ray's operators: ``python -m mutation --help``."""

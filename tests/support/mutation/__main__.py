@@ -1,0 +1,57 @@
+"""``python -m mutation``: which small changes to the protocol and state core no test notices."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offramp.errors import OfframpError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def mutate(
+    selected: Annotated[str, typer.Argument(help="Part of the paths to mutate.")] = "",
+    share: Annotated[float, typer.Option(help="Of each module's mutants.", min=0, max=1)] = 1.0,
+    most: Annotated[int, typer.Option(help="Mutants of a module.", min=1)] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="Of the sample.")] = 0,
+    minutes: Annotated[float, typer.Option(help="No mutant begins later.", min=0)] = 1e6,
+    progress: Annotated[Path | None, typer.Option(help="Notes verdicts; what is there is not tried again.")] = None,
+    count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
+) -> None:
+    """Try mutants against the nearest tests; exit 1 if one survives without a reason in survivors.toml."""
+    try:
+        from mutation import campaign
+    except ImportError as error:
+        raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
+    chosen = campaign.modules(selected)
+    if not chosen:
+        raise OfframpError(f"{selected}: no such module in targets.toml")
+    if count:
+        for module in chosen:
+            print(module.path, len(campaign.sample(module, share, most, seed)))  # noqa: T201
+        return
+
+    def told(verdict: campaign.Verdict, number: int, of: int) -> None:
+        print(f"{verdict.module} {number}/{of}: {verdict.outcome}", file=sys.stderr)  # noqa: T201
+
+    verdicts = campaign.run(
+        chosen, share=share, most=most, seed=seed, minutes=minutes, progress=progress, told=told
+    )
+    survivors = [v for v in verdicts if v.outcome == "survived"]
+    for v in survivors:
+        print(f"{v.module}:{v.line}: {v.operator}: {v.old} -> {v.new}: {v.reason or 'no test notices'}")  # noqa: T201
+    print(campaign.table(verdicts))  # noqa: T201
+    raise typer.Exit(any(not v.reason for v in survivors))
+
+
+if __name__ == "__main__":
+    try:
+        app(prog_name="python -m mutation")
+    except OfframpError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)

@@ -1,0 +1,188 @@
+"""A campaign: a sample of the mutants of each module against its nearest tests, in a private copy of the tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from mutation.forks import KILLED, SLOW, SURVIVED
+from mutation.mutants import Mutant, mutant_at, places_of
+from offramp.errors import OfframpError
+
+ROOT = Path(__file__).resolve().parents[3]
+_PRELOADED = ("pytest", "hypothesis", "numpy", "scipy.sparse", "grpc", "google.protobuf.message", "yaml", "rich.console")
+_FACTOR, _SPARE_S = 5.0, 30.0
+"""A mutant may take so much longer than its tests do without it."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """What is mutated: a path in the repository, the tests nearest to it, modules to import ahead."""
+
+    path: str
+    tests: tuple[str, ...]
+    preload: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant."""
+
+    module: str
+    operator: str
+    occurrence: int
+    line: int
+    old: str
+    new: str
+    outcome: str
+    reason: str = ""
+
+
+def modules(selected: str = "") -> list[Module]:
+    """Those of ``targets.toml`` whose path holds ``selected``."""
+    groups = tomllib.loads(Path(__file__).with_name("targets.toml").read_text("utf-8"))["group"]
+    return [
+        Module(path, tuple(group["tests"]), tuple(group.get("preload", ())))
+        for group in groups
+        for path in group["modules"]
+        if selected in path
+    ]
+
+
+def reasons() -> dict[tuple[str, str, str], str]:
+    """Why a survivor changes nothing that anybody can see: by module, old and new line."""
+    found = tomllib.loads(Path(__file__).with_name("survivors.toml").read_text("utf-8")).get("survivor", [])
+    return {(each["module"], each["old"], each["new"]): each["reason"] for each in found}
+
+
+def sample(module: Module, share: float, most: int, seed: int) -> list[Mutant]:
+    """The mutants to try, the same for the same seed."""
+    source = (ROOT / module.path).read_text("utf-8")
+    places = places_of(source)
+    count = min(most, max(1, round(share * len(places))), len(places))
+    chosen = sorted(random.Random(f"{seed} {module.path}").sample(places, count))
+    return [mutant for mutant in (mutant_at(source, place) for place in chosen) if mutant is not None]
+
+
+def run(
+    chosen: list[Module],
+    *,
+    share: float,
+    most: int,
+    seed: int,
+    minutes: float,
+    progress: Path | None,
+    told: Callable[[Verdict, int, int], None],
+) -> list[Verdict]:
+    """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
+
+    Raises:
+        OfframpError: the tests of a module fail without any mutant.
+    """
+    verdicts = _read(progress)
+    known = {(v.module, v.old, v.new, v.line): v for v in verdicts}
+    explained, end = reasons(), time.monotonic() + 60 * minutes
+    with _copy() as folder:
+        for module in chosen:
+            mutants = sample(module, share, most, seed)
+            rest = [m for m in mutants if (module.path, m.old, m.new, m.line) not in known]
+            if not rest or time.monotonic() > end:
+                continue
+            with _server(folder, (*_PRELOADED, *module.preload)) as server:
+                alone = _ask(server, module, None, 600.0)
+                if alone["outcome"] != SURVIVED:
+                    log = (folder / "mutant.log").read_text("utf-8", "replace")[-2000:]
+                    raise OfframpError(f"{module.path}: its tests do not pass without a mutant: {log}")
+                for number, mutant in enumerate(rest, 1):
+                    if time.monotonic() > end:
+                        break
+                    answer = _ask(server, module, mutant.text, _FACTOR * alone["seconds"] + _SPARE_S)
+                    reason = explained.get((module.path, mutant.old, mutant.new), "")
+                    fields = {k: v for k, v in asdict(mutant).items() if k != "text"}
+                    verdict = Verdict(module.path, **fields, outcome=answer["outcome"], reason=reason)
+                    verdicts.append(verdict)
+                    told(verdict, number, len(rest))
+                    _write(progress, verdicts)
+    return verdicts
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """The score of each module and of all: killed of those that are not equivalent."""
+    lines = ["| Module | Mutants | Killed | Equivalent | Survived | Score |", "|---|---|---|---|---|---|"]
+    names = sorted({v.module for v in verdicts})
+    for name in [*names, "all"]:
+        own = [v for v in verdicts if name in {v.module, "all"}]
+        killed = sum(v.outcome in {KILLED, SLOW} for v in own)
+        equivalent = sum(v.outcome == SURVIVED and bool(v.reason) for v in own)
+        rest = len(own) - equivalent
+        score = f"{100 * killed / rest:.0f} %" if rest else "-"
+        lines.append(f"| `{name}` | {len(own)} | {killed} | {equivalent} | {rest - killed} | {score} |")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _copy() -> Iterator[Path]:
+    """The files of the working tree that git knows or would add, somewhere else."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True
+    )
+    with tempfile.TemporaryDirectory(prefix="offramp-mutation-") as temporary:
+        for name in filter(None, listed.stdout.decode().split("\0")):
+            source, target = ROOT / name, Path(temporary) / name
+            if source.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+        yield Path(temporary)
+
+
+@contextmanager
+def _server(folder: Path, preload: tuple[str, ...]) -> Iterator[subprocess.Popen[str]]:
+    paths = [folder / "host", folder / "sim", folder / "tests" / "support"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "mutation.forks", *preload]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, text=True) as server:
+        try:
+            yield server
+        finally:
+            _pipe(server.stdin).close()
+
+
+def _ask(server: subprocess.Popen[str], module: Module, text: str | None, timeout_s: float) -> dict[str, Any]:
+    task = {"path": module.path, "text": text, "tests": module.tests, "timeout": timeout_s}
+    _pipe(server.stdin).write(json.dumps(task) + "\n")
+    _pipe(server.stdin).flush()
+    answer: dict[str, Any] = json.loads(_pipe(server.stdout).readline())
+    return answer
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
+
+
+def _read(path: Path | None) -> list[Verdict]:
+    if path is None or not path.exists():
+        return []
+    explained = reasons()
+    found = [Verdict(**each) for each in json.loads(path.read_text("utf-8"))]
+    return [Verdict(**{**asdict(v), "reason": explained.get((v.module, v.old, v.new), "")}) for v in found]
+
+
+def _write(path: Path | None, verdicts: list[Verdict]) -> None:
+    if path is not None:
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        partial.write_text(json.dumps([asdict(v) for v in verdicts], indent=1), "utf-8")
+        partial.replace(path)

@@ -1,0 +1,118 @@
+"""What is handed out: the wheel holds our own sources, and what it needs is under licences that permit every use.
+
+Blind spot: licences are those that packages declare; nobody reads their sources here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, metadata, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PERMISSIVE = {
+    *("MIT", "BSD", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "Apache-2.0", "ISC", "PSF-2.0", "Zlib", "CC0-1.0"),
+    *("HPND", "MPL-2.0", "Unlicense"),
+}
+# What packages without an SPDX expression say.
+SPELLINGS = {
+    "3-clause bsd license": "BSD-3-Clause",
+    "bsd license": "BSD",
+    "mit license": "MIT",
+    "isc license": "ISC",
+    "isc license (iscl)": "ISC",
+    "apache software license": "Apache-2.0",
+    "python software foundation license": "PSF-2.0",
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def needed(name: str, extra: str = "") -> Iterator[str]:
+    """Names of the packages that ``name`` needs, with those that they need."""
+    seen: set[str] = set()
+    pending = [(name, extra)]
+    while pending:
+        package, wanted = pending.pop()
+        try:
+            rows = requires(package) or []
+        except PackageNotFoundError:  # for another platform or Python
+            continue
+        for requirement in map(Requirement, rows):
+            found = canonicalize_name(requirement.name)
+            if (requirement.marker is None or requirement.marker.evaluate({"extra": wanted})) and found not in seen:
+                seen.add(found)
+                pending += [(found, part) for part in (requirement.extras or {""})]
+    yield from sorted(seen)
+
+
+def licences(package: str) -> set[str]:
+    """The licences that a package declares: SPDX's expression, else its classifiers, else its text."""
+    found = metadata(package)
+    if expression := found.get("License-Expression"):
+        return set(re.split(r"\s+(?:AND|OR)\s+", re.sub(r"[()]|\s+WITH\s+\S+", "", expression)))
+    rows = [row.rpartition(" :: ")[2] for row in found.get_all("Classifier") or [] if row.startswith("License :: ")]
+    rows = rows or [(found.get("License") or "none").strip().splitlines()[0]]
+    return {SPELLINGS.get(row.lower(), row) for row in rows}
+
+
+def test_the_wheel_needs_nothing_but_permissive_packages(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    head = "Requires-Dist: "
+    lines = wheel.read(name).decode().splitlines()
+    own = [Requirement(line.removeprefix(head)) for line in lines if line.startswith(head)]
+    core = {canonicalize_name(r.name) for r in own if r.marker is None or r.marker.evaluate({"extra": ""})}
+    assert {"numpy", "scipy", "grpcio", "protobuf"} <= core
+    everything = core.union(*(needed(package) for package in core))
+    guilty = {package: licences(package) - PERMISSIVE for package in everything if licences(package) - PERMISSIVE}
+    assert guilty == {}
+    assert {"scapy", "codespell", "peakrdl-ipxact"}.isdisjoint(everything)
+
+
+@pytest.mark.parametrize("package", ["scapy", "codespell"])
+def test_the_check_sees_the_gpl(package: str) -> None:
+    """The same question about a tool of developers has the other answer."""
+    pytest.importorskip(package if package == "scapy" else "codespell_lib")
+    assert licences(package) - PERMISSIVE
+
+
+def test_the_wheel_holds_our_sources_and_licence_only(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert tops == {"offramp", "offramp_sim"}
+    licences_held = [name for name in names if "/licenses/" in name]
+    assert {Path(name).name for name in licences_held} == {"LICENSE", "NOTICE"}
+    assert "Apache License" in wheel.read(next(n for n in licences_held if n.endswith("LICENSE"))).decode()
+    binaries = [name for name in names if name.endswith((".so", ".a", ".o", ".pyd", ".bin"))]
+    assert binaries == []
+
+
+def test_nothing_in_the_wheel_imports_or_quotes_the_gpl(wheel: zipfile.ZipFile) -> None:
+    gpl = re.compile(rb"GNU (Lesser )?General Public|\bA?GPL-[23]|\bGPLv[23]")
+    imported, quoted = [], []
+    for name in wheel.namelist():
+        if name.endswith(".py"):
+            for node in ast.walk(ast.parse(wheel.read(name))):
+                modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                imported += [f"{name}: {m}" for m in modules if m.split(".")[0] in ("scapy", "codespell_lib")]
+        if ".dist-info/" not in name and gpl.search(wheel.read(name)):
+            quoted.append(name)
+    assert imported == []
+    assert quoted == []

@@ -1,6 +1,8 @@
 """Greetings of strangers to a listener, in a process of their own: silent ones, noise, halves, other tokens.
 
-python hostile_greetings.py HOST PORT COUNT SEED [RATE]
+python hostile_greetings.py HOST PORT COUNT SEED RATE
+
+With port 0 they go to a listener of this process: the same work, and nobody is disturbed.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import contextlib
 import random
 import socket
 import sys
+import threading
 import time
 from collections import deque
 
@@ -16,7 +19,24 @@ KEPT = 300
 """Connections that stay open at a time."""
 
 
-def main(host: str, port: str, count: str, seed: str, rate: str = "0") -> None:
+def decoy(listening: socket.socket) -> None:
+    """Accept, challenge, hear a little, and hang up, as the real one does."""
+    heard: deque[socket.socket] = deque()
+    while True:
+        sock, _ = listening.accept()
+        with contextlib.suppress(OSError):
+            sock.sendall(bytes(37))
+        heard.append(sock)
+        while len(heard) > KEPT:
+            heard.popleft().close()
+
+
+def main(host: str, port: str, count: str, seed: str, rate: str) -> None:
+    """Greet."""
+    if port == "0":
+        listening = socket.create_server((host, 0), backlog=1024)
+        port = str(listening.getsockname()[1])
+        threading.Thread(target=decoy, args=(listening,), daemon=True).start()
     rng = random.Random(int(seed))
     kept: deque[socket.socket] = deque()
     begun = time.monotonic()

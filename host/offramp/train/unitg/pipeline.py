@@ -54,6 +54,7 @@ class Stage:
         self._ids = [torch.from_numpy(piece.ids) for piece in job.microbatches]
         self._features: list[Features] = []
         if job.place.first:
+            assert job.features is not None, "the first stage has the features"
             self._features = [as_features(job.features[piece.ids], self._dtype) for piece in job.microbatches]
         if job.labels is not None and job.masks is not None:
             self._labels, self._masks = torch.from_numpy(job.labels), torch.from_numpy(job.masks)

@@ -148,6 +148,7 @@ def test_silent_strangers_keep_nobody_out():
 def test_a_silent_stranger_is_dismissed(monkeypatch):
     monkeypatch.setattr("offramp.coflow.endhost.sockets._GREETING_S", 0.1)
     with endpoints(2, JOB, token=TOKEN) as (a, b):
+        assert a._receiver._listener._limits.greeting_s == 0.1
         assert closed(stranger(a))
         assert a._receiver._listener.refused == {"no greeting in time": 1}
         works(b, a, 1)
@@ -179,6 +180,7 @@ def test_a_peer_that_is_turned_away_dials_again_and_says_so(caplog, monkeypatch)
         (Header(Kind.DATA, 10, 99, 0, 10).pack(), "rank 1 sent bytes that nobody asked for"),
         (Header(Kind.DATA, 10, 1, 95, 100).pack(), "rank 1 sent bytes that nobody asked for"),
         (Header(Kind.DATA, 100, 1, 0, 200).pack(), "rank 1 sent bytes that nobody asked for"),
+        (Header(Kind.DATA, 101, 1, 0, 100).pack(), "rank 1 sent bytes that nobody asked for"),
         (Header(Kind.DATA, 0, 1, 0, 100).pack(), "rank 1 sent DATA where data belong"),
         (Header(Kind.READY, 0, 1, 0, 100).pack(), "rank 1 sent READY where data belong"),
     ],

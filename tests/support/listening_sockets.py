@@ -96,6 +96,6 @@ def _modes(pid: int, name: str) -> str:
         return ""
     path = Path(f"/proc/{pid}/cwd") / name
     try:
-        return f"{os.lstat(path).st_mode & 0o777:o} in {os.stat(path.parent).st_mode & 0o1777:o}"
+        return f"{os.lstat(path).st_mode & 0o777:o} in {path.parent.stat().st_mode & 0o1777:o}"
     except OSError:
         return "gone"

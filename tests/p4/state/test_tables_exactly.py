@@ -8,6 +8,7 @@ import pytest
 
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend import load_text
+from offramp_sim.p4.source import Unsupported
 from offramp_sim.p4.state import (
     ANY,
     ActionData,
@@ -100,6 +101,56 @@ def test_a_constant_entry_is_neither_changed_nor_deleted() -> None:
 def test_the_first_entry_of_the_source_wins() -> None:
     state = table("sourced")
     assert [entry.priority for entry in state.entries] == [4, 3, 2, 1]
+
+
+def source(keys: str, entries: str, properties: str = "") -> TableState:
+    """A table whose entries are in the source."""
+    local = f"""
+        action to(bit<9> port) {{ sm.egress_spec = port; }}
+        table t {{ key = {{ {keys} }} actions = {{ to; NoAction; }} {properties} entries = {{ {entries} }} }}
+    """
+    (found,) = tables_of(load_text(program("t.apply();", local=local)))
+    return TableState(found)
+
+
+def test_entries_of_the_source_without_priorities() -> None:
+    state = source("hdr.h.a: exact;", "1: to(1); 2: to(2);")
+    assert [(e.keys, e.priority, e.action) for e in state.entries] == [((Exact(n),), 0, to(n)) for n in (1, 2)]
+
+
+def test_priorities_of_the_source() -> None:
+    numbered = "priority = 7: 1: to(1); priority = 9: _: to(2);"
+    state = source("hdr.h.a: ternary;", numbered, "largest_priority_wins = true;")
+    assert [e.priority for e in state.entries] == [7, 9]
+    assert found(state, 1) == to(2)
+    state = source("hdr.h.a: ternary;", numbered, "largest_priority_wins = false;")
+    assert [e.priority for e in state.entries] == [3, 1]
+    assert found(state, 1) == to(1)
+    annotated = "_: to(2) @priority(9); 1: to(1) @priority(8);"
+    state = source("hdr.h.a: ternary;", annotated)
+    assert [e.priority for e in state.entries] == [1, 2]
+    assert found(state, 1) == to(1)
+
+
+def test_keys_of_the_source() -> None:
+    state = source(
+        "hdr.h.a: ternary; hdr.h.b: range;",
+        "(1 &&& 1, 1..255): to(1); (0 &&& 0, 0..255): to(2); (3, 0..254): to(3); (4, 9): to(4); (_, _): to(5);",
+    )
+    assert [e.keys for e in state.entries] == [
+        (Ternary(1, 1), Range(1, 255)),
+        (ANY, ANY),
+        (Ternary(3, 255), Range(0, 254)),
+        (Ternary(4, 255), Range(9, 9)),
+        (ANY, ANY),
+    ]
+    state = source("hdr.h.a: lpm;", "0xF0 &&& 0xF0: to(1); 0 &&& 0: to(2); 0xFF: to(3);")
+    assert [e.keys for e in state.entries] == [(Lpm(0xF0, 4),), (ANY,), (Lpm(0xFF, 8),)]
+    state = source("hdr.h.a: optional;", "7: to(1); _: to(2);")
+    assert [e.keys for e in state.entries] == [(Optional(7),), (ANY,)]
+    for keys, entry in (("hdr.h.a: lpm;", "0x0F &&& 0x0F: to(1);"), ("hdr.h.a: optional;", "1 &&& 3: to(1);")):
+        with pytest.raises(Unsupported):
+            source(keys, entry)
 
 
 def test_modify_replaces_action_metadata_and_time_out_and_nothing_else() -> None:

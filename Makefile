@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo test test-slow bench lint format packages clean
+.PHONY: help setup demo test test-slow soak mutation bench lint format packages clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -29,6 +29,17 @@ test-slow: packages setup ## the tests that take minutes
 
 bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them
 	$(BIN)/python -m pytest -m bench --benchmark-columns=min,median,ops
+
+soak: setup      ## SwitchGNN in 110,000 jobs over loss, duplication, delay and restarts
+	@mkdir -p out
+	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak v1model --runs 100000 --progress out/soak-v1model.json
+	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak leaves --runs 10000 --progress out/soak-leaves.json
+
+MUTATION := --share 0.1 --progress out/mutation.json
+mutation: setup  ## small changes to the protocol and state core: which of them no test notices
+	@mkdir -p out
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[mutation]'
+	PYTHONPATH=tests/support $(BIN)/python -m mutation $(MUTATION)
 
 lint: setup      ## ruff, mypy, codespell
 	$(BIN)/ruff check

@@ -25,6 +25,7 @@ from offramp_sim.p4.state import (
     TableState,
     Ternary,
 )
+from offramp_sim.p4.state.match import Any as AnyMatch
 from offramp_sim.p4.state.match import matches, normalise, prefix_mask
 from p4_programs import program
 
@@ -315,6 +316,21 @@ def test_matches_at_their_edges() -> None:
         assert all(matches(match, value, 8) for value in inside)
         assert not any(matches(match, value, 8) for value in outside)
     assert [prefix_mask(n, 8) for n in (0, 1, 7, 8)] == [0, 0x80, 0xFE, 0xFF]
+
+
+def test_widths_of_keys() -> None:
+    """An enum or error counts 32 bits, an enum of a type as many as that has."""
+    top = "enum plain_t { A } enum bit<6> coded_t { B = 1 }"
+    local = "plain_t p; coded_t c; error e; bool b; int<5> i; table t { actions = { NoAction; } key = { "
+    local += "p: exact; c: exact; e: exact; b: exact; i: exact; hdr.h.a: exact; } }"
+    (one,) = tables_of(
+        load_text(program("p = plain_t.A; c = coded_t.B; b = true; i = 1; t.apply();", top=top, local=local))
+    )
+    assert TableState(one).widths == [32, 6, 32, 1, 5, 8]
+
+
+def test_a_match_of_everything_is_another_one() -> None:
+    assert AnyMatch() == ANY
 
 
 def test_canonical_forms() -> None:

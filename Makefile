@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo test test-slow bench fuzz lint format packages lock sbom clean
+.PHONY: help setup demo test test-slow bench fuzz soak mutation lint format packages lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -32,6 +32,17 @@ bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them
 
 fuzz: setup      ## run the fuzzers of all parsers, MINUTES each (10 by default); docs/fuzzing.md
 	$(BIN)/python tests/fuzz --minutes $(or $(MINUTES),10)
+
+soak: setup      ## SwitchGNN in 110,000 jobs over loss, duplication, delay and restarts
+	@mkdir -p out
+	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak v1model --runs 100000 --progress out/soak-v1model.json
+	PYTHONPATH=tests/support $(BIN)/python -m switchgnn_soak leaves --runs 10000 --progress out/soak-leaves.json
+
+MUTATION := --share 0.1 --progress out/mutation.json
+mutation: setup  ## small changes to the protocol and state core: which of them no test notices
+	@mkdir -p out
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[mutation]'
+	PYTHONPATH=tests/support $(BIN)/python -m mutation $(MUTATION)
 
 lint: setup      ## ruff, mypy, codespell
 	$(BIN)/ruff check

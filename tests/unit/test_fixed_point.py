@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.errors import OfframpError
-from offramp.fixed_point import EXPONENT_LIMIT, INT32_MAX, dequantise, quantise, scale_exponent
+from offramp.fixed_point import EXPONENT_LIMIT, INT32_MAX, _floor_log2, dequantise, quantise, scale_exponent
 from offramp.graph.csr import symmetric_csr
 
 
@@ -136,3 +136,10 @@ def test_gcn_aggregation_of_the_six_vertex_example():
     exact = ((local + remote) @ y + y) / np.sqrt(scale)
     assert np.abs(exact - expected).max() < 1e-9
     assert np.abs(z - exact).max() < 3e-10
+
+
+@pytest.mark.parametrize(
+    ("x", "log"), [("1", 0), ("2/3", -1), ("3/4", -1), ("1/2", -1), ("4/9", -2), ("7/8", -1), ("9/4", 1), ("1023/2", 8)]
+)
+def test_floor_of_the_binary_logarithm_of_any_fraction(x: str, log: int) -> None:
+    assert _floor_log2(Fraction(x)) == log

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.endpoint import Endpoint
 from offramp.switch.switchgnn.plan import Plan
@@ -13,7 +15,6 @@ from offramp.switch.switchgnn.recovery import Recovery
 from offramp.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 Process = Callable[[PacketBatch], PacketBatch]
@@ -133,9 +134,9 @@ class Lockstep:
         busy = self._busy()
         departed = self._down(self._process(arrived) if len(arrived) or busy else arrived)
         if len(departed):
-            for worker in set(map(self._worker_of.get, departed.ports.tolist())) - {None}:
-                came = departed.select(departed.ports == self._ports[worker])
-                self._waiting[worker].append(came)
+            for port in self._worker_of.keys() & set(departed.ports.tolist()):
+                came = departed.select(np.equal(departed.ports, port))
+                self._waiting[self._worker_of[port]].append(came)
         for endpoint in awake:
             if self._waiting[endpoint.index]:
                 endpoint.incoming(PacketBatch.concatenate(self._waiting[endpoint.index]))

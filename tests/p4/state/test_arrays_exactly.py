@@ -30,6 +30,9 @@ def test_registers_keep_patterns_of_signed_numbers() -> None:
     register.write(3, 0xFF)
     assert list(register.values) == [-128, 0, 0, -1]
     assert [register.read(i) for i in (0, 3)] == [0x80, 0xFF]
+    register.write(3, 0)
+    assert register.read(3) == 0
+    register.write(3, 0xFF)
     for value in (-1, 256):
         with pytest.raises(StateError, match=f"value {value} does not fit"):
             register.write(1, value)
@@ -52,7 +55,10 @@ def test_counters_keep_both_counts_and_forget_both() -> None:
 def test_a_meter_takes_its_burst_and_its_rate_and_no_more() -> None:
     """Ten units per second with a burst of five, twenty with ten: counted by hand."""
     cell = MeterCell()
+    assert (cell.rates, cell.levels, cell.last_us) == ((), [], 0)
     assert cell.execute(10**9, 0) == 0  # green without rates
+    cell.configure(((1.0, 1),))
+    assert cell.last_us == 0
     cell.configure(((10.0, 5), (20.0, 10)), now_us=1_000_000)
     assert [cell.execute(1, 1_000_000) for _ in range(5)] == [0] * 5
     assert [cell.execute(1, 1_000_000) for _ in range(5)] == [1] * 5

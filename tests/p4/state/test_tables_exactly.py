@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from offramp.errors import OfframpError
 from offramp_sim.p4 import ir
 from offramp_sim.p4.frontend import load_text
 from offramp_sim.p4.state import (
@@ -24,6 +25,7 @@ from offramp_sim.p4.state import (
     TableState,
     Ternary,
 )
+from offramp_sim.p4.state.match import Any as AnyMatch
 from offramp_sim.p4.state.match import matches, normalise, prefix_mask
 from p4_programs import program
 
@@ -100,6 +102,56 @@ def test_a_constant_entry_is_neither_changed_nor_deleted() -> None:
 def test_the_first_entry_of_the_source_wins() -> None:
     state = table("sourced")
     assert [entry.priority for entry in state.entries] == [4, 3, 2, 1]
+
+
+def source(keys: str, entries: str, properties: str = "") -> TableState:
+    """A table whose entries are in the source."""
+    local = f"""
+        action to(bit<9> port) {{ sm.egress_spec = port; }}
+        table t {{ key = {{ {keys} }} actions = {{ to; NoAction; }} {properties} entries = {{ {entries} }} }}
+    """
+    (found,) = tables_of(load_text(program("t.apply();", local=local)))
+    return TableState(found)
+
+
+def test_entries_of_the_source_without_priorities() -> None:
+    state = source("hdr.h.a: exact;", "1: to(1); 2: to(2);")
+    assert [(e.keys, e.priority, e.action) for e in state.entries] == [((Exact(n),), 0, to(n)) for n in (1, 2)]
+
+
+def test_priorities_of_the_source() -> None:
+    numbered = "priority = 7: 1: to(1); priority = 9: _: to(2);"
+    state = source("hdr.h.a: ternary;", numbered, "largest_priority_wins = true;")
+    assert [e.priority for e in state.entries] == [7, 9]
+    assert found(state, 1) == to(2)
+    state = source("hdr.h.a: ternary;", numbered, "largest_priority_wins = false;")
+    assert [e.priority for e in state.entries] == [3, 1]
+    assert found(state, 1) == to(1)
+    annotated = "_: to(2) @priority(9); 1: to(1) @priority(8);"
+    state = source("hdr.h.a: ternary;", annotated)
+    assert [e.priority for e in state.entries] == [1, 2]
+    assert found(state, 1) == to(1)
+
+
+def test_keys_of_the_source() -> None:
+    state = source(
+        "hdr.h.a: ternary; hdr.h.b: range;",
+        "(1 &&& 1, 1..255): to(1); (0 &&& 0, 0..255): to(2); (3, 0..254): to(3); (4, 9): to(4); (_, _): to(5);",
+    )
+    assert [e.keys for e in state.entries] == [
+        (Ternary(1, 1), Range(1, 255)),
+        (ANY, ANY),
+        (Ternary(3, 255), Range(0, 254)),
+        (Ternary(4, 255), Range(9, 9)),
+        (ANY, ANY),
+    ]
+    state = source("hdr.h.a: lpm;", "0xF0 &&& 0xF0: to(1); 0 &&& 0: to(2); 0xFF: to(3);")
+    assert [e.keys for e in state.entries] == [(Lpm(0xF0, 4),), (ANY,), (Lpm(0xFF, 8),)]
+    state = source("hdr.h.a: optional;", "7: to(1); _: to(2);")
+    assert [e.keys for e in state.entries] == [(Optional(7),), (ANY,)]
+    for keys, entry in (("hdr.h.a: lpm;", "0x0F &&& 0x0F: to(1);"), ("hdr.h.a: optional;", "1 &&& 3: to(1);")):
+        with pytest.raises(OfframpError):
+            source(keys, entry)
 
 
 def test_modify_replaces_action_metadata_and_time_out_and_nothing_else() -> None:
@@ -264,6 +316,21 @@ def test_matches_at_their_edges() -> None:
         assert all(matches(match, value, 8) for value in inside)
         assert not any(matches(match, value, 8) for value in outside)
     assert [prefix_mask(n, 8) for n in (0, 1, 7, 8)] == [0, 0x80, 0xFE, 0xFF]
+
+
+def test_widths_of_keys() -> None:
+    """An enum or error counts 32 bits, an enum of a type as many as that has."""
+    top = "enum plain_t { A } enum bit<6> coded_t { B = 1 }"
+    local = "plain_t p; coded_t c; error e; bool b; int<5> i; table t { actions = { NoAction; } key = { "
+    local += "p: exact; c: exact; e: exact; b: exact; i: exact; hdr.h.a: exact; } }"
+    (one,) = tables_of(
+        load_text(program("p = plain_t.A; c = coded_t.B; b = true; i = 1; t.apply();", top=top, local=local))
+    )
+    assert TableState(one).widths == [32, 6, 32, 1, 5, 8]
+
+
+def test_a_match_of_everything_is_another_one() -> None:
+    assert AnyMatch() == ANY
 
 
 def test_canonical_forms() -> None:

@@ -20,15 +20,8 @@ from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import Job
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
+from switchgnn_soak import SIZES
 
-SIZES = {
-    "AGGREGATORS": "128",
-    "VERTICES": "128",
-    "FANOUT_ENTRIES": "4096",
-    "SLOT_ENTRIES": "1024",
-    "OWNER_ENTRIES": "1024",
-    "HOSTS": "16",
-}
 CURRENT = "SwitchGnnIngress.round.current"
 STATE = "SwitchGnnIngress.aggregate.state"
 

@@ -71,9 +71,7 @@ def test_an_old_done_to_a_switch_that_lost_its_registers_does_not_stop_the_run(m
         return target.process(PacketBatch.of(frames))
 
     channel = UnrulyChannel(3, 0.1, 0.3, 0.1)
-    lockstep = Lockstep(
-        job.plans, job.ports, process, window=1, down=channel, recovery=Recovery(20, 40), patience=5000
-    )
+    lockstep = Lockstep(job.plans, job.ports, process, window=1, down=channel, recovery=Recovery(20, 40), patience=5000)
     lockstep.start()
     x = np.random.default_rng(1).integers(-(2**26), 2**26, (12, 40)).astype(np.int32)
     sums = lockstep.exchange(0, [x[e.boundaries[0]] for e in lockstep.endpoints])

@@ -1,7 +1,7 @@
 """The compiled soak: P4 programs as machine code, the smartNIC agent's workers, virtual time, seeds.
 
-Short runs of what ``python -m switchgnn_soak`` does for hours, and faults put into programs and workers on purpose, each
-of which it must find. Blind to passes of different packets that interleave, and to the workers in Python:
+Short runs of what ``python -m switchgnn_soak`` does for hours, and faults put into programs and workers on purpose,
+each of which it must find. Blind to passes of different packets that interleave, and to the workers in Python:
 ``test_soak.py`` has these.
 """
 
@@ -128,5 +128,7 @@ def test_progress_of_another_campaign_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_last_line_counts_what_was_not_right() -> None:
-    tally = Tally(done=3, seconds=1.5, frames=1234, verdicts={"right": 1, "wrong": 2, "leaked": 0, "hung": 0, "refused": 0})
+    tally = Tally(
+        done=3, seconds=1.5, frames=1234, verdicts={"right": 1, "wrong": 2, "leaked": 0, "hung": 0, "refused": 0}
+    )
     assert str(tally) == "3 runs, 1,234 frames: 2 wrong, 0 leaked, 0 hung, 0 refused, 2 runs per second"

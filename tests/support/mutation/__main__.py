@@ -21,6 +21,7 @@ def mutate(
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 0,
     minutes: Annotated[float, typer.Option(help="No mutant begins later.", min=0)] = 1e6,
     progress: Annotated[Path | None, typer.Option(help="Notes verdicts; what is there is not tried again.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Try what has survived once more.")] = False,
     count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
 ) -> None:
     """Try mutants against the nearest tests; exit 1 if one survives without a reason in survivors.toml."""
@@ -40,7 +41,7 @@ def mutate(
         print(f"{verdict.module} {number}/{of}: {verdict.outcome}", file=sys.stderr)  # noqa: T201
 
     verdicts = campaign.run(
-        chosen, share=share, most=most, seed=seed, minutes=minutes, progress=progress, told=told
+        chosen, share=share, most=most, seed=seed, minutes=minutes, progress=progress, again=again, told=told
     )
     survivors = [v for v in verdicts if v.outcome == "survived"]
     for v in survivors:

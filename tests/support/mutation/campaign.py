@@ -22,7 +22,16 @@ from mutation.mutants import Mutant, mutant_at, places_of
 from offramp.errors import OfframpError
 
 ROOT = Path(__file__).resolve().parents[3]
-_PRELOADED = ("pytest", "hypothesis", "numpy", "scipy.sparse", "grpc", "google.protobuf.message", "yaml", "rich.console")
+_PRELOADED = (
+    "pytest",
+    "hypothesis",
+    "numpy",
+    "scipy.sparse",
+    "grpc",
+    "google.protobuf.message",
+    "yaml",
+    "rich.console",
+)
 _FACTOR, _SPARE_S = 5.0, 30.0
 """A mutant may take so much longer than its tests do without it."""
 
@@ -84,14 +93,17 @@ def run(
     seed: int,
     minutes: float,
     progress: Path | None,
+    again: bool,
     told: Callable[[Verdict, int, int], None],
 ) -> list[Verdict]:
     """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
 
+    ``again``: survivors without a reason are tried once more, since there may be new tests.
+
     Raises:
         OfframpError: the tests of a module fail without any mutant.
     """
-    verdicts = _read(progress)
+    verdicts = [v for v in _read(progress) if not (again and v.outcome == SURVIVED and not v.reason)]
     known = {(v.module, v.old, v.new, v.line): v for v in verdicts}
     explained, end = reasons(), time.monotonic() + 60 * minutes
     with _copy() as folder:

@@ -69,7 +69,11 @@ def _run(tests: list[str]) -> None:
             os.dup2(target, number)
         import pytest
 
-        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not bench", *tests]))
+        status = int(
+            pytest.main(
+                ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not bench", *tests]
+            )
+        )
     finally:
         sys.stdout.flush()
         os._exit(status)

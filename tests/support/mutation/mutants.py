@@ -13,11 +13,45 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Example, Operator
 from cosmic_ray.plugins import get_operator, operator_names
 
-_LEFT_OUT = ("NumberReplacer", "no-op", "NoOp", "VariableReplacer", "VariableInserter", "ReplaceUnaryOperator_Delete_Not")
+_LEFT_OUT = (
+    "NumberReplacer",
+    "no-op",
+    "NoOp",
+    "VariableReplacer",
+    "VariableInserter",
+    "ReplaceUnaryOperator_Delete_Not",
+)
 _ARITHMETIC = "ReplaceBinaryOperator"
-_LIKELY = {"Add_Sub", "Sub_Add", "Mul_Add", "FloorDiv_Mul", "Mod_Mul", "BitAnd_BitOr", "BitOr_BitAnd", "LShift_RShift", "RShift_LShift", "BitXor_BitOr", "Div_Mul", "Pow_Mul"}  # fmt: skip
+_LIKELY = {
+    "Add_Sub",
+    "Sub_Add",
+    "Mul_Add",
+    "FloorDiv_Mul",
+    "Mod_Mul",
+    "BitAnd_BitOr",
+    "BitOr_BitAnd",
+    "LShift_RShift",
+    "RShift_LShift",
+    "BitXor_BitOr",
+    "Div_Mul",
+    "Pow_Mul",
+}
 _COMPARISON = "ReplaceComparisonOperator"
-_NEIGHBOURS = {"Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is", "Lt_GtE", "Gt_LtE", "In_NotIn", "NotIn_In"}  # fmt: skip
+_NEIGHBOURS = {
+    "Lt_LtE",
+    "LtE_Lt",
+    "Gt_GtE",
+    "GtE_Gt",
+    "Eq_NotEq",
+    "NotEq_Eq",
+    "Is_IsNot",
+    "IsNot_Is",
+    "Lt_GtE",
+    "Gt_LtE",
+    "In_NotIn",
+    "NotIn_In",
+}
+"""Of each operator the replacements that somebody might have written by mistake; all would be ten times more."""
 
 
 @dataclass(frozen=True)

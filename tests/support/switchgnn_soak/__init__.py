@@ -1,7 +1,9 @@
-"""Random SwitchGNN jobs over faults of every kind, fast enough for many: ``python -m switchgnn_soak --help``."""
+"""Random SwitchGNN jobs over faults of every kind: some with the workers in Python, many without any Python in them.
 
-from switchgnn_soak.jobs import SoakJob, job_of_leaves_and_spines, job_of_one_switch
+``python -m switchgnn_soak --help`` runs the latter.
+"""
+
+from switchgnn_soak.jobs import SIZES, SoakJob, job_of_leaves_and_spines, job_of_one_switch
 from switchgnn_soak.soak import Soak
-from switchgnn_soak.switches import SIZES, LeavesAndSpines, OneSwitch
 
-__all__ = ["SIZES", "LeavesAndSpines", "OneSwitch", "Soak", "SoakJob", "job_of_leaves_and_spines", "job_of_one_switch"]
+__all__ = ["SIZES", "Soak", "SoakJob", "job_of_leaves_and_spines", "job_of_one_switch"]

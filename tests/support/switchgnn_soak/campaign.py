@@ -15,8 +15,8 @@ from offramp.errors import OfframpError
 from offramp.p4src import p4_source
 from offramp_sim.p4.frontend import load
 from switchgnn_soak.compiled import RUNS_PER_JOB, VERDICTS, CompiledSoak, Outcome, Rates
+from switchgnn_soak.jobs import SIZES
 from switchgnn_soak.library import load_library
-from switchgnn_soak.switches import SIZES
 
 PROGRAMS = {"v1model": "v1model", "replicated": "replicated_v1model", "leaves": "v1model"}
 """What can be soaked, and the P4 program that does it."""
@@ -120,7 +120,9 @@ def _chunks(plan: Plan, done: int, processes: int) -> Iterator[list[Outcome]]:
             try:
                 yield results.next(_LONGEST_S)
             except TimeoutError:
-                raise OfframpError(f"seeds {task[2]} to {task[2] + task[3] - 1}: no end within {_LONGEST_S:g} s") from None
+                raise OfframpError(
+                    f"seeds {task[2]} to {task[2] + task[3] - 1}: no end within {_LONGEST_S:g} s"
+                ) from None
 
 
 def _run(task: tuple[str, Rates, int, int]) -> list[Outcome]:

@@ -6,10 +6,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from offramp.switch.switchgnn.leaf_spine import LeafSpine
 from offramp_sim.switchgnn.jobs import Job, random_job
+
+SIZES = {
+    "AGGREGATORS": "128",
+    "VERTICES": "128",
+    "FANOUT_ENTRIES": "4096",
+    "SLOT_ENTRIES": "1024",
+    "OWNER_ENTRIES": "1024",
+    "HOSTS": "16",
+}
+"""Macros of a program with room for any of the jobs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +30,12 @@ class SoakJob:
         acks: whether workers acknowledge.
         network: leaves and spines; None for one switch.
         vertices: number of vertices of the graph.
-        adjacency: ``(vertices, vertices)`` the cut edges: what a sum must be is a product with it.
     """
 
     job: Job
     acks: bool
     network: LeafSpine | None
     vertices: int
-    adjacency: npt.NDArray[np.int64]
 
     @property
     def ports(self) -> list[int]:
@@ -70,7 +77,4 @@ def _make(number: int, rng: np.random.Generator, network: LeafSpine | None, work
         features=(5, 40),
         order=str(rng.choice(["gamr", "random"])),
     )
-    adjacency = np.zeros((vertices, vertices), np.int64)
-    for u, v in job.boundary.cut_edges:
-        adjacency[u, v] = adjacency[v, u] = 1
-    return SoakJob(job, bool(rng.random() < 0.5), network, vertices, adjacency)
+    return SoakJob(job, bool(rng.random() < 0.5), network, vertices)

@@ -12,10 +12,7 @@ from offramp.wire.switchgnn import Kind
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.faults import Blackout, Bursts, KindLost, LastLost, Replay, chain
 from offramp_sim.switchgnn.lockstep import Channel, Lockstep, Process
-from switchgnn_soak.jobs import SoakJob, job_of_one_switch
-
-Rates = tuple[float, float, float]
-"""Probabilities of loss, duplication and delay, in each direction."""
+from switchgnn_soak.jobs import job_of_one_switch
 
 _FEATURES = ((1, 5, 5), (3, 33, 40))
 """Features to choose from, for each plan: at most one packet, at most two."""
@@ -28,8 +25,6 @@ class Soak:
 
     Args:
         seed: of every random choice.
-        soak_job: what is run; by default one of its own for each seed.
-        rates: of loss, duplication and delay; by default each is random, up to 30 %.
         restarts: whether the switch may lose everything; it gets its plan back at once.
 
     Attributes:
@@ -38,22 +33,19 @@ class Soak:
         restarts: turns after which the switch restarts.
     """
 
-    def __init__(
-        self, seed: int, soak_job: SoakJob | None = None, *, rates: Rates | None = None, restarts: bool = True
-    ) -> None:
+    def __init__(self, seed: int, *, restarts: bool = True) -> None:
         rng = self._rng = np.random.default_rng([seed, 0])
         self._seed = seed
-        self._job = soak_job or job_of_one_switch(seed)
-        self._rates = rates or tuple(rng.choice([0.0, 0.02, 0.1, 0.3], 3).tolist())
-        self.job, self.acks = self._job.job, self._job.acks
+        self._rates = rng.choice([0.0, 0.02, 0.1, 0.3], 3).tolist()  # of loss, duplication and delay
+        soak_job = job_of_one_switch(seed)
+        self.job, self.acks, self._vertices = soak_job.job, soak_job.acks, soak_job.vertices
         self.restarts = set(rng.integers(1, 120, rng.integers(1, 3)).tolist()) if restarts and seed % 2 else set()
 
-    def run(self, make: Callable[[], Process], *, busy: Callable[[], bool] = lambda: False) -> Lockstep:
+    def run(self, make: Callable[[], Process]) -> Lockstep:
         """Two exchanges, the sums of both exact.
 
         Args:
             make: gives a fresh switch with the job's plan.
-            busy: whether frames are on their way between switches.
 
         Raises:
             AssertionError: a sum is wrong, or a worker refused what it got.
@@ -75,7 +67,7 @@ class Soak:
 
         lockstep = Lockstep(
             job.plans,
-            self._job.ports,
+            job.ports,
             process,
             window=int(rng.choice([2, 4, 1000])),
             up=chain(self._faults(0)),
@@ -83,22 +75,20 @@ class Soak:
             recovery=recovery,
             patience=int(_PATIENCE * first),
             stalls=lambda worker, turn: turn < late[worker] or stalled[worker][turn // 16 % 64],
-            racks=self._job.racks,
-            busy=busy,
         )
         lockstep.start()
         plan = int(rng.integers(len(job.plans)))
         # After a restart every aggregator is used once more, so that none can stay open from before.
-        for again in range(2):
+        for _ in range(2):
             self._exchange(lockstep, plan)
             plan, self.restarts = plan if self._seed % 2 else 1 - plan, set()
         assert all(e.stats.foreign == e.stats.truncated == e.stats.rejected == 0 for e in lockstep.endpoints)
         return lockstep
 
     def _exchange(self, lockstep: Lockstep, plan: int) -> None:
-        rng, soak_job = self._rng, self._job
-        x = rng.integers(-(2**26), 2**26, (soak_job.vertices, int(rng.choice(_FEATURES[plan])))).astype(np.int32)
-        expected = soak_job.adjacency @ x
+        rng = self._rng
+        x = rng.integers(-(2**26), 2**26, (self._vertices, int(rng.choice(_FEATURES[plan])))).astype(np.int32)
+        expected = self.job.expected(x)
         sums = lockstep.exchange(plan, [x[e.boundaries[plan]] for e in lockstep.endpoints])
         for endpoint, got in zip(lockstep.endpoints, sums, strict=True):
             assert np.array_equal(got, expected[endpoint.boundaries[plan]]), f"wrong sums at worker {endpoint.index}"
@@ -107,7 +97,7 @@ class Soak:
         """Loss, duplication and delay of single frames, and on two runs in three a pattern besides."""
         rng = self._rng
         loss, duplication, delay = self._rates
-        seed, port = 10 * self._seed + direction, int(rng.choice(self._job.ports))
+        seed, port = 10 * self._seed + direction, int(rng.choice(self.job.ports))
         turns, first = int(rng.integers(10, 60)), int(rng.integers(0, 100))
         patterns: list[Channel] = [
             Bursts(seed, 0.05, 20),

@@ -245,7 +245,9 @@ def test_a_server_that_says_nothing_ends_in_time() -> None:
         assert time.monotonic() - begun < 10
 
 
-@pytest.mark.parametrize("challenge", [b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(64), os.urandom(64)])
+@pytest.mark.parametrize(
+    "challenge", [b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(64), bytes(range(64))], ids=["web", "other"]
+)
 def test_a_server_of_something_else_is_named(challenge: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         thread = threading.Thread(target=lambda: other.accept()[0].sendall(challenge))

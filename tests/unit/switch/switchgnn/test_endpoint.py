@@ -209,7 +209,7 @@ def ack(vertex: int, **fields: int) -> PacketBatch:
 
 
 def test_an_ack_that_comes_late_counts_until_the_round_is_over() -> None:
-    """It tells a worker that waits for GO that both neighbours of vertex 0 got it; of another round, block or chunk it tells nothing."""
+    """While GO is awaited; vertex 0 has two neighbours here. Of another round, block or chunk it tells nothing."""
     endpoint = joined()
     endpoint.incoming(result(3, 5, 2))
     endpoint.incoming(result(2, -5, 3))

@@ -7,7 +7,7 @@ import pytest
 
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.endpoint import Endpoint
-from offramp.switch.switchgnn.recovery import Backoff, Recovery
+from offramp.switch.switchgnn.recovery import Backoff, Recovery, RetryTimer
 from offramp.wire.batch import PacketBatch
 from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
@@ -162,3 +162,21 @@ def test_only_uploads_of_which_nobody_heard_are_repeated() -> None:
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(OfframpError, match="recovery: "):
         Recovery(**wrong)
+
+
+def test_repeats_come_four_times_as_often_as_fetches_up_to_their_caps() -> None:
+    timer = RetryTimer(Recovery(8.0, 32.0))
+    assert timer.due_s is None
+    fired = [(now, *timer.fires(float(now))) for now in range(100)]
+    assert [now for now, repeat, _ in fired if repeat] == [2, 6, *range(14, 100, 8)]
+    assert [now for now, _, fetch in fired if fetch] == [8, 24, 56, 88]
+    assert timer.due_s == 102.0
+    timer.restart()
+    assert timer.due_s is None
+    assert timer.fires(200.0) == (False, False)
+    assert timer.due_s == 202.0
+    assert [timer.fires(now) for now in (201.5, 202.0, 208.0)] == [(False, False), (True, False), (True, True)]
+
+
+def test_time_outs_without_a_word() -> None:
+    assert (Recovery().timeout_s, Recovery().cap_s) == (1.0, 8.0)

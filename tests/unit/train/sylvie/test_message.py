@@ -162,3 +162,10 @@ def test_layouts_that_cannot_be():
         Layout(np.array([1], np.uint8), 0, 1)
     with pytest.raises(OfframpError, match="x: expected 1 rows of 4 columns, got 2 of 4"):
         Layout(np.array([1], np.uint8), 4, 1).encode(np.zeros((2, 4), np.float32), None, LABEL, 0)
+
+
+def test_a_count_for_each_width_is_needed() -> None:
+    assert message_bytes((1, 0, 0), 8, 2) > message_bytes((0, 0, 0), 8, 2)
+    for counts in ((1,), (1,) * 4):
+        with pytest.raises(ValueError, match="argument"):
+            message_bytes(counts, 8, 2)

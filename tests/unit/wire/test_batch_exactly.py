@@ -1,0 +1,61 @@
+"""Batches of packets at their edges, and every bit by which a SwitchGNN frame is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from offramp.wire.batch import PacketBatch
+from offramp.wire.switchgnn import DATA_FRAME_BYTES, SHORT_FRAME_BYTES, build_frames, parse_frames
+
+
+@pytest.mark.parametrize("batch", [PacketBatch.empty(), PacketBatch.of([]), PacketBatch.concatenate([])])
+def test_no_packets(batch: PacketBatch) -> None:
+    assert (len(batch), batch.ports.shape, batch.lengths.shape, batch.data.shape) == (0, (0,), (0,), (0, 0))
+    assert (batch.ports.dtype, batch.lengths.dtype, batch.data.dtype) == (np.int32, np.int32, np.uint8)
+    assert list(batch) == []
+
+
+def test_frames_of_many_lengths_come_back() -> None:
+    packets = [(3, b"abc"), (1, b""), (2, b"abcdefg")]
+    batch = PacketBatch.of(packets)
+    assert batch.data.shape == (3, 7)
+    assert list(batch) == packets
+    assert batch.data[0].tolist() == [97, 98, 99, 0, 0, 0, 0]
+    joined = PacketBatch.concatenate([batch, PacketBatch.empty(), PacketBatch.of([(9, b"longer than all")])])
+    assert list(joined) == [*packets, (9, b"longer than all")]
+    assert joined.data.shape == (4, 15)
+    assert list(joined.select(slice(1, 3))) == packets[1:]
+    assert list(joined.select(np.array([True, False, False, True]))) == [packets[0], (9, b"longer than all")]
+
+
+def test_one_batch_is_not_copied() -> None:
+    batch = PacketBatch.of([(1, b"x")])
+    assert PacketBatch.concatenate([PacketBatch.empty(), batch]) is batch
+
+
+TOLD = {12: 0xFF, 13: 0xFF, 14: 0xFF, 20: 0x1F, 21: 0xFF, 23: 0xFF}
+"""Bits of Ethernet's type, IPv4's version and length, its fragment offset and its protocol."""
+
+
+@pytest.mark.parametrize("at", range(34))
+def test_each_bit_that_tells_a_frame(at: int) -> None:
+    (frame,) = build_frames(0, {"round": 1}, 1, np.ones((1, 32), np.int32)).frames()
+    for bit in range(8):
+        damaged = bytearray(frame)
+        damaged[at] ^= 1 << bit
+        found = parse_frames(PacketBatch.of([(0, bytes(damaged)), (0, frame)]))
+        foreign = TOLD.get(at, 0) >> bit & 1
+        assert (found.foreign, found.truncated, len(found)) == (foreign, 0, 2 - foreign)
+
+
+def test_each_type_is_whole_from_its_last_byte_on() -> None:
+    types = {(0, 0, 0): True, (0, 0, 1): True, (0, 1, 0): False, (0, 1, 1): False, (1, 0, 0): False, (1, 1, 0): False}
+    for (is_ack, is_fetch, resend), full in types.items():
+        fields = {"is_ack": is_ack, "is_fetch": is_fetch, "resend": resend, "round": 1}
+        (frame,) = build_frames(0, fields, 1, np.ones((1, 32), np.int32)).frames()
+        needed = DATA_FRAME_BYTES if full else SHORT_FRAME_BYTES
+        lengths = [needed - 1, needed]
+        batch = PacketBatch.of([(0, frame[:length]) for length in lengths])
+        found = parse_frames(batch)
+        assert (found.foreign, found.truncated, len(found)) == (0, 1, 1)

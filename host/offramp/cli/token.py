@@ -15,10 +15,10 @@ def token(
 ) -> None:
     """Make a token file. Listeners that other machines reach ask peers to prove that they have the same token.
 
-    Copy it to every machine of the job by a way that you trust (scp) and name it with --token-file, or in the
-    environment variable OFFRAMP_TOKEN_FILE.
+    Copy it to every machine of the job by a way that you trust (scp) and name it there in the environment variable
+    OFFRAMP_TOKEN_FILE.
 
     Example: offramp token job.token && scp job.token other: && export OFFRAMP_TOKEN_FILE=$PWD/job.token
     """
     Token.random().write(path)
-    typer.echo(f"{path}: a new token; name it with --token-file or {FILE_VARIABLE}")
+    typer.echo(f"{path}: a new token; name it in {FILE_VARIABLE} on every machine of the job")

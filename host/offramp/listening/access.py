@@ -30,7 +30,7 @@ class Access:
             OfframpError: the address is reachable from other machines, and nobody would have to show who he is.
         """
         if not (address.local or self.token or self.certificates or self.insecure):
-            ways = "a token (--token-file)" + (" or client certificates (--grpc-server-ca)" if what == "gRPC" else "")
+            ways = "client certificates (TLS)" if what == "gRPC" else "a token (OFFRAMP_TOKEN_FILE)"
             raise OfframpError(
                 f"{what} {address}: other machines reach this address; it needs {ways}, or --insecure where every "
                 "machine that reaches it is trusted"

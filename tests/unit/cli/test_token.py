@@ -15,7 +15,7 @@ def test_a_token_file_is_new_private_and_different_each_time(tmp_path: Path) -> 
     for name in ("a", "b"):
         result = CliRunner().invoke(app, ["token", str(tmp_path / name)])
         assert result.exit_code == 0
-        assert "--token-file" in result.output
+        assert "OFFRAMP_TOKEN_FILE" in result.output
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert Token.read(tmp_path / "a").proof("x") != Token.read(tmp_path / "b").proof("x")
     assert CliRunner().invoke(app, ["token", str(tmp_path / "a")]).exit_code != 0

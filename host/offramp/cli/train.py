@@ -322,13 +322,14 @@ def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[Switc
 @contextmanager
 def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
     """The same on veth pairs, with a smartNIC's agent at the workers' ends."""
+    from offramp.ending.reliance import relied_on
     from offramp.nic.process import AgentProcess
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_sim.p4.serve import EmbeddedSwitch
 
     with EmbeddedSwitch(None, range(1, settings.workers + 1), transport="af_packet") as switch:
         interfaces = [spec.partition(":")[2] for spec in switch.port_specs]
-        with AgentProcess(interfaces) as agent:
+        with AgentProcess(interfaces) as agent, relied_on("the agent", agent.process):
             links = [(number, f"nic:{agent.path}#{place}") for place, number in enumerate(switch.port_numbers)]
             with SwitchFabric(SwitchEndpoint(switch.address, links), settings.propagator, settings.target) as fabric:
                 yield fabric

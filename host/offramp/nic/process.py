@@ -67,8 +67,13 @@ class AgentProcess:
     @property
     def pid(self) -> int:
         """Process id of the running agent."""
+        return self.process.pid
+
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        """The running agent."""
         assert self._process is not None, "the agent runs inside its with block"
-        return self._process.pid
+        return self._process
 
     @property
     def log(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -173,10 +175,10 @@ class Running:
         """Where P4Runtime is served."""
         return str(self.server.address)
 
-    def forward(self) -> None:
-        """Move packets until :meth:`stop`, then close ports and server."""
+    def forward(self, ending: Callable[[], None] = lambda: None) -> None:
+        """Move packets until :meth:`stop`, call ``ending``, then close ports and server."""
         try:
-            self.forwarder.run()
+            self.forwarder.run(ending)
         finally:
             self.server.stop()
             self.compiler.close()
@@ -250,8 +252,10 @@ def build(settings: Settings) -> Running:
     return Running(device, forwarder, ports, server, compiler)
 
 
-def run(settings: Settings, ready: Callable[[Running], None]) -> Running:
-    """Run a switch in the main thread until SIGINT or SIGTERM; ``ready`` is called once it answers.
+def run(settings: Settings, ready: Callable[[Running], None], ending: Callable[[], None] = lambda: None) -> Running:
+    """Run a switch in the main thread until SIGINT or SIGTERM.
+
+    ``ready`` is called once it answers, ``ending`` before it closes its ports.
 
     Raises:
         OfframpError: it cannot start.
@@ -264,7 +268,7 @@ def run(settings: Settings, ready: Callable[[Running], None]) -> Running:
     previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ready(running)
-        running.forward()
+        running.forward(ending)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
@@ -272,7 +276,10 @@ def run(settings: Settings, ready: Callable[[Running], None]) -> Running:
 
 
 def main() -> None:
-    """Entry of a child process: settings in, one line of JSON out (``address`` and ``links``, or ``error``)."""
+    """Entry of a child process: settings in, one line of JSON out (``address`` and ``links``, or ``error``).
+
+    Another line, ``ending``, goes out before the ports close: whoever relies on them then knows whose fault it is.
+    """
 
     def announce(running: Running) -> None:
         die_with_parent(running.stop)
@@ -280,9 +287,13 @@ def main() -> None:
         sys.stdout.write(json.dumps({"address": running.address, "links": links}) + "\n")
         sys.stdout.flush()
 
+    def ending() -> None:
+        with contextlib.suppress(OSError):  # the parent has gone
+            os.write(sys.stdout.fileno(), b"ending\n")
+
     settings = Settings.from_json(sys.argv[1])
     try:
-        run(settings, announce)
+        run(settings, announce, ending)
     except OfframpError as error:
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
         sys.exit(2)

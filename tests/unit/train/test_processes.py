@@ -89,6 +89,23 @@ def test_a_process_that_workers_rely_on_is_named_within_a_second(work, end: str,
     assert not multiprocessing.active_children()
 
 
+def test_a_process_that_says_that_it_ends_is_named_however_long_that_takes(work, tmp_path: Path) -> None:
+    """What ends in its own time takes workers with it first."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    script = f"exec 3<>{pipe}; echo here; read line; echo ending; exec 3>&-; sleep 2; exit 4"
+    relied = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert relied.stdin is not None
+    assert relied.stdout is not None
+    relied.stdout.readline()
+    with (
+        relied_on("the switch", relied),
+        pytest.raises(OfframpError, match=r"^the switch ended with exit code 4; the run has ended$"),
+    ):
+        run_workers(work.read, [str(pipe)] * 2, lambda _: relied.stdin.close())
+    assert not multiprocessing.active_children()
+
+
 def test_workers_end_with_the_process_that_started_them() -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

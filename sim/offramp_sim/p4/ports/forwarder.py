@@ -7,7 +7,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -57,8 +57,8 @@ class Forwarder:
         self._stopping.set()
         os.eventfd_write(self._wake, 1)
 
-    def run(self) -> None:
-        """Work until :meth:`stop`, then close all ports."""
+    def run(self, ending: Callable[[], None] = lambda: None) -> None:
+        """Work until :meth:`stop`, call ``ending``, then close all ports."""
         next_tick = time.monotonic()
         try:
             while not self._stopping.is_set():
@@ -70,6 +70,7 @@ class Forwarder:
                     self._device.set_links({number: port.up for number, port in self._ports.items()})
                 self._turn(max(0.0, next_tick - now))
         finally:
+            ending()
             self._device.inject = self._device.discard
             for port in self._ports.values():
                 port.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import torch
 
@@ -56,3 +57,11 @@ def stop(group, item, report):
     if group.rank == item:
         os.kill(os.getpid(), signal.SIGSTOP)
     group.sum(torch.zeros(1))
+
+
+def read(group, item, report):
+    """Reads a pipe whose other end somebody holds; fails when nobody does."""
+    with Path(item).open("rb") as pipe:
+        report("reading")
+        pipe.read()
+    raise OfframpError(f"{item}: Broken pipe")

@@ -1,0 +1,26 @@
+"""An embedded switch that ends says so before its ports close, so that whoever relies on them can tell why."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import closing
+
+import pytest
+
+from offramp.ending import reliance
+from offramp.transport import open_io
+from offramp_sim.p4.embedded import EmbeddedSwitch
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_end_is_heard_before_the_ports_close(number: signal.Signals) -> None:
+    with EmbeddedSwitch(None, 1) as switch, closing(open_io(switch.port_specs[0])) as io:
+        assert not select.select(reliance.descriptors(), [], [], 0)[0]
+        os.kill(switch.pid, number)
+        descriptor = io._socket.fileno()
+        assert select.select([descriptor], [], [], 30)[0], "the port is still open"
+        heard = select.select(reliance.descriptors(), [], [], 0)[0]
+        assert heard
+        assert reliance.death(heard[0]).startswith("the switch ")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 
 
@@ -23,5 +24,5 @@ def regs(
         typer.echo(str(write_verilog(name, out)))
         typer.echo(str(write_header(name, out)))
     for file, text in (("registers.py", python_text()), ("fpga-registers.md", markdown_text())):
-        (out / file).write_text(text, encoding="utf-8")
+        write_text(out / file, text)
         typer.echo(str(out / file))

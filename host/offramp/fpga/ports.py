@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from offramp.ending.files import write_text
 from offramp.errors import OfframpError
 from offramp.fpga.sources import modules
 
@@ -78,5 +79,5 @@ def write_kernel(name: str, values: Mapping[str, int], folder: Path) -> Path:
         "endmodule",
         "",
     ]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    write_text(path, "\n".join(lines))
     return path

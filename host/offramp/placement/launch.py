@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from shlex import quote
 from typing import Final
 
+from offramp.ending.files import written
 from offramp.errors import OfframpError
 from offramp.placement.plan import Plan, Role
 
@@ -34,9 +36,10 @@ def export(plan: Plan, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-            if text.startswith("#!"):
-                (folder / name).chmod(0o755)
+            with written(folder / name) as file:
+                file.write(text.encode())
+                if text.startswith("#!"):
+                    os.fchmod(file.fileno(), 0o755)
     except OSError as error:
         raise OfframpError(f"--export {folder}: cannot be written: {error.strerror}") from None
     return [folder / name for name in files]

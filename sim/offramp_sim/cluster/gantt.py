@@ -11,6 +11,7 @@ from offramp.errors import OfframpError
 from offramp.placement.problem import IntArray, Problem
 from offramp.placement.volume import FloatArray
 from offramp_sim.cluster.native.machine import Times
+from offramp_sim.figures import save
 
 _COLOURS: Final = {"store": "#7f7f7f", "sampler": "#2ca02c", "worker": "#1f77b4", "ps": "#9467bd", "ring": "#8c564b"}
 _OTHER: Final = "#17becf"
@@ -40,11 +41,7 @@ def draw_gantt(problem: Problem, machine: IntArray, times: Times, title: str, pa
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=heights)
     _tasks(above, problem, machine, times, shown)
     _flows(below, problem, machine, times)
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "expected a name that ends in .png"
-        raise OfframpError(f"--gantt {path}: cannot be written: {reason}") from None
+    save(figure, path, "--gantt")
 
 
 def _tasks(axes: Any, problem: Problem, machine: IntArray, times: Times, shown: list[int]) -> None:

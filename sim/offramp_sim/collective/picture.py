@@ -10,6 +10,7 @@ from offramp.collective.network import Collective
 from offramp.collective.plan import Plan
 from offramp.errors import OfframpError
 from offramp_sim.collective.metrics import busy, share_by_window
+from offramp_sim.figures import save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +43,7 @@ def draw_plans(plans: Sequence[Plan], path: Path) -> None:
         right = figure.add_subplot(len(plans), 2, 2 * row + 2)
         draw_utilisation(left, plan, end)
         draw_operations(right, plan, end)
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise OfframpError(f"{path}: cannot be written: {error}") from None
+    save(figure, path)
 
 
 def draw_utilisation(axes: Axes, plan: Plan, end_ps: int) -> None:

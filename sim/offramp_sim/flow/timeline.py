@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from offramp.errors import OfframpError
+from offramp_sim.figures import save
 from offramp_sim.flow.bars import LANES, Stretch, bars
 from offramp_sim.flow.simulate import Outcome
 
@@ -71,10 +72,7 @@ def draw(outcomes: dict[str, Outcome], path: Path, title: str) -> None:
     handles.append(Patch(facecolor="white", edgecolor="grey", hatch="////", label="held up by other coflows"))
     handles.append(Patch(facecolor=_WAITING, label="the stage's GPUs wait"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    try:
-        figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+    save(figure, path)
 
 
 def _panel(axes: Axes, name: str, outcome: Outcome, stages: int, longest: float) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.errors import OfframpError
+from offramp_sim.figures import save
 from offramp_sim.reproduce.item import Curves, Gantt, Panel
 
 _USUAL: Final = 3.6
@@ -54,10 +55,7 @@ def draw(panels: Sequence[Panel], title: str, path: Path) -> None:
                 continue
         if len(panel.lines) > 1:
             axes.legend(fontsize="small", framealpha=0.5)
-    try:
-        figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+    save(figure, path)
 
 
 def _height(panel: Panel) -> float:

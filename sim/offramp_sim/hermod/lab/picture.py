@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.errors import OfframpError
+from offramp_sim.figures import save
 from offramp_sim.hermod.lab.experiment import Outcome
 from offramp_sim.hermod.lab.scenario import KINDS
 
@@ -48,7 +49,4 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[-1].set_xlabel("seconds")
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise OfframpError(f"--plot {path}: cannot be written: {error}") from None
+    save(figure, path, "--plot", dpi=150)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from offramp.ending.files import written
+
 
 @dataclass(slots=True)
 class Counts:
@@ -48,7 +50,8 @@ class Finding:
         stf += [f"packet {port} {frame.hex()}" for port, frame in self.packets]
         files = {stem.with_suffix(".p4"): self.source, stem.with_suffix(".stf"): "\n".join(stf) + "\n"}
         for path, text in files.items():
-            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+            with written(path) as file:
+                file.write(text.encode(errors="surrogateescape"))
         return list(files)
 
 

@@ -10,6 +10,7 @@ from offramp.coflow.deploy.sonic.device import config_of
 from offramp.coflow.deploy.sonic.patch import Operation, diff
 from offramp.coflow.deploy.sonic.tables import Config, without
 from offramp.documents import read_text
+from offramp.ending.files import write_text, written
 from offramp.errors import OfframpError
 
 
@@ -49,7 +50,7 @@ class Files:
         del operations
         patch = diff(self._before, after)
         if not patch:
-            contents: dict[Path, Any] = dict.fromkeys((self._tables, self._patch, self._back))
+            contents: dict[Path, Any] = dict.fromkeys((self._patch, self._tables, self._back))
         else:
             own = without(after, self._object)
             tables = {
@@ -57,7 +58,7 @@ class Files:
                 for table, rows in after.items()
                 if own.get(table) != rows
             }
-            contents = {self._tables: tables, self._patch: patch, self._back: diff(after, self._before)}
+            contents = {self._tables: tables, self._back: diff(after, self._before), self._patch: patch}
         _write_all(contents)
 
     def _read_patch(self) -> list[Operation]:
@@ -103,11 +104,12 @@ def _write_all(contents: dict[Path, Any]) -> None:
                 path.unlink(missing_ok=True)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+                write_text(path, json.dumps(content, indent=2) + "\n")
     except OSError as error:
         for other, old in had.items():
             if old is not None:
-                other.write_bytes(old)
+                with written(other) as file:
+                    file.write(old)
             elif other.is_file():
                 other.unlink()
         raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None

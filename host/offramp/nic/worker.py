@@ -41,7 +41,9 @@ LINE_BPS: Final = 100e9
 _ENTRIES: Final = 16
 _ANSWER: Final = 4096
 _AGAIN_S: Final = 0.05
-_STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + 5}Q")
+_LINK: Final = ("received", "sent", "dropped", "malformed", "missed")
+"""What the agent counts of :class:`LinkStats`, in its order; its ports have no hosts that others could pose as."""
+_STATS: Final = struct.Struct(f"<{8 + len(fields(WorkerStats)) - 2 + len(_LINK)}Q")
 
 
 def parse_nic_link(link: str) -> tuple[str, int]:
@@ -254,12 +256,14 @@ class NicWorker:
         numbers = list(_STATS.unpack(answer))
         news = [now - before for now, before in zip(numbers, self._counted, strict=True)]
         self._counted = numbers
-        up, down, rest, link = news[:4], news[4:8], news[8:-5], news[-5:]
+        links = len(_LINK)
+        up, down, rest, link = news[:4], news[4:8], news[8:-links], news[-links:]
         self.stats.up = Link(*_added(astuple(self.stats.up), up))
         self.stats.down = Link(*_added(astuple(self.stats.down), down))
         for field, more in zip(fields(WorkerStats)[2:], rest, strict=True):
             setattr(self.stats, field.name, getattr(self.stats, field.name) + more)
-        self.link = LinkStats(*_added(astuple(self.link), link))
+        for name, more in zip(_LINK, link, strict=True):
+            setattr(self.link, name, getattr(self.link, name) + more)
 
 
 def _added(before: Sequence[int], more: Sequence[int]) -> list[int]:

@@ -24,6 +24,9 @@ _END_S: Final = 5.0
 def ends(link: str) -> Iterator[tuple[str, str]]:
     """Both ends of a link as ports of the agent; of ``loop`` the agent has both.
 
+    Interfaces are made in the calling thread's network namespace, which should be one of its own, as that of
+    :func:`offramp_sim.p4.bench.namespace.in_namespace`: it takes them with it, also after a kill.
+
     Raises:
         OfframpError: no right to make interfaces.
     """
@@ -50,11 +53,16 @@ def ends(link: str) -> Iterator[tuple[str, str]]:
 def reflector(port: str) -> Iterator[None]:
     """A process at the other end that answers each upload with the result of a vertex that is its own only neighbour.
 
+    It ends with this process however that ends, so that nothing keeps the link's namespace.
+
     Raises:
         OfframpError: it does not start.
     """
-    command = [str(agent_program()), "--reflect", "--compression", "none", "--port", port]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    command = [str(agent_program()), "--reflect", "--until-eof", "--compression", "none", "--port", port]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdin is not None
     assert process.stdout is not None
     try:
         if not process.stdout.readline().startswith("ready"):
@@ -62,6 +70,7 @@ def reflector(port: str) -> Iterator[None]:
         yield
     finally:
         end(process, signal.SIGTERM)
+        process.stdin.close()
         process.stdout.close()
 
 

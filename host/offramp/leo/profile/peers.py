@@ -11,9 +11,10 @@ import socket
 import time
 from collections.abc import Callable
 from multiprocessing import reduction
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from offramp import listening
+from offramp.ending.children import ended_as, ends_with_parent
 from offramp.errors import OfframpError
 from offramp.leo.config.models import LinkProfile
 from offramp.listening import Access, Token
@@ -23,6 +24,8 @@ _SMALL: Final = 64
 _LARGE: Final = 1 << 20
 _START_S: Final = 60
 _PATIENCE: Final = 2000
+_LOOK: Final = 50_000
+"""After so many looks at a counter one at whether anybody is there to raise it."""
 _PROTOCOL: Final = "leo profile"
 
 
@@ -49,12 +52,12 @@ def measure_shared(rounds: int = 300, messages: int = 3000, megabytes: int = 16)
     """A slot in shared memory with a counter for each side, which the other side polls.
 
     Raises:
-        OfframpError: the other process does not start.
+        OfframpError: the other process does not start, or dies.
     """
     memory = SharedMemory(_LARGE + 2 * _SMALL, "offramp-profile")
     work = (_Descriptor(memory.fd), memory.size, rounds, messages, megabytes)
-    with contextlib.closing(memory), _Peer(_shared_peer, *work):
-        side = _Side(memory, 0)
+    with contextlib.closing(memory), _Peer(_shared_peer, *work) as peer:
+        side = _Side(memory, 0, peer.gone)
         profile = _both_ways(rounds, messages, megabytes, side.send, side.receive)
         side.release()
         return profile
@@ -100,6 +103,7 @@ def _answer(
 
 
 def _tcp_peer(address: str, token: Token, rounds: int, messages: int, megabytes: int) -> None:
+    ends_with_parent()
     with listening.connect(address, token, _PROTOCOL, {})[0] as far:
         far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         buffer = bytearray(_LARGE)
@@ -113,6 +117,7 @@ def _tcp_peer(address: str, token: Token, rounds: int, messages: int, megabytes:
 
 
 def _shared_peer(inherited: _Descriptor, size: int, rounds: int, messages: int, megabytes: int) -> None:
+    ends_with_parent()  # whoever polls memory does not hear that the other side has gone
     with contextlib.closing(SharedMemory.attach(inherited.fd, size)) as memory:
         side = _Side(memory, 1)
         _answer(rounds, messages, megabytes, side.send, side.receive)
@@ -136,7 +141,8 @@ def _inherited(handle: Any) -> _Descriptor:
 class _Side:
     """A slot that holds one message, and how many each side has written and read."""
 
-    def __init__(self, memory: SharedMemory, number: int) -> None:
+    def __init__(self, memory: SharedMemory, number: int, gone: Callable[[], str] = str) -> None:
+        self._gone = gone
         whole = memory.view[:]
         words = whole[: 2 * _SMALL].cast("Q")
         self._words, self._slot, self._whole = words, whole[2 * _SMALL :], whole
@@ -168,6 +174,8 @@ class _Side:
             tries += 1
             if tries > _PATIENCE:
                 time.sleep(0)
+            if not tries % _LOOK and (how := self._gone()) and words[word] < value:  # it may have ended well
+                raise OfframpError(f"profile: {how}")
 
 
 class _Peer:
@@ -176,8 +184,13 @@ class _Peer:
     def __init__(self, work: Callable[..., None], *args: Any) -> None:
         self._process = multiprocessing.get_context("spawn").Process(target=work, args=args, daemon=True)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._process.start()
+        return self
+
+    def gone(self) -> str:
+        """How it has ended; empty while it has not."""
+        return "" if self._process.is_alive() else ended_as("the other process", self._process.exitcode)
 
     def __exit__(self, *_: object) -> None:
         self._process.join(5)

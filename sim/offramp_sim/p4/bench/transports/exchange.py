@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from offramp.ending.children import ended_as, ends_with_parent
 from offramp.errors import OfframpError
 from offramp.transport.links import TRANSPORTS
 from offramp_sim.p4.bench.namespace import in_namespace
 from offramp_sim.p4.embedded import EmbeddedSwitch
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     import numpy.typing as npt
 
     from offramp_sim.switchgnn.jobs import Job
@@ -70,77 +75,110 @@ def _measure(transport: str, seconds: float, vertices: int, seed: int) -> Exchan
         return _run(transport, switch.port_specs, job, features, seconds)
 
 
+class _Peer(NamedTuple):
+    """A worker process, and the pipe to it."""
+
+    process: BaseProcess
+    pipe: Connection
+
+
 def _run(transport: str, links: list[str], job: Job, features: npt.NDArray[np.int32], seconds: float) -> ExchangeRate:
+    patience = _START_S + 10 * seconds
+    with _workers(links, job, features) as peers:
+        _answers(peers, transport, patience)  # all links are open
+        _ask(peers, True, transport, patience)
+        times: list[float] = []
+        while not times or sum(times) < seconds:
+            times.append(max(_ask(peers, True, transport, patience)))
+        counts = _ask(peers, False, transport, patience)
+    frames, lost = (sum(count[at] for count in counts) for at in (0, 1))
+    return ExchangeRate(transport, len(times), sum(times), float(np.median(times)), frames, lost)
+
+
+@contextmanager
+def _workers(links: list[str], job: Job, features: npt.NDArray[np.int32]) -> Iterator[list[_Peer]]:
+    """A process for each link; pipes hold them together, for a kill would leave semaphores behind."""
     context = multiprocessing.get_context("spawn")  # the child belongs to this thread's namespace
-    results: Any = context.Queue()
-    together = context.Barrier(WORKERS)
-    rounds = context.Value("i", 0)
     expected = job.expected(features)
-    workers = [
-        context.Process(
-            target=_worker, args=(index, link, job.plans, features, expected, seconds, together, rounds, results)
-        )
-        for index, link in enumerate(links)
-    ]
-    for worker in workers:
-        worker.start()
+    peers: list[_Peer] = []
     try:
-        outcomes = [results.get(timeout=_START_S + 10 * seconds) for _ in workers]
+        for index, link in enumerate(links):
+            ours, theirs = context.Pipe()
+            work = (theirs, index, link, job.plans, features, expected)
+            process = context.Process(target=_worker, args=work, daemon=True)
+            process.start()
+            theirs.close()
+            peers.append(_Peer(process, ours))
+        yield peers
     finally:
-        for worker in workers:  # each has delivered, or is of no more use
-            worker.kill()
-    faults = [outcome for outcome in outcomes if isinstance(outcome, str)]
-    if faults:
-        raise OfframpError(f"exchange over {transport}: {faults[0]}")
-    times = np.array([took for took, _, _ in outcomes]).max(axis=0)
-    frames, lost = (sum(outcome[at] for outcome in outcomes) for at in (1, 2))
-    return ExchangeRate(transport, len(times), float(times.sum()), float(np.median(times)), frames, lost)
+        for peer in peers:  # each has delivered, or is of no more use
+            peer.process.kill()
+            peer.process.join()
+            peer.pipe.close()
+
+
+def _ask(peers: list[_Peer], more: bool, transport: str, patience_s: float) -> list[Any]:
+    """Let all workers do one more step, or say what they have counted; their answers."""
+    for peer in peers:
+        with suppress(BrokenPipeError):  # its answer says why
+            peer.pipe.send(more)
+    return _answers(peers, transport, patience_s)
+
+
+def _answers(peers: list[_Peer], transport: str, patience_s: float) -> list[Any]:
+    """One answer of each worker.
+
+    Raises:
+        OfframpError: a worker failed, died or does not answer.
+    """
+    pending = {peer.pipe: index for index, peer in enumerate(peers)}
+    answers: dict[int, Any] = {}
+    deadline = time.monotonic() + patience_s
+    while pending:
+        heard = wait(list(pending), max(0.0, deadline - time.monotonic()))
+        if not heard:
+            raise OfframpError(f"exchange over {transport}: worker {min(pending.values())} does not answer")
+        for pipe in heard:
+            assert isinstance(pipe, Connection)
+            index = pending.pop(pipe)
+            try:
+                answers[index] = pipe.recv()
+            except (EOFError, ConnectionError):
+                peers[index].process.join()
+                died = ended_as(f"worker {index}", peers[index].process.exitcode)
+                raise OfframpError(f"exchange over {transport}: {died}") from None
+            if isinstance(answers[index], str):
+                raise OfframpError(f"exchange over {transport}: {answers[index]}")
+    return [answers[index] for index in range(len(peers))]
 
 
 def _worker(
+    pipe: Connection,
     index: int,
     link: str,
     plans: Any,
     features: npt.NDArray[np.int32],
     expected: npt.NDArray[np.int64],
-    seconds: float,
-    together: Any,
-    rounds: Any,
-    results: Any,
 ) -> None:
-    """One worker: seconds of each exchange, frames on its link, frames lost there; or what went wrong."""
+    """One worker: seconds of each step, then frames on its link and frames lost there; or what went wrong."""
     from offramp.switch.switchgnn.worker import Worker
     from offramp.transport import open_io
 
+    ends_with_parent()
     try:
         with closing(open_io(link)) as io:
             worker = Worker(index, plans, io)
-            together.wait(_START_S)
+            pipe.send(0.0)
+            pipe.recv()
             worker.start()
             rows = worker.boundary(0)
             before = worker.stats.up.packets + worker.stats.down.packets
-            times: list[float] = []
-            right = True
-            while _another(index, seconds, times, together, rounds):
+            pipe.send(0.0)
+            while pipe.recv():
                 start = time.perf_counter()
                 sums = worker.exchange(0, features[rows])
-                times.append(time.perf_counter() - start)
-                right = right and np.array_equal(sums, expected[rows])
-            results.put(
-                f"worker {index}: wrong sums"
-                if not right
-                else (times, worker.stats.up.packets + worker.stats.down.packets - before, io.stats.lost)
-            )
+                took = time.perf_counter() - start
+                pipe.send(took if np.array_equal(sums, expected[rows]) else f"worker {index}: wrong sums")
+            pipe.send((worker.stats.up.packets + worker.stats.down.packets - before, io.stats.lost))
     except Exception as error:  # whatever it is, the parent must hear of it
-        together.abort()
-        results.put(str(error) or type(error).__name__)
-
-
-def _another(index: int, seconds: float, times: list[float], together: Any, rounds: Any) -> bool:
-    """Whether all do one more exchange: the first worker decides for them."""
-    if index == 0:
-        rounds.value = not times or sum(times) < seconds
-    together.wait(_START_S)
-    go = bool(rounds.value)
-    together.wait(_START_S)
-    return go
+        pipe.send(f"worker {index}: {str(error) or type(error).__name__}")

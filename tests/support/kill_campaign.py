@@ -7,7 +7,8 @@ happened. Of either, no process and no temporary folder may be left.
 
 Most of a run is the import of PyTorch. So this process imports everything once and a run is its fork; runs without a
 switch then fork their workers as well. Runs through the switch use the fork server and start the switch anew, as
-``offramp train`` does.
+``offramp train`` does. Runs through a smartNIC's agent, which is built where it is not, need root, for each has a
+network namespace of its own.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp.iproute import ip, unshare_network
+
 GRAPH: Final = "sbm:n=60,k=3"
 WORKERS: Final = 3
 SIGNALS: Final = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT)
-TARGETS: Final = ("command", "parent", "worker", "switch")
-"""What gets the signal: the process that the caller started, the one that works, one of its workers, the switch."""
+TARGETS: Final = ("command", "parent", "worker", "switch", "agent")
+"""What gets the signal: the process that the caller started, the one that works, one of its workers, the switch, the
+smartNIC's agent in front of it."""
 ENVIRONMENT: Final = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "TORCH_CPP_LOG_LEVEL": "FATAL",
@@ -43,16 +47,28 @@ HANG_S: Final = 60.0
 GONE_S: Final = 10.0
 COMPUTED: Final = ("epoch", "loss", "train_accuracy", "val_accuracy", "test_accuracy")
 
-EPOCHS: Final = {"p2p": "60", "switch": "20"}
+WAYS: Final = {
+    "p2p": ["--propagator", "p2p", "--epochs", "60"],
+    "switch": ["--propagator", "switch", "--epochs", "20"],
+    "agent": ["--propagator", "switch", "--transport", "nic", "--epochs", "20"],
+}
+"""Of the workers' rows; a target that is none of these is on the first."""
+PROGRAMS: Final = {"switch": "offramp_sim.p4.serve", "agent": "offramp-nic-agent"}
+"""What the command lines of targets contain."""
 ARGUMENTS: Final = [
     "offramp", "train", "--graph", GRAPH, "--workers", str(WORKERS), "--partition", "hash", "--hidden", "8",
     "--checkpoint-every", "5",
 ]  # fmt: skip
 
 
-def arguments(propagator: str, folder: Path) -> list[str]:
+def way(which: str) -> str:
+    """How workers exchange rows in runs with this target."""
+    return which if which in WAYS else "p2p"
+
+
+def arguments(through: str, folder: Path) -> list[str]:
     files = ["--json", str(folder / "result.json"), "--checkpoint", str(folder / "run.npz")]
-    return [*ARGUMENTS, "--propagator", propagator, "--epochs", EPOCHS[propagator], *files]
+    return [*ARGUMENTS, *WAYS[through], *files]
 
 
 def result(folder: Path) -> Any:
@@ -67,15 +83,15 @@ def result(folder: Path) -> Any:
 class Run:
     """One run as a process group of its own, with its own folder for temporary things."""
 
-    def __init__(self, propagator: str, folder: Path) -> None:
+    def __init__(self, through: str, folder: Path) -> None:
         self.folder = folder
         (folder / "tmp").mkdir()
         self.started = time.monotonic()
         self.pid = os.fork()
         if not self.pid:
-            self._enter(propagator)
+            self._enter(through)
 
-    def _enter(self, propagator: str) -> None:
+    def _enter(self, through: str) -> None:
         os.setsid()
         for descriptor, name in ((1, "out"), (2, "err")):
             file = os.open(self.folder / name, os.O_CREAT | os.O_WRONLY)
@@ -83,8 +99,11 @@ class Run:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.environ["TMPDIR"] = str(self.folder / "tmp")
         tempfile.tempdir = None
-        sys.argv = arguments(propagator, self.folder)
-        if propagator == "p2p":
+        sys.argv = arguments(through, self.folder)
+        if through == "agent":
+            unshare_network()
+            ip("link", "set", "lo", "up")
+        if through == "p2p":
             context = multiprocessing.get_context("fork")
             multiprocessing.get_context = lambda *_: context  # type: ignore[assignment]
         from offramp.cli import main
@@ -122,13 +141,12 @@ class Run:
         if parent is None or which == "parent":
             return parent
         below = [pid for pid, (above, _) in family.items() if above == parent]
-        switch = [pid for pid in below if "offramp_sim.p4.serve" in family[pid][1]]
-        if which == "switch":
-            return switch[0] if switch else None
+        if which in PROGRAMS:
+            return next((pid for pid in below if PROGRAMS[which] in family[pid][1]), None)
         servers = [pid for pid in below if "forkserver" in family[pid][1]]
         if servers:
             below = [pid for pid, (above, _) in family.items() if above in servers]
-        workers = [pid for pid in below if pid not in switch and "resource_tracker" not in family[pid][1]]
+        workers = [pid for pid in below if "resource_tracker" not in family[pid][1]]
         return workers[-1] if workers else None
 
     def processes(self) -> dict[int, tuple[int, str]]:
@@ -175,16 +193,15 @@ def verdict(run: Run, which: str, number: signal.Signals, code: int, wanted: Any
         return "" if right else f"exit code {code}: {said}"
     if code != 2 or len(lines) != 1:
         return f"exit code {code}: {said}"
-    named = {"worker": r"worker \d ", "switch": r"switch|P4Runtime"}[which]
+    named = {"worker": r"worker \d ", "switch": r"switch|P4Runtime", "agent": "agent"}[which]
     return "" if re.search(named, lines[0]) else f"not named: {said}"
 
 
 def one(seed: int, which: str, number: signal.Signals, usual_s: float, wanted: Any) -> dict[str, Any]:
     """One disturbed run."""
-    propagator = "switch" if which == "switch" else "p2p"
     rng = np.random.default_rng([seed, TARGETS.index(which), number])
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
-        run = Run(propagator, Path(name))
+        run = Run(way(which), Path(name))
         at = float(rng.random() * usual_s)
         code = run.ended(at)
         pid = None
@@ -215,12 +232,12 @@ def one(seed: int, which: str, number: signal.Signals, usual_s: float, wanted: A
         return record
 
 
-def undisturbed(propagator: str, repeats: int = 3) -> tuple[Any, float]:
+def undisturbed(through: str, repeats: int = 3) -> tuple[Any, float]:
     """The result, and the seconds that a run takes: the median."""
     took, results = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="kills-") as name:
-            run = Run(propagator, Path(name))
+            run = Run(through, Path(name))
             code = run.ended(10 * HANG_S)
             took.append(time.monotonic() - run.started)
             assert code == 0, (run.folder / "err").read_text()
@@ -257,10 +274,9 @@ def campaign(runs: int, targets: list[str], out: Path | None, share: tuple[int, 
             for number in SIGNALS:
                 if (seed, which, number.name) in known:
                     continue
-                propagator = "switch" if which == "switch" else "p2p"
-                if propagator not in references:
-                    references[propagator] = undisturbed(propagator)
-                wanted, usual_s = references[propagator]
+                if way(which) not in references:
+                    references[way(which)] = undisturbed(way(which))
+                wanted, usual_s = references[way(which)]
                 record = one(seed, which, number, usual_s, wanted)
                 done.append(record)
                 count += 1

@@ -116,10 +116,11 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
                 raise OfframpError(f"{foreign}: {field} is {dtype} of shape {found}, not {kind} of shape {shape}")
             return archive.values(field)
 
+        text = str(archive.read("facts", "U", 0))
         try:
-            of = parse_json(str(archive.read("facts", "U", 0)))
+            of = parse_json(text)
             differing = next((name for name in known if of[name] != known[name]), None)
-        except (ValueError, KeyError, TypeError):
+        except (OfframpError, KeyError, TypeError):
             raise OfframpError(foreign) from None
         if differing is not None:
             other = str(of[differing]).splitlines() or [""]

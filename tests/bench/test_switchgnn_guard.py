@@ -1,8 +1,8 @@
 """What it costs SwitchGNN on the native engine to ask where each packet comes from: at most 5 % of its packets.
 
 The program as it is and the same text without the check run in one process, batch by batch by turns; processor time
-decides, so that other work on the machine meets both alike. Blind to what the check costs other engines, and a Tofino: there it costs
-stages (``tests/p4/switchgnn/test_p4c_tofino.py``).
+decides, so that other work on the machine meets both alike. Blind to what the check costs other engines, and a Tofino,
+where it costs stages (``tests/p4/switchgnn/test_p4c_tofino.py``).
 """
 
 from __future__ import annotations

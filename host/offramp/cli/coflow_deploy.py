@@ -37,24 +37,26 @@ def deploy(
     ports: Annotated[str, typer.Option(help="p4: the switch's ports, as 1-4,7; forwarding stays without.")] = "",
     host: Annotated[list[str] | None, typer.Option(help="p4: MAC=PORT; others are flooded to.")] = None,
     job_ports: Annotated[
-        str | None, typer.Option(help="p4: ports whose DSCPs count; others' frames are best effort. All by default.")
+        str | None,
+        typer.Option(help="p4, sonic: ports whose DSCPs count; others' frames are best effort. All by default."),
     ] = None,
     police: Annotated[
-        list[str] | None, typer.Option(help="p4: QUEUE=RATE that a port may send in a queue; more is best effort.")
+        list[str] | None,
+        typer.Option(help="With --rate: QUEUE=RATE that may be sent in a queue, by port (p4: more is best effort)."),
     ] = None,
     control_share: Annotated[
-        float, typer.Option(help="p4, with --rate: of the line, that a port may send in the highest queue.")
+        float, typer.Option(help="With --rate: of the line, that may be sent in the highest queue, by port.")
     ] = 0.05,
     lowest_share: Annotated[
-        float, typer.Option(help="p4 and htb, with --rate: of the line, that the lowest queue keeps; 0 none.")
+        float, typer.Option(help="With --rate: of the line, that the lowest queue keeps; 0 none.")
     ] = 0.05,
     mtu: Annotated[int, typer.Option(help="p4: bytes of a packet, for ECN.")] = 1500,
     interface: Annotated[
         list[str] | None, typer.Option("-i", "--interface", help="linux: interfaces; sonic: ports, all by default.")
     ] = None,
-    qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb.")] = "auto",
+    qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb; limits with htb only.")] = "auto",
     rate: Annotated[
-        str | None, typer.Option(help="Of the line: p4's limits, none without; htb, as the interface says.")
+        str | None, typer.Option(help="Of the line: p4's and sonic's limits, none without; htb, as the interface says.")
     ] = None,
     config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
     out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
@@ -82,8 +84,9 @@ def deploy(
     action = given[0] if given else "apply"
     made = load_plan(plan, queues, classes=classes, control=parse_dscps(control), scheme=scheme)
     made = _with_ecn(made, ecn or [])
+    rates = _police(police or [])
     if target == "p4":
-        limits = _limits(rate, control_share, lowest_share, police or [])
+        limits = _limits(rate, control_share, lowest_share, rates)
         told = _switch_plan(made, ports, host or [], mtu, job_ports, limits)
         if dry_run:
             from offramp.coflow.deploy.p4 import rendered
@@ -94,9 +97,12 @@ def deploy(
         with _p4(switch, device_id, election_id, told) as opened:
             _act(opened, target, action, json_path, replace=replace)
     elif target == "sonic":
-        _act(_sonic(made, interface or [], config_db, out, name), target, action, json_path, replace=replace)
+        limits = _limits(rate, control_share, lowest_share, rates)
+        opened = _sonic(made, interface or [], config_db, out, name, job_ports, limits)
+        _act(opened, target, action, json_path, replace=replace)
     elif target == "linux":
-        _act(_linux(made, interface or [], qdisc, rate, lowest_share), target, action, json_path, replace=replace)
+        opened = _linux(made, interface or [], qdisc, rate, control_share, lowest_share, rates)
+        _act(opened, target, action, json_path, replace=replace)
     else:
         raise OfframpError(f"--target {target}: expected p4, sonic or linux")
 
@@ -145,20 +151,26 @@ def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iter
         yield P4Target(session, plan)
 
 
-def _limits(rate: str | None, control_share: float, lowest_share: float, police: list[str]) -> Limits | None:
+def _police(texts: list[str]) -> dict[int, int]:
     from offramp.cli.traffic import parse_rate
-    from offramp.coflow.deploy.limits import Limits
 
-    if rate is None:
-        if police:
-            raise OfframpError(f"--police {police[0]}: expected --rate of the line too")
-        return None
     rates: dict[int, int] = {}
-    for text in police:
+    for text in texts:
         queue, equals, size = text.partition("=")
         if not equals or not queue.isdecimal():
             raise OfframpError(f"--police {text}: expected QUEUE=RATE, such as 6=10gbit")
         rates[int(queue)] = parse_rate(size, "--police")
+    return rates
+
+
+def _limits(rate: str | None, control_share: float, lowest_share: float, rates: dict[int, int]) -> Limits | None:
+    from offramp.cli.traffic import parse_rate
+    from offramp.coflow.deploy.limits import Limits
+
+    if rate is None:
+        if rates:
+            raise OfframpError(f"--police of queue {min(rates)}: expected --rate of the line too")
+        return None
     return Limits(parse_rate(rate, "--rate"), control_share, lowest_share, rates)
 
 
@@ -177,26 +189,49 @@ def _switch_plan(
     return switch_plan(plan, all_ports, made, mtu=mtu, members=members, limits=limits)
 
 
-def _sonic(plan: DeployPlan, ports: list[str], config_db: Path | None, out: Path, name: str) -> Target:
+def _sonic(
+    plan: DeployPlan,
+    ports: list[str],
+    config_db: Path | None,
+    out: Path,
+    name: str,
+    job_ports: str | None,
+    limits: Limits | None,
+) -> Target:
     from offramp.coflow.deploy.sonic.device import Device, is_sonic
     from offramp.coflow.deploy.sonic.files import Files
     from offramp.coflow.deploy.sonic.target import SonicTarget
 
     here = config_db is None and is_sonic()
-    return SonicTarget(Device() if here else Files(out, name, config_db), plan, ports, name)
+    members = None if job_ports is None else [port.strip() for port in job_ports.split(",") if port.strip()]
+    store = Device() if here else Files(out, name, config_db)
+    return SonicTarget(store, plan, ports, name, members=members, limits=limits)
 
 
-def _linux(plan: DeployPlan, interfaces: list[str], qdisc: str, rate: str | None, lowest: float) -> Target:
+def _linux(
+    plan: DeployPlan,
+    interfaces: list[str],
+    qdisc: str,
+    rate: str | None,
+    control: float,
+    lowest: float,
+    police: dict[int, int],
+) -> Target:
     from offramp.cli.traffic import parse_rate
     from offramp.coflow.deploy.linux.several import LinuxTargets
     from offramp.coflow.deploy.linux.target import LinuxTarget
 
     if not interfaces or len(set(interfaces)) != len(interfaces):
         raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
+    if not 0 < control <= 1:
+        raise OfframpError(f"--control-share {control:g}: expected more than 0, up to 1")
     if not 0 <= lowest < 1:
         raise OfframpError(f"--lowest-share {lowest:g}: expected 0 up, below 1")
     rate_bps = None if rate is None else parse_rate(rate, "--rate")
-    targets = [LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps, lowest=lowest) for interface in interfaces]
+    targets = [
+        LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps, control=control, lowest=lowest, police=police)
+        for interface in interfaces
+    ]
     return targets[0] if len(targets) == 1 else LinuxTargets(targets)
 
 

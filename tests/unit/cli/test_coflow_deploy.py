@@ -89,6 +89,21 @@ def test_sonic_files(tmp_path: Path) -> None:
     assert "SCHEDULER TRAINING: type: missing, planned STRICT\n" in run(*there, "--check", code=1)
 
 
+def test_sonic_of_the_jobs_ports_and_rates(tmp_path: Path) -> None:
+    config = tmp_path / "config_db.json"
+    config.write_text(json.dumps({"PORT": {"Ethernet0": {}, "Ethernet4": {}}}))
+    tables = json.loads(
+        run(
+            *("gpt3-13b", "--target", "sonic", "--config-db", str(config), "--dry-run", "--job-ports", "Ethernet4"),
+            *("--rate", "100gbit", "--control-share", "0.1", "--lowest-share", "0.2", "--police", "6=40gbit"),
+        )
+    )
+    assert tables["PORT_QOS_MAP"]["Ethernet0"]["dscp_to_tc_map"] == "HERMOD_OTHER"
+    assert tables["PORT_QOS_MAP"]["Ethernet4"]["dscp_to_tc_map"] == "HERMOD"
+    rates = {name: fields.get("cir", fields.get("pir")) for name, fields in tables["SCHEDULER"].items()}
+    assert rates == {"HERMOD": None, "HERMOD_0": "2500000000", "HERMOD_6": "5000000000", "HERMOD_7": "1250000000"}
+
+
 def test_sonic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f"#!{sys.executable} -IS\n" + Path(fake_sonic.__file__).read_text()
     for name in ("sonic-cfggen", "config"):
@@ -116,7 +131,16 @@ def test_linux() -> None:
         assert run(*there[:-3], "9gbit", *there[-2:], "--check", code=1) == (
             "rate: 10000000000 bit/s, planned 9000000000 bit/s\n"
             "rate of the lowest queue: 500000000 bit/s, planned 450000000 bit/s\n"
+            "most of queue 7: 500000000 bit/s, planned 450000000 bit/s\n"
         )
+        others = ("--control-share", "0.1", "--lowest-share", "0.25", "--police", "5=2gbit")
+        assert run(*there, *others, "--check", code=1) == (
+            "rate of the lowest queue: 500000000 bit/s, planned 2500000000 bit/s\n"
+            "most of queue 5: missing, planned 2000000000 bit/s\n"
+            "most of queue 7: 500000000 bit/s, planned 1000000000 bit/s\n"
+        )
+        assert run(*there, *others, "--replace") == "interface left: deployed and read back\n"
+        assert run(*there, *others, "--check") == "interface left: as planned\n"
         assert run(*there, "--undo") == "interface left: removed\n"
 
     with namespaces.Namespace() as namespace:
@@ -135,12 +159,16 @@ def test_linux() -> None:
         (["--target", "p4", "--host", "02:00:00:00:00:01=1"], "host 020000000001: port 1 is none of the switch's"),
         (["--target", "p4", "--job-ports", "x"], "--job-ports x: expected different numbers up to 510, such as 1-4,7"),
         (["--target", "p4", "--ports", "1-2", "--job-ports", "3"], "--job-ports 3: port 3 is none of --ports 1-2"),
-        (["--target", "p4", "--police", "7=1gbit"], "--police 7=1gbit: expected --rate of the line too"),
+        (["--target", "p4", "--police", "7=1gbit"], "--police of queue 7: expected --rate of the line too"),
+        (["--target", "sonic", "--police", "7=1gbit"], "--police of queue 7: expected --rate of the line too"),
         (["--target", "p4", "--rate", "1gbit", "--police", "7"], "--police 7: expected QUEUE=RATE, such as 6=10gbit"),
         (["--target", "p4", "--rate", "1gbit"], "rates of queues: for no port; expected the job's"),
         (["--target", "p4", "--rate", "1gbit", "--control-share", "0"], "share of control traffic 0: expected more"),
         (["--target", "p4", "--rate", "1gbit", "--lowest-share", "1"], "share of the lowest queue 1: expected 0 up"),
         (["--target", "linux", "-i", "lo", "--lowest-share", "-1"], "--lowest-share -1: expected 0 up, below 1"),
+        (["--target", "linux", "-i", "lo", "--control-share", "0"], "--control-share 0: expected more than 0, up to 1"),
+        (["--target", "linux", "-i", "lo", "--police", "x"], "--police x: expected QUEUE=RATE, such as 6=10gbit"),
+        (["--target", "linux", "-i", "lo", "--police", "9=1gbit", "--rate", "1gbit"], "interface lo: rate of queue 9"),
         (["--target", "p4", "--mtu", "0"], "--mtu 0: expected bytes of a packet"),
         (["--target", "linux"], "--interface: none; expected one or more, each once"),
         (["--target", "linux", "-i", "lo", "-i", "lo"], "--interface: lo, lo; expected one or more, each once"),

@@ -12,6 +12,8 @@ CONTROL_SHARE = 0.05
 """Of the line: what control traffic, whose queue goes first, may take unless said otherwise."""
 LOWEST_SHARE = 0.05
 """Of the line: what the lowest queue keeps unless said otherwise."""
+_BURST_S = 1e-3
+_LEAST_BURST = 16
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Limits:
         return int(self.line_bps * self.lowest) if self.lowest else None
 
     def of_queues(self, plan: DeployPlan) -> dict[int, int]:
-        """Bits a second that a port may send, by queue.
+        """Bits a second that a port may send, by queue; control traffic's share counts where it has a queue of its own.
 
         Raises:
             OfframpError: a queue that the plan has not.
@@ -58,4 +60,11 @@ class Limits:
         for queue in self.police_bps:
             if not 0 <= queue < plan.count:
                 raise OfframpError(f"rate of queue {queue}: expected 0 to {plan.count - 1}")
-        return {plan.urgent: max(int(self.line_bps * self.control), 1)} | dict(self.police_bps)
+        shared = any(row["queue"] == plan.urgent for row in plan.priorities)
+        control = {} if shared else {plan.urgent: max(int(self.line_bps * self.control), 1)}
+        return control | dict(self.police_bps)
+
+
+def burst_bytes(bps: int, mtu: int = 1500) -> int:
+    """What may come at once: a millisecond at the rate, or a few packets."""
+    return max(int(bps / 8 * _BURST_S), _LEAST_BURST * mtu)

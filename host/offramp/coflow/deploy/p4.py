@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from offramp.coflow.deploy.limits import Limits
+from offramp.coflow.deploy.limits import Limits, burst_bytes
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.coflow.deploy.target import Difference, in_use, require_equal
 from offramp.switch.hermod.control import GROUP, HermodControl, Key, State, Value, state_of
 from offramp.switch.hermod.entries import CLASSES, Profile, Rate, SwitchPlan, entries_for
 from offramp.switch.p4rt.session import Session
-
-_BURST_S = 1e-3
-_LEAST_BURST = 16
 
 
 def switch_plan(
@@ -53,8 +50,7 @@ def switch_plan(
 
 
 def _rate(bps: int, mtu: int) -> Rate:
-    """With a burst of a millisecond, or of a few packets."""
-    return Rate(max(bps // 8, 1), max(int(bps / 8 * _BURST_S), _LEAST_BURST * mtu))
+    return Rate(max(bps // 8, 1), burst_bytes(bps, mtu))
 
 
 def rendered(plan: SwitchPlan) -> str:

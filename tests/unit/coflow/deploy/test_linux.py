@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,7 @@ from offramp.coflow.deploy.plan import load_plan
 from offramp.errors import OfframpError
 
 RATE = 10**9
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 OLD, NEW = load_plan("mixtral-8x7b", 3), load_plan("mixtral-8x7b", ecn_bytes={0: 10**5})
 Run = Callable[[Callable[[], None]], None]
 
@@ -117,11 +119,14 @@ def test_differences_are_found(inside: namespaces.Namespace) -> None:
             ]
         )
         found = {d.what: str(d) for d in target.differences()}
+        assert found["most of queue 2"] == "most of queue 2: 1000000 bit/s, not planned"
         assert found["rate"] == "rate: 5000000 bit/s, planned 12300000 bit/s"
         assert found["DSCP 8 (ip)"] == "DSCP 8 (ip): queue 7, not planned"
-        assert found["discipline"].startswith("discipline: htb with -1 strict classes, planned htb with 8")
-        with pytest.raises(OfframpError, match=r"in use otherwise: discipline: .* and 2 more; --undo first, or --rep"):
+        with pytest.raises(OfframpError, match=r"in use otherwise: rate: .* and \d+ more; --undo first, or --replace"):
             target.apply()
+        Tc().batch(["class change dev left parent 4845:1 classid 4845:12 htb rate 8kbit ceil 1mbit prio 6"])
+        found = {d.what: str(d) for d in target.differences()}
+        assert found["discipline"].startswith("discipline: htb with -1 strict classes, planned htb with 8")
         was = shown()
         with pytest.raises(OfframpError, match="has been changed since, and could not be put back; --undo first"):
             target.apply(replace=True)
@@ -192,6 +197,91 @@ def test_the_urgent_class_goes_first(inside: namespaces.Namespace) -> None:
     inside.call(work)
 
 
+def came_until_the_last(dscp: int, waiting: dict[int, int]) -> Counter[int]:
+    """Frames of 1,000 bytes that come by ``right``, by DSCP, until the last of one; so many of each wait before."""
+    macs = bytes.fromhex("ffffffffffff020000000001")
+    came: Counter[int] = Counter()
+    with (
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800)) as receiver,
+    ):
+        sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, 1 << 22)
+        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 22)
+        sender.bind(("left", 0))
+        receiver.bind(("right", 0x0800))
+        receiver.settimeout(20)
+        for own, frames in waiting.items():
+            for _ in range(frames):
+                sender.send(macs + b"\x08\x00" + bytes([0x45, own << 2]) + bytes(984))
+        while came[dscp] < waiting[dscp]:
+            came[receiver.recv(2000)[15] >> 2] += 1
+    return came
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.4])
+def test_the_lowest_class_keeps_its_share(inside: namespaces.Namespace, share: float) -> None:
+    """Both classes have more than the line carries; what goes of the lowest until the upper is done is its share."""
+
+    def work() -> None:
+        target = LinuxTarget("left", NEW, kind="htb", rate_bps=2_000_000, lowest=share)
+        assert target.apply()
+        came = came_until_the_last(63, {0: 200, 63: 200})
+        kept = came[0] / (came[0] + came[63])
+        assert abs(kept - share) < 0.08, came
+        assert target.undo()
+
+    inside.call(work)
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize(("limits", "most"), [({}, None), ({"control": 0.1}, 0.1), ({"police": {7: 600_000}}, 0.3)])
+def test_control_traffic_takes_its_share_at_most(
+    inside: namespaces.Namespace, limits: dict[str, Any], most: float | None
+) -> None:
+    """A host that sends with the control DSCP only leaves the rest of the line to everybody below."""
+
+    def work() -> None:
+        target = LinuxTarget("left", NEW, kind="htb", rate_bps=2_000_000, **limits)
+        assert target.apply()
+        came = came_until_the_last(48, {55: 400, 48: 30})
+        assert came[48] == 30
+        if most is None:
+            assert came[55] < 15
+        else:
+            beyond_burst = 30 - 8
+            assert came[55] > 0.7 * beyond_burst * (1 - most) / most
+        assert target.undo()
+
+    inside.call(work)
+
+
+@pytest.mark.netns
+def test_other_limits_are_a_difference_and_replaced(inside: namespaces.Namespace) -> None:
+    def work() -> None:
+        was = [shown(name) for name in ("left", "right")]
+        one = LinuxTarget("left", NEW, kind="auto", rate_bps=RATE, control=0.2, lowest=0.25)
+        two = LinuxTarget("left", NEW, kind="htb", rate_bps=RATE, control=0.5, lowest=0.1, police={6: RATE // 3})
+        assert one.apply()
+        assert one.differences() == []
+        assert one.deployed()["most of queue 7"] == "200000000 bit/s"
+        assert one.deployed()["rate of the lowest queue"] == "250000000 bit/s"
+        assert [str(d) for d in two.differences()] == [
+            "rate of the lowest queue: 250000000 bit/s, planned 100000000 bit/s",
+            "most of queue 6: missing, planned 333000000 bit/s",
+            "most of queue 7: 200000000 bit/s, planned 500000000 bit/s",
+        ]
+        with pytest.raises(OfframpError, match="in use otherwise: rate of the lowest queue"):
+            two.apply()
+        assert two.apply(replace=True)
+        assert two.differences() == []
+        assert shown("right") == was[1]  # an interface that was not named
+        assert two.undo()
+        assert [shown(name) for name in ("left", "right")] == was
+
+    inside.call(work)
+
+
 @pytest.mark.netns
 def test_somebody_elses_discipline_stays(inside: namespaces.Namespace) -> None:
     def work() -> None:
@@ -258,6 +348,10 @@ def test_unknown_interface_kind_and_rate() -> None:
         LinuxTarget("lo", NEW, kind="sfq")
     with pytest.raises(OfframpError, match="interface lo: htb needs the rate of the line; give --rate"):
         LinuxTarget("lo", NEW, kind="htb")
+    with pytest.raises(OfframpError, match="interface lo: prio limits no queue; expected htb"):
+        LinuxTarget("lo", NEW, kind="prio", rate_bps=RATE, police={1: RATE})
+    with pytest.raises(OfframpError, match="interface lo: rate of queue 8: expected 0 to 7"):
+        LinuxTarget("lo", NEW, kind="htb", rate_bps=RATE, police={8: RATE})
 
 
 def test_no_tc(monkeypatch: pytest.MonkeyPatch) -> None:

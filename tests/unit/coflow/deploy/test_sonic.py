@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fake_sonic
+from offramp.coflow.deploy.limits import Limits
 from offramp.coflow.deploy.plan import load_plan
 from offramp.coflow.deploy.sonic.device import Device, is_sonic
 from offramp.coflow.deploy.sonic.files import Files
@@ -25,6 +27,7 @@ from offramp.coflow.deploy.sonic.target import SonicTarget
 from offramp.coflow.deploy.sonic.yang import validate
 from offramp.errors import OfframpError
 
+LIMITS = Limits(100 * 10**9, control=0.1, lowest=0.2, police_bps={6: 40 * 10**9})
 OLD, NEW = load_plan("mixtral-8x7b", 3, ecn_bytes={1: 50_000}), load_plan("mixtral-8x7b", ecn_bytes={0: 150_000})
 PORTS = ("Ethernet0", "Ethernet4")
 CONFIG: Config = {
@@ -87,6 +90,11 @@ def test_the_tables_of_a_plan() -> None:
         ("DSCP_TO_TC_MAP", "a b", "1", "1", r"DSCP_TO_TC_MAP a b: expected a name of 1 to 32 letters"),
         ("TC_TO_QUEUE_MAP", "HERMOD", "1", "10", "TC_TO_QUEUE_MAP HERMOD: 1 10: expected"),
         ("SCHEDULER", "HERMOD", "type", "SP", r"SCHEDULER HERMOD: type SP: expected DWRR\|WRR\|STRICT"),
+        ("SCHEDULER", "HERMOD_0", "meter_type", "bits", r"meter_type bits: expected packets\|bytes"),
+        ("SCHEDULER", "HERMOD_0", "cir", "-1", r"SCHEDULER HERMOD_0: cir -1: expected \\d"),
+        ("SCHEDULER", "HERMOD_0", "cir", "0", "SCHEDULER HERMOD_0: cbs without cir: expected both"),
+        ("SCHEDULER", "HERMOD_0", "pir", "1", "SCHEDULER HERMOD_0: pir 1: expected at least cir, 2500000000"),
+        ("SCHEDULER", "HERMOD_7", "cbs", "1", "SCHEDULER HERMOD_7: cbs without cir: expected both"),
         ("WRED_PROFILE", "HERMOD_0", "ecn", "on", "WRED_PROFILE HERMOD_0: ecn on: expected ecn_"),
         ("WRED_PROFILE", "HERMOD_0", "red_drop_probability", "101", "red_drop_probability 101: expected"),
         ("WRED_PROFILE", "HERMOD_0", "red_min_threshold", "160000", "red_max_threshold 150000: expected at least"),
@@ -99,11 +107,64 @@ def test_the_tables_of_a_plan() -> None:
     ],
 )
 def test_what_the_models_refuse(table: str, key: str, field: str, value: str, message: str) -> None:
-    tables = tables_for(NEW, PORTS, "HERMOD")
+    tables = tables_for(NEW, PORTS, "HERMOD", limits=LIMITS)
     validate(tables, merged(CONFIG, tables))
     tables[table].setdefault(key, {})[field] = value
     with pytest.raises(OfframpError, match=message):
         validate(tables, merged(CONFIG, tables))
+
+
+def test_the_dscps_of_the_jobs_ports_count_and_no_others() -> None:
+    tables = tables_for(NEW, PORTS, "HERMOD", members=["Ethernet4"])
+    bound = {port: fields["dscp_to_tc_map"] for port, fields in tables["PORT_QOS_MAP"].items()}
+    classes = {port: tables["DSCP_TO_TC_MAP"][name] for port, name in bound.items()}
+    assert classes["Ethernet4"] == {str(d): str(NEW.queues.get(d, 0)) for d in range(64)}
+    assert classes["Ethernet0"] == dict.fromkeys(map(str, range(64)), "0")
+    assert tables["QUEUE"]["Ethernet0|7"] == tables["QUEUE"]["Ethernet4|7"]  # what leaves by a port is the job's too
+    assert len(tables_for(NEW, PORTS, "HERMOD", members=PORTS)["DSCP_TO_TC_MAP"]) == 1
+
+
+def test_rates_of_queues() -> None:
+    """In bytes per second; the lowest is guaranteed its share, the highest and those that are named have a peak."""
+    tables = tables_for(NEW, ["Ethernet0"], "HERMOD", limits=LIMITS)
+    assert tables["SCHEDULER"] == {
+        "HERMOD": {"type": "STRICT"},
+        "HERMOD_0": {"type": "STRICT", "meter_type": "bytes", "cir": "2500000000", "cbs": "2500000"},
+        "HERMOD_6": {"type": "STRICT", "meter_type": "bytes", "pir": "5000000000", "pbs": "5000000"},
+        "HERMOD_7": {"type": "STRICT", "meter_type": "bytes", "pir": "1250000000", "pbs": "1250000"},
+    }
+    used = {key: fields["scheduler"] for key, fields in tables["QUEUE"].items()}
+    assert [used[f"Ethernet0|{q}"].removeprefix("HERMOD") for q in range(8)] == ["_0", *[""] * 5, "_6", "_7"]
+    none_kept = tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, 1, 0))["SCHEDULER"]
+    assert all("cir" not in fields for fields in none_kept.values())
+    slow = tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, 1, 0.5, {0: 10**6}))
+    validate(slow, merged(CONFIG, slow))  # no more is guaranteed than the peak allows
+    assert slow["SCHEDULER"]["HERMOD_0"]["cir"] == slow["SCHEDULER"]["HERMOD_0"]["pir"] == "125000"
+    with pytest.raises(OfframpError, match="rate of queue 8: expected 0 to 7"):
+        tables_for(NEW, PORTS, "HERMOD", limits=Limits(10**9, police_bps={8: 1}))
+
+
+def test_limits_are_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
+    told: dict[str, Any] = {"members": ["Ethernet4"], "limits": LIMITS}
+    target = SonicTarget(Device(), NEW, PORTS, **told)
+    assert target.apply()
+    assert target.differences() == []
+    assert "Ethernet8" not in switch.state["config"]["PORT_QOS_MAP"]  # a port that was not named
+    assert set(switch.state["config"]["DSCP_TO_TC_MAP"]) == {"AZURE", "HERMOD", "HERMOD_OTHER"}
+    trusting = SonicTarget(Device(), NEW, PORTS)
+    found = list(map(str, trusting.differences()))
+    assert "PORT_QOS_MAP Ethernet0: dscp_to_tc_map: HERMOD_OTHER, planned HERMOD" in found
+    assert "SCHEDULER HERMOD_7: pir: 1250000000, not planned" in found
+    assert "QUEUE Ethernet0|0: scheduler: HERMOD_0, planned HERMOD" in found
+    with pytest.raises(OfframpError):
+        trusting.apply()
+    assert trusting.apply(replace=True)
+    assert target.apply(replace=True)
+    by_hand = merged(switch.state["config"], {"SCHEDULER": {"HERMOD_0": {"cir": "1"}}})
+    switch.set(config=by_hand)
+    assert list(map(str, target.differences())) == ["SCHEDULER HERMOD_0: cir: 1, planned 2500000000"]
+    assert target.undo()
+    assert switch.state["config"] == CONFIG
 
 
 def config_with(**rows: dict[str, dict[str, str]]) -> Config:
@@ -144,6 +205,15 @@ def test_what_is_in_the_way(rows: Config, message: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_foreign_map_on_a_port_that_is_not_the_jobs_is_in_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "config_db.json"
+    path.write_text(json.dumps(config_with(PORT_QOS_MAP={"Ethernet0": {"dscp_to_tc_map": "AZURE"}})))
+    target = SonicTarget(Files(tmp_path / "out", "HERMOD", path), NEW, PORTS, members=["Ethernet4"])
+    with pytest.raises(OfframpError, match=r"^port Ethernet0: .* AZURE puts it into queue 1, the plan into 0$"):
+        target.apply()
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_map_that_says_the_same_is_still_somebody_elses(tmp_path: Path) -> None:
     same = {str(d): str(NEW.queues.get(d, 0)) for d in range(64)}
     path = tmp_path / "config_db.json"
@@ -168,9 +238,12 @@ def test_a_patch_leads_from_one_configuration_to_the_other(before: Config, after
     assert changed == after
 
 
+@pytest.mark.parametrize("limits", [None, LIMITS])
 @pytest.mark.parametrize("plan", [OLD, NEW])
-def test_without_takes_away_what_merged_added(plan: Any) -> None:
-    assert without(merged(CONFIG, tables_for(plan, PORTS, "HERMOD")), "HERMOD") == CONFIG
+def test_without_takes_away_what_merged_added(plan: Any, limits: Limits | None) -> None:
+    limits = limits and replace(limits, police_bps={1: 10**9})
+    tables = tables_for(plan, PORTS, "HERMOD", members=PORTS[:1], limits=limits)
+    assert without(merged(CONFIG, tables), "HERMOD") == CONFIG
 
 
 def test_deployed_read_back_replaced_and_removed(switch: Switch) -> None:
@@ -212,7 +285,7 @@ def test_what_was_changed_by_hand_is_found(switch: Switch) -> None:
 def test_a_failure_at_every_step(switch: Switch) -> None:
     SonicTarget(Device(), OLD, PORTS).apply()
     before = switch.state["config"]
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(Device(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
     switch.set()
     fail = 0
     while True:
@@ -232,9 +305,9 @@ def test_a_failure_at_every_step(switch: Switch) -> None:
     assert switch.state["config"] != before
 
 
-@pytest.mark.parametrize("done", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("done", range(10))
 def test_a_patch_that_breaks_off_is_rolled_back(switch: Switch, done: int) -> None:
-    target = SonicTarget(Device(), NEW, PORTS)
+    target = SonicTarget(Device(), NEW, PORTS, members=PORTS[:1], limits=LIMITS)
     switch.set(operations=done)
     with pytest.raises(OfframpError, match=r"^config apply-patch: the patch broke off$"):
         target.apply()
@@ -305,6 +378,8 @@ def test_bad_input(tmp_path: Path, switch: Switch) -> None:
         SonicTarget(Files(tmp_path, "HERMOD", None), NEW)
     with pytest.raises(OfframpError, match=r"Ethernet5.0: expected a port of the switch"):
         SonicTarget(Device(), NEW, ["Ethernet5"])
+    with pytest.raises(OfframpError, match=r"^SONiC: port Ethernet8 of the job is none of Ethernet0, Ethernet4$"):
+        SonicTarget(Device(), NEW, PORTS, members=["Ethernet8"])
     with pytest.raises(OfframpError, match="expected a name of 1 to 32 letters"):
         SonicTarget(Device(), NEW, PORTS, name="HERMOD/1")
 

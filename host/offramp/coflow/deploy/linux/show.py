@@ -39,16 +39,15 @@ def state_from(qdiscs: str, classes: str, filters: str) -> TcState:
         line = parse_rate(rate["rate"]) if rate else None
         state = TcState("htb", len(leaves), -1, -1, {}, line)
         default = int(htb["default"], 16) if htb else -1
-        in_order = all(
-            int(m["prio"]) == len(leaves) - 1 - state.queue_of(int(m["minor"], 16)) and parse_rate(m["ceil"]) == line
-            for m in leaves
-        )
+        in_order = all(int(m["prio"]) == len(leaves) - 1 - state.queue_of(int(m["minor"], 16)) for m in leaves)
+        ceilings = {state.queue_of(int(m["minor"], 16)): parse_rate(m["ceil"]) or -1 for m in leaves}
         rates = {state.queue_of(int(m["minor"], 16)): parse_rate(m["rate"]) for m in leaves}
         state = replace(
             state,
             other=state.queue_of(default),
             queues=len(leaves) if in_order else -1,
             lowest_bps=rates.get(0) or -1,
+            most_bps={queue: bps for queue, bps in ceilings.items() if bps != line},
         )
     return _with_filters(state, filters)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from offramp.coflow.deploy.limits import Limits
 from offramp.coflow.deploy.linux.prefixes import blocks, tos_match
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.errors import OfframpError
@@ -32,6 +33,7 @@ class TcState:
         dscps: queue by (protocol, DSCP).
         rate_bps: of the line, htb only; three digits, which is as exactly as tc shows it.
         lowest_bps: what the lowest queue is guaranteed, htb only, as exactly; others are guaranteed next to nothing.
+        most_bps: what a queue may take at most where that is less than the line, htb only, as exactly.
     """
 
     kind: str
@@ -41,13 +43,15 @@ class TcState:
     dscps: Mapping[tuple[str, int], int]
     rate_bps: int | None = None
     lowest_bps: int = _GUARANTEED
+    most_bps: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
         """Whether :meth:`commands` would make the same again: nobody has changed what was deployed."""
         used = (self.other, self.urgent, *self.dscps.values())
         return all(0 <= queue < self.queues for queue in used) and (
-            self.kind == "prio" or (self.rate_bps is not None and self.lowest_bps > 0)
+            self.kind == "prio"
+            or (self.rate_bps is not None and self.lowest_bps > 0 and all(bps > 0 for bps in self.most_bps.values()))
         )
 
     def commands(self, interface: str) -> list[str]:
@@ -74,7 +78,7 @@ class TcState:
 
     def _htb(self, interface: str) -> list[str]:
         assert self.rate_bps is not None
-        rate, burst = self.rate_bps, max(int(self.rate_bps / 8 * _BURST_S), _LEAST_BURST)
+        rate, burst = self.rate_bps, _burst(self.rate_bps)
         top = f"class add dev {interface} parent {HANDLE} classid {HANDLE}{_ROOT}"
         lines = [
             f"qdisc add dev {interface} root handle {HANDLE} htb default {_FIRST + self.other:#x}",
@@ -82,8 +86,9 @@ class TcState:
         ]
         for queue in range(self.queues):
             leaf = f"class add dev {interface} parent {HANDLE}{_ROOT} classid {self.class_of(queue)}"
-            guaranteed = min(self.lowest_bps if queue == 0 else _GUARANTEED, rate)
-            shares = f"htb rate {guaranteed}bit ceil {rate}bit cburst {burst} quantum 1514"
+            most = self.most_bps.get(queue, rate)
+            guaranteed = min(self.lowest_bps if queue == 0 else _GUARANTEED, most)
+            shares = f"htb rate {guaranteed}bit ceil {most}bit cburst {_burst(most)} quantum 1514"
             lines.append(f"{leaf} {shares} prio {self.queues - 1 - queue}")
         return lines
 
@@ -92,21 +97,26 @@ class TcState:
         return [f"qdisc add dev {interface} root handle {HANDLE} prio bands {self.queues} priomap {default}"]
 
 
-def state_for(plan: DeployPlan, kind: str, rate_bps: int | None, lowest: float = 0.0) -> TcState:
-    """The plan on an interface; of the rate the share ``lowest`` is kept for the lowest queue, by htb only.
+def state_for(plan: DeployPlan, kind: str, limits: Limits | None) -> TcState:
+    """The plan on an interface; ``limits`` are of htb, which has the rate of the line from them.
 
     Raises:
-        OfframpError: htb without a rate.
+        OfframpError: htb without a rate, or a rate for a queue that the plan has not.
     """
-    if kind == "htb" and rate_bps is None:
-        raise OfframpError("htb needs the rate of the line; give --rate")
     dscps = {(protocol, dscp): queue for protocol in PROTOCOLS for dscp, queue in plan.queues.items()}
-    rate, guaranteed = None, _GUARANTEED
-    if kind == "htb" and rate_bps is not None:
-        rate = _three_digits(rate_bps)
-        guaranteed = max(_three_digits(int(rate * lowest)), _GUARANTEED)
-    count = max(plan.count, 2) if kind == "prio" else plan.count  # prio has no fewer
-    return TcState(kind, count, plan.other, plan.urgent, dscps, rate, guaranteed)
+    if kind == "prio":
+        return TcState(kind, max(plan.count, 2), plan.other, plan.urgent, dscps)  # prio has no fewer
+    if limits is None:
+        raise OfframpError("htb needs the rate of the line; give --rate")
+    rate = _three_digits(limits.line_bps)
+    given = {queue: max(_three_digits(bps), _GUARANTEED) for queue, bps in limits.of_queues(plan).items()}
+    most = {queue: bps for queue, bps in given.items() if bps < rate}
+    lowest = max(_three_digits(int(rate * limits.lowest)), _GUARANTEED)
+    return TcState(kind, plan.count, plan.other, plan.urgent, dscps, rate, min(lowest, most.get(0, lowest)), most)
+
+
+def _burst(bps: int) -> int:
+    return max(int(bps / 8 * _BURST_S), _LEAST_BURST)
 
 
 def _three_digits(bps: int) -> int:

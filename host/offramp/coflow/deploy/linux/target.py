@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import Any
 
+from offramp.coflow.deploy.limits import Limits
 from offramp.coflow.deploy.linux.host import settings
 from offramp.coflow.deploy.linux.show import root_of, state_from
 from offramp.coflow.deploy.linux.state import HANDLE, TcState, state_for
@@ -22,13 +24,13 @@ class LinuxTarget:
     Args:
         interface: its name.
         plan: what it shall hold.
-        kind: ``prio``, ``htb``, or ``auto``: prio where the kernel has it.
+        kind: ``prio``, ``htb``, or ``auto``: htb if a rate is given or the kernel has no prio, which knows no rates.
         rate_bps: of the line, for htb; None: what the interface says.
-        lowest: share of the rate that the lowest queue keeps, with htb.
+        control, lowest, police: with htb, shares and rates as :class:`~offramp.coflow.deploy.limits.Limits` has them.
         tc: what runs the commands.
 
     Raises:
-        OfframpError: no such interface, an unknown kind, no rate.
+        OfframpError: no such interface, an unknown kind, no rate, limits that are none or that prio cannot keep.
     """
 
     def __init__(
@@ -38,7 +40,9 @@ class LinuxTarget:
         *,
         kind: str = "auto",
         rate_bps: int | None = None,
+        control: float = 1.0,
         lowest: float = 0.0,
+        police: Mapping[int, int] | None = None,
         tc: Tc | None = None,
     ) -> None:
         if kind not in KINDS:
@@ -50,9 +54,12 @@ class LinuxTarget:
             raise OfframpError(f"{self.name}: no such interface") from None
         self._interface, self._plan, self._tc = interface, plan, tc or Tc()
         if kind == "auto":
-            kind = "prio" if self._tc.knows("prio") else "htb"
+            kind = "prio" if not (rate_bps or police) and self._tc.knows("prio") else "htb"
+        if police and kind == "prio":
+            raise OfframpError(f"{self.name}: prio limits no queue; expected htb")
+        line = rate_bps or speed_bps(interface)
         try:
-            self._wanted = state_for(plan, kind, rate_bps or speed_bps(interface), lowest)
+            self._wanted = state_for(plan, kind, None if line is None else Limits(line, control, lowest, police or {}))
         except OfframpError as error:
             raise OfframpError(f"{self.name}: {error}") from None
 
@@ -152,6 +159,8 @@ def _facts(state: TcState) -> dict[str, str]:
     if state.rate_bps is not None:
         facts["rate"] = f"{state.rate_bps} bit/s"
         facts["rate of the lowest queue"] = f"{state.lowest_bps} bit/s"
+    for queue, bps in sorted(state.most_bps.items()):
+        facts[f"most of queue {queue}"] = f"{bps} bit/s"
     facts["other DSCPs"], facts["ARP"] = f"queue {state.other}", f"queue {state.urgent}"
     for (protocol, dscp), queue in sorted(state.dscps.items()):
         facts[f"DSCP {dscp} ({protocol})"] = f"queue {queue}"

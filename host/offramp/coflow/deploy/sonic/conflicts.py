@@ -23,21 +23,25 @@ def check(config: Config, tables: Config, plan: DeployPlan) -> None:
                         f"--name"
                     )
     for port, fields in tables[PORT_MAP].items():
+        own = tables[DSCP_MAP][fields["dscp_to_tc_map"]]
+        planned = {dscp: own[str(dscp)] for dscp in plan.queues}
         for bound in (port, "global"):
-            _bindings(bound, config.get(PORT_MAP, {}).get(bound, {}), fields, config, plan)
+            _bindings(bound, config.get(PORT_MAP, {}).get(bound, {}), fields, config, planned)
     for key, fields in tables[QUEUE].items():
         _queue(key, fields, config.get(QUEUE, {}))
 
 
-def _bindings(port: str, there: dict[str, str], fields: dict[str, str], config: Config, plan: DeployPlan) -> None:
+def _bindings(
+    port: str, there: dict[str, str], fields: dict[str, str], config: Config, planned: dict[int, str]
+) -> None:
     for field, name in fields.items():
         other = plain(there.get(field, name))
         if other == name:
             continue
         if field == "dscp_to_tc_map":
-            for dscp, queue in plan.queues.items():
+            for dscp, queue in planned.items():
                 theirs = _their_queue(dscp, other, plain(there.get("tc_to_queue_map", "")), config)
-                if theirs is not None and theirs != str(queue):
+                if theirs is not None and theirs != queue:
                     raise OfframpError(
                         f"port {port}: DSCP {dscp} is in use: {DSCP_MAP} {other} puts it into queue {theirs}, the "
                         f"plan into {queue}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+from offramp.coflow.deploy.limits import Limits
 from offramp.coflow.deploy.plan import DeployPlan
 from offramp.coflow.deploy.sonic import conflicts
 from offramp.coflow.deploy.sonic.patch import Operation, diff
@@ -34,20 +35,33 @@ class SonicTarget:
         store: of the configuration.
         plan: what they shall hold.
         ports: their names; none: all that the configuration has.
-        name: of the maps, the scheduler and the profiles.
+        name: of the maps, the schedulers and the profiles.
+        members, limits: as :func:`~offramp.coflow.deploy.sonic.tables.tables_for` takes them.
 
     Raises:
-        OfframpError: no such port, or no ports.
+        OfframpError: no such port, no ports, or rates for a queue that the plan has not.
     """
 
-    def __init__(self, store: Store, plan: DeployPlan, ports: Sequence[str] = (), name: str = "HERMOD") -> None:
+    def __init__(
+        self,
+        store: Store,
+        plan: DeployPlan,
+        ports: Sequence[str] = (),
+        name: str = "HERMOD",
+        *,
+        members: Collection[str] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self.name = store.name
         self._store, self._plan, self._object = store, plan, name
         config = store.read()
         chosen = list(ports) or sorted(config.get("PORT", {}), key=lambda p: (len(p), p))
         if not chosen:
             raise OfframpError(f"{self.name}: knows no ports; expected --interface, or --config-db with a table PORT")
-        self._tables = tables_for(plan, chosen, name)
+        stranger = next((port for port in members or () if port not in chosen), None)
+        if stranger is not None:
+            raise OfframpError(f"{self.name}: port {stranger} of the job is none of {', '.join(chosen)}")
+        self._tables = tables_for(plan, chosen, name, members=members, limits=limits)
         validate(self._tables, merged(without(config, name), self._tables))
 
     def rendered(self) -> str:

@@ -6,11 +6,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from offramp.coflow.deploy.sonic.tables import DSCP_MAP, PORT_MAP, QUEUE, SCHEDULER, TC_MAP, WRED, Config, plain
+from offramp.coflow.deploy.sonic.tables import (
+    DSCP_MAP,
+    PORT_MAP,
+    QUEUE,
+    REFERENCES,
+    SCHEDULER,
+    TC_MAP,
+    WRED,
+    Config,
+    plain,
+)
 from offramp.errors import OfframpError
 
 _NAME = r"[a-zA-Z0-9]([-a-zA-Z0-9_]{0,31})"
-_UINT64, _PERCENT, _BOOLEAN = r"\d{1,20}", r"\d|[1-9]\d|100", "true|false"
+_UINT32, _UINT64, _PERCENT, _BOOLEAN = r"\d{1,10}", r"\d{1,20}", r"\d|[1-9]\d|100", "true|false"
 _PORT, _INDEX = r"[^|]+", r"\d+(-\d+)?"
 _ECN = "none|all|green|yellow|red|green_yellow|green_red|yellow_red"
 _COLOURS = ("green", "yellow", "red")
@@ -28,7 +38,16 @@ class _Table:
 _TABLES = {
     DSCP_MAP: _Table(_NAME, {r"\d|[1-5]\d|6[0-3]": r"\d|1[0-5]"}),
     TC_MAP: _Table(_NAME, {r"\d|1[0-5]": r"\d"}),
-    SCHEDULER: _Table(".+", {"type": "DWRR|WRR|STRICT", "weight": r"[1-9]\d?|100"}),
+    SCHEDULER: _Table(
+        ".+",
+        {
+            "type": "DWRR|WRR|STRICT",
+            "weight": r"[1-9]\d?|100",
+            "meter_type": "packets|bytes",
+            "[cp]ir": _UINT64,
+            "[cp]bs": _UINT32,
+        },
+    ),
     WRED: _Table(
         _NAME,
         {"ecn": f"ecn_({_ECN})"}
@@ -36,8 +55,8 @@ _TABLES = {
         | {f"{colour}_{end}_threshold": _UINT64 for colour in _COLOURS for end in ("min", "max")}
         | {f"{colour}_drop_probability": _PERCENT for colour in _COLOURS},
     ),
-    QUEUE: _Table(rf"{_PORT}\|{_INDEX}", {}, {"scheduler": SCHEDULER, "wred_profile": WRED}),
-    PORT_MAP: _Table(_PORT, {}, {"dscp_to_tc_map": DSCP_MAP, "tc_to_queue_map": TC_MAP}),
+    QUEUE: _Table(rf"{_PORT}\|{_INDEX}", {}, {name: REFERENCES[name] for name in ("scheduler", "wred_profile")}),
+    PORT_MAP: _Table(_PORT, {}, {name: REFERENCES[name] for name in ("dscp_to_tc_map", "tc_to_queue_map")}),
 }
 
 
@@ -55,6 +74,8 @@ def validate(tables: Config, config: Config) -> None:
                 _field(model, f"{table} {key}: {name} {value}", name, value, config)
             if table == WRED:
                 _thresholds(f"{table} {key}", fields)
+            elif table == SCHEDULER:
+                _rates(f"{table} {key}", fields)
     for key in tables.get(QUEUE, {}):
         _port(f"{QUEUE} {key}", key.partition("|")[0], config)
     for key in tables.get(PORT_MAP, {}):
@@ -74,6 +95,14 @@ def _thresholds(what: str, fields: Mapping[str, str]) -> None:
     for colour in _COLOURS:
         low, high = (int(fields.get(f"{colour}_{end}_threshold", 0)) for end in ("min", "max"))
         _check(f"{what}: {colour}_max_threshold {high}", high >= low, f"at least the minimum, {low}")
+
+
+def _rates(what: str, fields: Mapping[str, str]) -> None:
+    for rate, burst in (("cir", "cbs"), ("pir", "pbs")):
+        _check(f"{what}: {burst} without {rate}", burst not in fields or int(fields.get(rate, 0)) > 0, "both")
+    for low, high in (("cir", "pir"), ("cbs", "pbs")):
+        right = low not in fields or high not in fields or int(fields[high]) >= int(fields[low])
+        _check(f"{what}: {high} {fields.get(high)}", right, f"at least {low}, {fields.get(low)}")
 
 
 def _port(what: str, port: str, config: Config) -> None:

@@ -23,7 +23,7 @@ from offramp.train.dgs.mask_file import load_masks
 
 NAME = "archives of arrays"
 MEMORY_MIB = 1024
-_FACTS = {"model": "gcn", "workers": 2}
+_FACTS = {"model": "gcn", "workers": 2, "dtype": "float32"}
 _SHAPES = [(3, 2), (2,)]
 _FIELDS: dict[str, dict[str, Any]] = {}
 

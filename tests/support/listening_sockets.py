@@ -79,6 +79,7 @@ def _inet(path: Path, kind: str, state: str, inodes: set[int]) -> Iterator[Reach
             raw, port = words[1].split(":")
             packed = b"".join(struct.pack("=I", int(raw[at : at + 8], 16)) for at in range(0, len(raw), 8))
             host = ipaddress.ip_address(packed)
+            host = getattr(host, "ipv4_mapped", None) or host  # a socket of both kinds
             name = f"[{host}]" if host.version == 6 else str(host)
             yield Reachable(kind, f"{name}:{int(port, 16)}")
 

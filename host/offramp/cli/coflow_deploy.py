@@ -13,6 +13,7 @@ import typer
 
 from offramp.cli.json_file import write_json
 from offramp.errors import OfframpError
+from offramp.numerals import whole_number
 
 if TYPE_CHECKING:
     from offramp.coflow.deploy.limits import Limits
@@ -157,9 +158,10 @@ def _police(texts: list[str]) -> dict[int, int]:
     rates: dict[int, int] = {}
     for text in texts:
         queue, equals, size = text.partition("=")
-        if not equals or not queue.isdecimal():
+        number = whole_number(queue)
+        if not equals or number is None:
             raise OfframpError(f"--police {text}: expected QUEUE=RATE, such as 6=10gbit")
-        rates[int(queue)] = parse_rate(size, "--police")
+        rates[number] = parse_rate(size, "--police")
     return rates
 
 
@@ -243,9 +245,10 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
     sizes: dict[int, int] = {}
     for text in texts:
         queue, equals, size = text.rpartition("=")
-        if equals and not queue.isdecimal():
+        number = whole_number(queue)
+        if equals and number is None:
             raise OfframpError(f"--ecn {text}: expected SIZE or QUEUE=SIZE, such as 3=150KB")
-        which = [int(queue)] if equals else [q for q in range(plan.count) if q not in sizes]
+        which = [q for q in range(plan.count) if q not in sizes] if number is None else [number]
         sizes |= dict.fromkeys(which, parse_size(size, "--ecn"))
     return replace(plan, ecn_bytes=sizes) if sizes else plan
 
@@ -263,6 +266,7 @@ def _ports(text: str, option: str = "--ports") -> list[int]:
 
 def _host(text: str) -> tuple[int, int]:
     mac, _, port = text.partition("=")
-    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or not port.isdecimal():
+    number = whole_number(port)
+    if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or number is None:
         raise OfframpError(f"--host {text}: expected MAC=PORT, such as 02:00:00:00:00:01=1")
-    return int(mac.replace(":", ""), 16), int(port)
+    return int(mac.replace(":", ""), 16), number

@@ -62,7 +62,7 @@ def test_roles_come_from_the_environment(exported):
     with pytest.raises(OfframpError, match=r"none\.json: cannot be read: No such file"):
         read_plan(folder / "none.json")
     (folder / "plan.json").write_text("{}")
-    with pytest.raises(OfframpError, match="expected a plan that offramp simulate placement --export wrote"):
+    with pytest.raises(OfframpError, match="expected a plan of format offramp-placement-1, found None"):
         read_plan(folder / "plan.json")
 
 

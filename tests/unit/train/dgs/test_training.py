@@ -174,7 +174,7 @@ def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
     again = train(GRAPH, settings(epochs=1, masks=path))
     assert again.epochs[0].progress.version >= 1
     assert again.epochs[0].progress.ledger.total < 0.9 * first.epochs[0].progress.ledger.total
-    with pytest.raises(OfframpError, match=r"expected nodes_3, for --workers 4$"):
+    with pytest.raises(OfframpError, match=r"nodes_3: missing, for --workers 4$"):
         load_masks(path, 4)
     with pytest.raises(OfframpError, match=r"^node mask: expected "):
         train(planted(n=310, columns=20)[0], settings(masks=path))

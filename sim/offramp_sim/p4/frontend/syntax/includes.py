@@ -72,12 +72,13 @@ class OwnIncludes:
     """
 
     def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
-        """The built-in header called ``name``."""
-        del folder
-        path = _own().get(name)
-        if path is None:
-            raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
-        return Included(path.read_text(encoding="utf-8"), f"<{name}>", name, None)
+        """The built-in header called ``name``, seen from the built-in folder that includes it."""
+        candidates = [*([(folder / name).as_posix()] if folder else []), name]
+        for known in candidates:
+            path = _own().get(known)
+            if path is not None:
+                return Included(path.read_text(encoding="utf-8"), f"<{known}>", known, Path(known).parent)
+        raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
 
 
 @cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The commands people type. "make demo" and "make test" work on a fresh Debian or Ubuntu machine with Python 3.11.
 VENV := .venv
 BIN := $(VENV)/bin

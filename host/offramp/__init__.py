@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Offramp: the communication of distributed training, moved off the host."""
 
 from offramp.errors import OfframpError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays from ``.npz`` and ``.npy`` files that someone else may have written: each is checked before it is read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a doctor finds: one line about something that a machine has or lacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML, TOML and JSON that someone else may have written: bounded in size, nesting and aliases, no name twice.
 
 What these parsers accept by themselves can take all memory (a few aliases of aliases), the stack (nested brackets) or

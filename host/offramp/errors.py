@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors that a user can act on: one clear line, no traceback, exit code 2."""
 
 from __future__ import annotations

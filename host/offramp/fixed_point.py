@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixed point for integer-only switch ALUs: one power-of-two scale a layer (specification section 3.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Large arrays that follow each other in the same memory."""
 
 from __future__ import annotations

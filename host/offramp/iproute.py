@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """iproute2's commands, with its complaints as our errors; and network namespaces to run in."""
 
 from __future__ import annotations

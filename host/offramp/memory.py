@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much memory there is, asked before input from outside takes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers in texts from outside: what Python's ``int`` and ``float`` take is more than people mean."""
 
 from __future__ import annotations

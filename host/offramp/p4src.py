@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the P4 sources are, and one of them as a text of its own for a P4Runtime device configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders and files that only this user can have written: of programs that are kept to be run again."""
 
 from __future__ import annotations

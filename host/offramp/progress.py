@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long computations say how far they are; who wants to show it listens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that processes share as a descriptor: a memfd whose size nobody can change any more.
 
 A file that a peer may still shrink kills whoever maps it (SIGBUS), and a path that a peer names may be anybody's file.

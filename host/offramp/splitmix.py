@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SplitMix64 (Steele, Lea, Flood 2014): numbers as good as random from a counter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many runs of one function: in processes of this machine, or on a Dask cluster.
 
 Results come in the order of the cases, so that a sweep gives the same whoever works on it.

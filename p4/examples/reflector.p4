@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The smallest useful switch: every frame goes back where it came from, with its addresses swapped.
-
 #include <core.p4>
 #include <v1model.p4>
 

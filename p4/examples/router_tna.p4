@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An IPv4 router: longest prefix, TTL, checksum verified in the parser and updated in the deparser, a copy of
    everything to a port that watches, counters in the entries. */
-
 #include <core.p4>
 #include <tna.p4>
 

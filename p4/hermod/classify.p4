@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_CLASSIFY_P4
 #define OFFRAMP_HERMOD_CLASSIFY_P4
-
 #include "types.p4"
 
 // The queue of a frame: by its DSCP, or (is_ip 0, dscp 0) for frames that have none. The default action serves

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_FORWARD_P4
 #define OFFRAMP_HERMOD_FORWARD_P4
-
 #include "types.p4"
 
 // An Ethernet switch: to the host's port, or to all ports where nobody knows it (broadcasts are such). Group 0 is empty.

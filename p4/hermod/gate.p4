@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_GATE_P4
 #define OFFRAMP_HERMOD_GATE_P4
-
 #include "types.p4"
 
 // The gates of the ports, in egress, behind the queues: what is held and finds its port's gate closed is dropped, and

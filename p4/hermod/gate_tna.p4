@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_GATE_TNA_P4
 #define OFFRAMP_HERMOD_GATE_TNA_P4
-
 #include "types.p4"
 
 // As gate.p4 does. The ports of a job have to be in one pipe, as each pipe has registers of its own.

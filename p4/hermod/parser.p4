@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_PARSER_P4
 #define OFFRAMP_HERMOD_PARSER_P4
-
 #include "types.p4"
 
 // What says IP and is of another version is forwarded like any frame.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_POLICE_P4
 #define OFFRAMP_HERMOD_POLICE_P4
-
 #include "types.p4"
 
 // What is more than a port of the job may send in a class is demoted. A cell without a rate takes everything.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_POLICE_TNA_P4
 #define OFFRAMP_HERMOD_POLICE_TNA_P4
-
 #include "types.p4"
 
 // As police.p4 does.

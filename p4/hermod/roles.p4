@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_ROLES_P4
 #define OFFRAMP_HERMOD_ROLES_P4
-
 #include "types.p4"
 
 // What a frame is to the gates of its job (UniTG: Zhang, 2026, chapter 5), by its DSCP. The first packet of a pipeline's

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_SIZES_P4
 #define OFFRAMP_HERMOD_SIZES_P4
-
 // Entries of macs: one for each host. May be set with -D.
 #ifndef HOSTS
 #define HOSTS 4096

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Hermod (Wan, 2025, chapter 5) for Tofino: what v1model.p4 does. The priorities of the queues 0 to 7 of each port, the
 // highest first, are set in the traffic manager.
-
 #include <core.p4>
 #include <tna.p4>
 

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_TRUST_P4
 #define OFFRAMP_HERMOD_TRUST_P4
-
 #include "types.p4"
 
 // Whose DSCPs count: those of the job's ports. What comes in by another port is best effort, whatever it says, and so

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_TYPES_P4
 #define OFFRAMP_HERMOD_TYPES_P4
-
 // What every target shares: the frame, and what is known of it.
 
 #include "../include/ethernet.p4"

@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Hermod (Wan, 2025, chapter 5) for v1model: a switch that serves each DSCP in the queue that the plan gives it.
 // It needs strict-priority queues: offramp switch run --priority-queues 8, simple_switch -- --priority-queues 8. With
 // -D ONE_QUEUE it runs where there are none: simple_switch_grpc drops what names another queue than its one.
-
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_ETHERNET_P4
 #define OFFRAMP_ETHERNET_P4
-
 header ethernet_t {
     bit<48> dst_addr;
     bit<48> src_addr;

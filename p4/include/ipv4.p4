@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_IPV4_P4
 #define OFFRAMP_IPV4_P4
-
 header ipv4_t {
     bit<4>  version;
     bit<4>  ihl;

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_IPV6_P4
 #define OFFRAMP_IPV6_P4
-
 header ipv6_t {
     bit<4>   version;
     bit<8>   traffic_class;

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_P4
 #define OFFRAMP_SWITCHGNN_P4
-
 // The flags decide the type of a packet:
 //   is_ack is_fetch resend
 //     0       0       0     DATA (to the switch), RESULT and RAW (to a worker), PARTIAL (between switches,

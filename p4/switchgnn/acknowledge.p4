@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_ACKNOWLEDGE_P4
 #define OFFRAMP_SWITCHGNN_ACKNOWLEDGE_P4
-
 #include "types.p4"
 
 // Multicasts ACK of a vertex to the owners of its neighbours in the block.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_AGAIN_P4
 #define OFFRAMP_SWITCHGNN_AGAIN_P4
-
 #include "types.p4"
 #include "mark.p4"
 

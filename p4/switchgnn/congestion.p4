@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_CONGESTION_P4
 #define OFFRAMP_SWITCHGNN_CONGESTION_P4
-
 #include "types.p4"
 
 // The mark of a sum: set if any of its contributions of this round met congestion.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_EACH_LANE_P4
 #define OFFRAMP_SWITCHGNN_EACH_LANE_P4
-
 // OP(register or control, field of the payload) for each of the 32 lanes.
 #define EACH_LANE(OP) \
     OP(val0, lane0) OP(val1, lane1) OP(val2, lane2) OP(val3, lane3) \

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_FORWARD_P4
 #define OFFRAMP_SWITCHGNN_FORWARD_P4
-
 #include "types.p4"
 
 // Sends the packet where the pass decided. When a sum leaves and a further pass follows, two payloads go: the

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_FRAME_P4
 #define OFFRAMP_SWITCHGNN_FRAME_P4
-
 // What every target shares: the packet, and what a pass of it can come to.
 
 #include "../include/ethernet.p4"

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_GUARD_P4
 #define OFFRAMP_SWITCHGNN_GUARD_P4
-
 #include "types.p4"
 
 // Knows the vertices of a block, and lets each upload of a round in once: an aggregator that only counts would count

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_JOIN_P4
 #define OFFRAMP_SWITCHGNN_JOIN_P4
-
 #include "types.p4"
 
 // At the leaf of a vertex's owner: finds the aggregator of a partial sum of another rack, and lets each in once.

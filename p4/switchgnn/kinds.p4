@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_KINDS_P4
 #define OFFRAMP_SWITCHGNN_KINDS_P4
-
 // Types of packets, as is_ack ++ is_fetch ++ resend.
 const bit<3> DATA   = 0b000;
 const bit<3> RESEND = 0b001;

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_MARK_P4
 #define OFFRAMP_SWITCHGNN_MARK_P4
-
 #include "types.p4"
 
 // Egress: marks a packet with features that had to queue behind too many others.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_ORIGIN_P4
 #define OFFRAMP_SWITCHGNN_ORIGIN_P4
-
 #include "types.p4"
 
 // Who is behind the port that a packet came in by. What comes from a port that the control plane did not bind is a

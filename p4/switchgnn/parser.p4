@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_PARSER_P4
 #define OFFRAMP_SWITCHGNN_PARSER_P4
-
 #include "types.p4"
 
 // What is not SwitchGNN is accepted without a SwitchGNN header; what is too short ends in a parser error.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_PLACE_P4
 #define OFFRAMP_SWITCHGNN_PLACE_P4
-
 #include "types.p4"
 
 // Where this switch stands among several: a leaf adds up what its rack contributes and joins the partial sums of other

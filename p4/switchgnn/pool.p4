@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_POOL_P4
 #define OFFRAMP_SWITCHGNN_POOL_P4
-
 #include "types.p4"
 
 // Aggregators allocated on demand: the strawman of the paper's section 2.3. A vertex keeps for the round what its

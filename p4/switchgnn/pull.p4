@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_PULL_P4
 #define OFFRAMP_SWITCHGNN_PULL_P4
-
 #include "types.p4"
 
 // Sends FETCH to the owner of the vertex that is wanted, and RESEND to the owner of the vertex that wants it.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_REPLICATE_P4
 #define OFFRAMP_SWITCHGNN_REPLICATE_P4
-
 #include "types.p4"
 
 // Has the replication engine make a copy for each neighbour, towards the port of its owner; its replication id is the

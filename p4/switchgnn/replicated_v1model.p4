@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // SwitchGNN for v1model with the replication engine in place of recirculation: one ingress pass for an upload, and a copy
 // of it in egress for each neighbour, which accesses that one's aggregator. Only completed sums leave.
 // Each pass of a packet accesses each register at most once.
-
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_ROUND_P4
 #define OFFRAMP_SWITCHGNN_ROUND_P4
-
 #include "types.p4"
 
 // The current round. Rounds are serial numbers modulo 2^16 that skip 0 when they wrap: 0 is what registers hold

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_SIZES_P4
 #define OFFRAMP_SWITCHGNN_SIZES_P4
-
 // Each may be set with -D. One aggregator holds 128 bytes.
 #ifndef AGGREGATORS
 #define AGGREGATORS 32768

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The states of every target's parser behind Ethernet.
-
     state ipv4 {
         packet.extract(hdr.ipv4);
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {

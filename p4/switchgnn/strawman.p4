@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_STRAWMAN_P4
 #define OFFRAMP_SWITCHGNN_STRAWMAN_P4
-
 #include "types.p4"
 #include "lanes.p4"
 #include "pool.p4"

@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The strawman of the SwitchGNN paper (section 2.3) for v1model: aggregators allocated as contributions arrive,
 // raw features where none is free. It accesses registers of its free list twice in a pass and is not meant for
 // hardware; packets and barrier are SwitchGNN's.
-
 #define STRAWMAN
 
 #include <core.p4>

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TELEMETRY_P4
 #define OFFRAMP_SWITCHGNN_TELEMETRY_P4
-
 #include "types.p4"
 
 // Open aggregators now and at most. Kept apart from the pipeline: a target without room leaves it out.

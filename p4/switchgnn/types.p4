@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TYPES_P4
 #define OFFRAMP_SWITCHGNN_TYPES_P4
-
 #include "frame.p4"
 
 // The list of metadata fields that live from one pass of a packet to its next.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // SwitchGNN (Li et al., USENIX ATC 2025) for v1model: in-network multicast and aggregation of GNN features.
 // Each pass of a packet accesses each register at most once.
-
 #include <core.p4>
 #include <v1model.p4>
 

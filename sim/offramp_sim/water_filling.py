@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Max-min fairness: rates rise together until a resource is full."""
 
 from __future__ import annotations

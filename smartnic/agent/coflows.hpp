@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hermod's end host on a port: the endpoint, and losses to try it with.
 #pragma once
 

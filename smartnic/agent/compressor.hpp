@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `compress` and `decompress` in zlib's format by a device of DPDK's compressdev, one queue pair for each core.
 #pragma once
 

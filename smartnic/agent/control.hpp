@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control socket: clients come and go here; what they ask for is checked here and done on a core.
 #pragma once
 

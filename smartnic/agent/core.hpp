@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A core that runs to completion: it polls its clients' queues and their ports, and sleeps when nothing comes.
 #pragma once
 

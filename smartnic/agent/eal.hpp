@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DPDK's environment: started once for a process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // offramp-nic-agent: offloads and SwitchGNN's host transport on the cores of a smartNIC, or of any Linux machine.
 #include <pthread.h>
 #include <rte_launch.h>

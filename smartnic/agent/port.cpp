@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "port.hpp"
 
 #include <rte_lcore.h>

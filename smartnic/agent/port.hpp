@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An Ethernet port of DPDK's, used by one core at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client's queue: requests out of shared memory, to the functions, and completions back. Runs on one core.
 #pragma once
 

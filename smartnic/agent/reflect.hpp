@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The other end of a link for measurements: answers each upload of SwitchGNN with the result that a switch would send
 // if every vertex were its own only neighbour, and each DONE with GO.
 #pragma once

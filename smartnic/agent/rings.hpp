@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue's two rings in shared memory. The other side may write anything there at any time: counters and entries are
 // read once, and what is owned here is kept here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of SwitchGNN on a port: the endpoint, its pace, and faults to try it with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hermod's end host: requests of a client that may lie, and frames of any bytes.
 //
 // The input is cut into steps: a byte that says which, a length of two bytes, the bytes. Half of the frames get a good

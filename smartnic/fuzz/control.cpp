@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client can send: messages of the control protocol, and requests to the offloads.
 #include <algorithm>
 #include <vector>

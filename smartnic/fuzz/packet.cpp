@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packet parser and all that a port feeds: a worker in the middle of a round gets frames of any bytes.
 //
 // The input is cut into frames: a length of one byte, then the bytes. Half of them get a good prefix, so that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans as a client writes them; a worker with those that are believed goes through an exchange, and must stay inside
 // the memory that they ask for.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers in memory that may be shared, unaligned or both: each is read once, by a copy.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC-32 (IEEE 802.3) and CRC-32C (Castagnoli) of 64-bit keys, the lowest byte first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ebs.lookup`: where the blocks of a read lie, by QoS, block table and address table (offramp.leo.functions.ebs).
 #pragma once
 

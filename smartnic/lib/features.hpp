@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `features.select`: chosen columns of chosen rows of a feature matrix (offramp.leo.functions.features).
 #pragma once
 

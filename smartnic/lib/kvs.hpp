@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `kvs.lookup`: the address of a key's value, from a cuckoo table of 64-byte buckets (offramp.leo.functions.kvs).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that need no device of DPDK's, by number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control protocol (docs/smartnic.md): messages of a 12-byte header and a body, all little-endian.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `reduce`: the sum of up to eight vectors (offramp.leo.functions.reduce), by Highway on AVX-512, AVX2, SSE4 or NEON.
 #pragma once
 

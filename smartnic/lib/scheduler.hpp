@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict priority among frames that wait for a port, and the code that network queues know them by (Hermod: a coflow's
 // class is its DSCP). Class 0 leaves first.
 #pragma once

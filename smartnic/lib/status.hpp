@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How requests end; the numbers are those of offramp.leo.device.Status, and two that never reach an application.
 #pragma once
 

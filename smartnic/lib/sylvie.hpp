@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `sylvie.quantise` and `sylvie.dequantise`: rows of float32 as packed codes of 1, 2, 4 or 8 bits and back
 // (offramp.leo.functions.sylvie, offramp.train.sylvie.model).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coflows among three of Hermod's endpoints over links that lose, double and swap frames:
 // `offramp-nic-coflows SEED LOSS DUPLICATION`.
 #include <algorithm>

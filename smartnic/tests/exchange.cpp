@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchanges of all workers of a job, in lockstep with the switch, over links that lose, double, swap and damage frames:
 // `offramp-nic-exchange FILE SEED LOSS DUPLICATION RESTARTS`. The file holds, for each worker, its plans, values and
 // sums as Python computed them from the graph. With RESTARTS every so many frames an endpoint is thrown away and made

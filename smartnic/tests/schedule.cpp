@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Hermod's scheduler chooses: `offramp-nic-schedule FILE`, whose lines Python made and whose answers it compares.
 //
 //   add NUMBER IN_ORDER DSCP KEYS KEY… PIECES (PEER MESSAGE START STOP)…     ready PEER MESSAGE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SwitchGNN's switch for tests, as the specification has it: a duplicate guard, aggregators that count down, a barrier.
 #pragma once
 

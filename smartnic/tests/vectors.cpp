@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs test vectors that Python made from its models: `offramp-nic-vectors FILE`. The same file goes through the native
 // binary and, under qemu, through that for aarch64.
 //

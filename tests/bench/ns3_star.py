@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs inside an interpreter that has the ns3 wheel: UDP flows through a star of point-to-point links.
 
 Reads JSON on standard input: ``hosts``, ``rate_bps``, ``delay_ns``, ``payload`` and ``flows`` (source, sink, packets).

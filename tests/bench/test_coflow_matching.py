@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decomposition: dense and quantised matrices in one run, and the bounds of issue 5."""
 
 from __future__ import annotations

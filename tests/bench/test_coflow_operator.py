@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The all-to-all operator over gloo and over sockets beside plain gloo, on the loopback, in one run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast batches are drawn on one worker: neighbours, numbering, views; beside PyG's loader where it is installed.
 
 Run by hand: ``pytest -s -m bench tests/bench/test_dgs.py``. The numbers of ``docs/PERFORMANCE.md`` come from here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod at packet level: packets a second through the switch program, on both engines of the switch."""
 
 from __future__ import annotations

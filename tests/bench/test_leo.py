@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost of one decision of LEO's selector, and the three ways to solve the k-step program, in one run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's runtime between two processes: what it sustains, what each side's processor pays, and a mix of paths."""
 
 from __future__ import annotations

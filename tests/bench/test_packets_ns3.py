@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packet-level simulator beside ns-3 on a star of 32 hosts with plain unicast flows: same times, ten times faster.
 
 Needs an interpreter with the ``ns3`` wheel (GPL, so not of this project's environment), named by the variable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searching and simulating placements: wall and processor time, to be run with ``-s``."""
 
 from __future__ import annotations

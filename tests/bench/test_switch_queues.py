@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The P4 switch with a traffic manager on both engines, and how long a program takes to load and to fill."""
 
 from __future__ import annotations

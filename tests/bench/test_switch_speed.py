@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speed of the P4 switch: SwitchGNN, and an IPv4 router with 10,000 routes; the comparison with bmv2.
 
 Workloads: :mod:`offramp_sim.p4.bench`. Compare numbers of one run only: other work on the machine slows them all down.

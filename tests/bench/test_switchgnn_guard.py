@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What it costs SwitchGNN on the native engine to ask where each packet comes from: at most 5 % of its packets.
 
 The program as it is and the same text without the check run in one process, batch by batch by turns; processor time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole evaluation of Themis: wall and processor time, to be run with ``-s``."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Exercises what a control plane reaches: tables of each match kind, counters, a register, multicast,
 // clones, packet-in and packet-out. For v1model; compiled by p4c for bmv2 and by ours.
 #include <core.p4>
 #include <v1model.p4>
-
 const bit<9> CPU_PORT = 510;
 const bit<16> TYPE_IPV4 = 0x0800;
 

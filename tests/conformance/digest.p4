@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Tells the controller of every source address, once.
 #include <core.p4>
 #include <v1model.p4>
-
 header ethernet_t {
     bit<48> dst;
     bit<48> src;

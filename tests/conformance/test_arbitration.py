@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Election of the primary controller (P4Runtime specification, section 5)."""
 
 from __future__ import annotations

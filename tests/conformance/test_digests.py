@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Digests: enabled by the controller, bundled, sent once until acknowledged (section 9.8)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden error messages of the embedded switch: what a controller sees when an update is wrong."""
 
 from __future__ import annotations

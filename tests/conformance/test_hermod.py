@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's program and control plane over every kind of switch, packet for packet against the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets between the controller and the CPU port."""
 
 from __future__ import annotations

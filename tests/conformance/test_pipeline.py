@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading pipelines (P4Runtime specification, sections 14 and 15)."""
 
 from __future__ import annotations

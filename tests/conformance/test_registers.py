@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers over P4Runtime, which bmv2 does not serve."""
 
 from __future__ import annotations

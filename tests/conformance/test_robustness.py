@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that die, stop reading or send garbage: the data plane goes on, and other clients too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's programs, control plane and workers over every kind of switch, packet for packet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables, default actions and counters, and what the data plane does with them.
 
 Oracle: hand-written expectations, the same for every switch; bmv2 where it is installed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coflows of real processes, each in a network namespace, through the embedded switch with p4/hermod: priorities show.
 
 Other work on the machine only adds to times, so one of a few attempts has to show the order; what bytes went through

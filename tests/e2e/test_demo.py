@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp demo`` on a graph so small that it takes seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands in the documentation work: every ``$`` line of a ``console`` block and every ``python`` block is run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every command ends within two seconds of a signal, with one line and nothing left: the whole tree is walked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hosts, each in a namespace of its own, find each other by ARP and talk TCP through Hermod's program."""
 
 from __future__ import annotations

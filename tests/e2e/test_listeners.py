@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of listeners in docs/security.md against the sockets of the commands that it names.
 
 Blind to: sockets that are open for less than the time between two looks, and commands on hardware.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train`` through a switch that is there already: ours and bmv2, on veth pairs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """p4runtime-shell and finsy, each in an environment of its own, drive our server.
 
 Oracle: those clients' own reading of the specification. They are installed from PyPI, which takes some ten seconds:

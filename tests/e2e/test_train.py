@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train`` from its options to its JSON, through real worker processes and a real P4 switch."""
 
 from __future__ import annotations

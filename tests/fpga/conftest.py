@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulators of RTL: Icarus for small benches, Verilator for wide and long ones."""
 
 import pytest

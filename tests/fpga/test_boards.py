@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bitstreams and boards: the ECP5 demonstrator for real, vendors' projects complete, nothing written unasked."""
 
 import re

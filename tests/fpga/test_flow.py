@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flow around the engines: register maps, generated files, synthesis reports, lint."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cycles as :mod:`offramp.fpga.timing` tells them, against the RTL: each beat, in and out, to the cycle."""
 
 from pathlib import Path

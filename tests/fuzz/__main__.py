@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the fuzzers: ``python tests/fuzz --minutes 10``, or ``make fuzz MINUTES=10``. docs/fuzzing.md says more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays in ``.npz`` and ``.npy`` files: graphs, SwitchGNN's plans, checkpoints, masks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the command line takes as text: sizes, rates, links, ports, fan-outs, schemes, faults."""
 
 from __future__ import annotations

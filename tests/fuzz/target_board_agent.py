@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The FPGA board's agent: greetings without the token, and requests of a host that has it."""
 
 from __future__ import annotations

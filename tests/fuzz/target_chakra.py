@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Execution traces of Chakra, as protobuf and as JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's jobs, queue plans and matrices, and the configurations that deployments read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that OGB, PyTorch Geometric, DGL and GraphSAINT download."""
 
 from __future__ import annotations

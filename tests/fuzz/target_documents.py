@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loaders that all YAML, TOML and JSON files share: what is accepted is small, and reads the same again."""
 
 from __future__ import annotations

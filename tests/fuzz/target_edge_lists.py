@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs as text, with features and labels beside them, and partitions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated graphs: ``sbm:n=1000,k=4`` and the like, with numbers that are too large or none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames through Hermod's switch with a random plan, from the job's ports and from others, against the model.
 
 Both engines and the program for Tofino must send what the model sends, and count as it does.

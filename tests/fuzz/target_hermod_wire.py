@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's end host: greetings of strangers, and frames of a rank that has the token but means no good."""
 
 from __future__ import annotations

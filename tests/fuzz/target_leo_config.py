@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's hosts and applications, from the files that ship with the package."""
 
 from __future__ import annotations

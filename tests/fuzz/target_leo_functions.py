@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's compiled functions: any message in any memory; nothing is read or written beyond what each was given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's responder: greetings of strangers, cut, damaged or impossible, on its own socket."""
 
 from __future__ import annotations

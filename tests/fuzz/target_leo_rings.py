@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's rings, both ways: a requester that writes what it likes into a responder's, a responder into a requester's."""
 
 from __future__ import annotations

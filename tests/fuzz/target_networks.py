@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks and workloads of Themis: our TOML, and the files of ASTRA-sim."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smartNIC agent's protocol: what a client makes of an agent's answers and counters, and the agent's own parsers.
 
 The parsers in C++ have libFuzzer programs (smartnic/fuzz); where they are built, a case now and then runs one for a

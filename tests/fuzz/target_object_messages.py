@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Object messages between ranks: what is accepted can be packed again and is the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4 source as a controller pushes it: nearly right programs, tokens, bytes, and what grows by powers of two."""
 
 from __future__ import annotations

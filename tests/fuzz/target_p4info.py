@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Info from a file, as text and as binary protobuf."""
 
 from __future__ import annotations

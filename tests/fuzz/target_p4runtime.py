@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Runtime messages: random ones with ids of the program, those of a controller with bits changed, bytes."""
 
 from __future__ import annotations

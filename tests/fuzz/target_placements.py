@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters and jobs of the placement, and the plans that launchers read."""
 
 from __future__ import annotations

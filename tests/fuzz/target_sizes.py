@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities with units, as files of the placement and the command line write them."""
 
 from __future__ import annotations

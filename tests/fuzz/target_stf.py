@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """STF files: commands of real ones with words changed, and commands with any words."""
 
 from __future__ import annotations

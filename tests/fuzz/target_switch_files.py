@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files beside the switch: rates of the cost model, translation tables, BF-RT's description of a device."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of ``offramp switch run``, which are bmv2's: any words in any order, up to where ports would open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN frames of all kinds, from the job's ports and from others, during a small job on both engines.
 
 A case is a job with its seed. What both engines send must be the same; what an attacker sends from ports that are not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UDP ports: datagrams of strangers redirect nothing, and no answer is longer than its question."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runner finds what toy targets do on purpose, names the case, and repeats it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every target runs for a second from a fixed seed; ``make fuzz`` runs them for as long as one likes.
 
 Blind spot: a second finds what came back, not what is rare. A finding of a longer run gets a test beside its parser's.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent, built once in a folder of the machine's cache; tests that need it skip where it cannot be built.
 
 OFFRAMP_NIC_SANITIZE=address,undefined or thread runs all of them on such a build, OFFRAMP_NIC_ARCH=aarch64 on one for

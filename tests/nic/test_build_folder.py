@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The build folder in the user's cache is shared by checkouts of the same sources."""
 
 import pytest

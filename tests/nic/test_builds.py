@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other builds: for 64-bit Arm under qemu, with sanitizers, with a fuzzer, as a package. All take minutes."""
 
 from __future__ import annotations

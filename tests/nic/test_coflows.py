@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's end host in the agent: its order is that of the scheduler in Python, and bytes arrive through faulty links.
 
 Blind to real NICs, and to what switches do with the DSCPs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent as a device of LEO: queues, order, tables, an agent that dies; and clients that lie."""
 
 from __future__ import annotations

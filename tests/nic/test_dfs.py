@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's file system on CPU and agent: figure 6.11 as this machine measures it. Blind to how fast."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's transport in the agent: in lockstep with a switch of its own, and through the P4 program on veth.
 
 Blind to real NICs. The lockstep switch and the workers read the same plans.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``kill -9`` in the middle of an epoch of ``offramp train`` through an agent and a switch that outlive it.
 
 Blind to what a kill does between two frames that no test has hit: the places are those that the machine gives.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every offload against its model: in the test program, and in the agent through socket and rings.
 
 Blind to what a device of DPDK's other than zlib's and ISA-L's does.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp nic bench`` measures what it says: each way carries frames, and sums are checked. Blind to how fast."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train --transport nic``: the losses are those of a run without the agent, to the bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements of the P4 switch measure what they say: packets of a workload, compared, none lost."""
 
 from __future__ import annotations

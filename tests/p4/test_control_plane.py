@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A control plane that writes and reads while packets run, and what many entries cost, on both engines."""
 
 from __future__ import annotations

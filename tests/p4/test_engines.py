@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which engine a switch gets, and that it says why."""
 
 from __future__ import annotations

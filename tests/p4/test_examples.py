@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples do what their STF tests say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each language and architecture feature as a P4 program with an STF test.
 
 All of them but loops.p4 and nomatch.p4 have been run on p4c with bmv2's simple_switch with the same result; p4c's

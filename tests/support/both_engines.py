@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both engines of the P4 switch for every test that runs programs.
 
 A test folder offers the fixtures by importing them into its ``conftest.py``.

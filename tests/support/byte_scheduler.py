@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An oracle for the traffic manager: an output stage simulated one byte of line time after the other.
 
 Written from the definitions, without events, heaps or bit masks. It cannot see faults in ``wire_bytes``, which it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks do in the tests of the executor; each function runs in a process of its own."""
 
 from __future__ import annotations

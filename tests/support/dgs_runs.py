@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small runs whose workers are threads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endpoints of several ranks in one process, on the loopback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process, a signal, and what is left of it: found by a mark in the environment that every descendant inherits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flow level again, slowly and in fractions: strict priority, weighted max-min fairness, order of arrival.
 
 Written from the definitions, flow by flow and link by link; shares with the engine only what is loaded.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A BF-RT server in this process that keeps entries and believes nothing: every id is looked up in ``bf-rt.json``.
 
 Blind to what a real device does beyond that: it is written from the same reading of the protocol as the client.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SONiC's ``sonic-cfggen`` and ``config`` as a script over a JSON file, which fails where it is told to.
 
 It is installed under both names; ``state.json`` beside it holds the configuration, the checkpoints, how many commands

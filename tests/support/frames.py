@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small frames for switch tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``p4/hermod`` does, in plain Python, and frames to try it with."""
 
 from __future__ import annotations

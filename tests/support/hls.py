@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HLS kernels in C simulation: compiled with g++ and called through ctypes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Greetings of strangers to a listener, in a process of their own: silent ones, noise, halves, other tokens.
 
 python hostile_greetings.py HOST PORT COUNT SEED RATE

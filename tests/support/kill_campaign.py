@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of ``offramp train`` in which one process gets one signal at a random time.
 
 ``python tests/support/kill_campaign.py --runs 500 --out FILE`` goes through every pair of target and signal so many

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals at random times, to a responder that a job runs on or to a requester; by seed, so that runs are repeatable.
 
 python tests/support/leo_campaign.py --victim responder --signal SIGKILL --runs 500 --seed 0

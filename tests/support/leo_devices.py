@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices on which the conformance suite runs; those that cannot be opened here skip, saying why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run with faults at random times: a responder that is killed, an accelerator that dies, hangs or is reset."""
 
 from __future__ import annotations

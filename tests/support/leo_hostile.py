@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A responder and a requester's side of its rings that anybody may write: what a hostile peer can do to it."""
 
 from __future__ import annotations

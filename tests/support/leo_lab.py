@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A requester and responders in one thread, stepped by hand, so that tests decide what happens when."""
 
 from __future__ import annotations

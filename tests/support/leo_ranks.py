@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that trains through LEO's sums; run as a process for each rank."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile greetings against a responder while a job runs on it; and the process that makes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random tables of paths that share links, for the tests of LEO."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An application's requester and responder in one thread and in virtual time: the host costs next to nothing."""
 
 from __future__ import annotations

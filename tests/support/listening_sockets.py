@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sockets at which a process and its descendants can be reached, read from /proc while they run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small pipeline of Hermod's specification, section 12: one port a stage, sizes in units of the computation."""
 
 from __future__ import annotations

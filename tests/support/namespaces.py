@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network namespaces for tests: veth pairs that nothing else on the machine sees."""
 
 from __future__ import annotations

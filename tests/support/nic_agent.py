@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent for tests: built once for each kind, with the vectors and jobs that its programs run."""
 
 from __future__ import annotations

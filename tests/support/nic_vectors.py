@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of every function with the answers of the Python models, seeded."""
 
 from __future__ import annotations

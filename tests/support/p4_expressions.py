@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random P4 expressions as text, over all operators and widths from 1 to 130."""
 
 from __future__ import annotations

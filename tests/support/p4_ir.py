@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Intermediate representation built by hand, and the smallest target that runs it."""
 
 from __future__ import annotations

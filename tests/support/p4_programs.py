@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small v1model programs to hang a construct into."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random P4 programs as text: statements, functions, actions, tables, header stacks, registers, exits."""
 
 from __future__ import annotations

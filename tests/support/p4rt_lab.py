@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A P4Runtime device in this process, on either engine, whose clock only the test moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small clusters and jobs for tests of placement and scheduling, in exact arithmetic."""
 
 from __future__ import annotations

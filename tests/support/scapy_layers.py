@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's headers as scapy layers, from the same field tables; scapy (GPL-2.0) is for tests alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans under any scheme, where the scheme can carry the graph."""
 
 from __future__ import annotations

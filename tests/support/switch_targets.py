@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches that run the same tests: in process, over gRPC and Unix sockets, over gRPC and veth, and bmv2.
 
 A test folder offers them by importing :func:`make_target` and :func:`target_pool` into its ``conftest.py``. A

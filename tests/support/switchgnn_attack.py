@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job under attack: frames forged, replayed and made up come in by ports that may not send them.
 
 The attacker sees all that moves. It sends before the real frame comes, from ports of nobody, and from ports of workers

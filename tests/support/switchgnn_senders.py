@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ports by which the six-vertex example's workers send: *w*, on port *w* + 1, owns vertices 2 *w* and 2 *w* + 1."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaves and spines for tests: the P4 program beside the reference, on links of any quality."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention patterns small enough for dense checks."""
 
 from __future__ import annotations

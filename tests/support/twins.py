@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both engines side by side: the same program, the same control plane, the same packets, the same results."""
 
 from __future__ import annotations

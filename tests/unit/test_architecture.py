@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of docs/ARCHITECTURE.md that can be read off the imports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives of arrays that were written to do harm."""
 
 from __future__ import annotations

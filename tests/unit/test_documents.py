@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents from outside: what takes all memory, all time or the stack of a plain parser costs one line here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of errors quote strangers, and are safe to print."""
 
 from __future__ import annotations

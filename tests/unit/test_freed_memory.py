@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In a process of its own: what is set stays set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lock files say the versions of ci/constraints.txt, hash every file, and name no index.
 
 Blind spot: whether the hashes are those of the published files is for pip, which refuses others.

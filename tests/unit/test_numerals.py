@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole numbers in texts are ASCII digits that int64 holds."""
 
 from __future__ import annotations

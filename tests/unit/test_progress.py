@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who listens is told in order, by long computations too, and only while listening."""
 
 from __future__ import annotations

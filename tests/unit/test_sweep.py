@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sweep runner: the same results in this process, in others and on a Dask cluster."""
 
 from __future__ import annotations

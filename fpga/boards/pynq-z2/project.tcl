@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The overlay `engines` for the PYNQ-Z2: both engines with a DMA engine each, on the Zynq's processor system at 100 MHz.
 # Not exercised by any test. Run: vivado -mode batch -source project.tcl (2022.1 or later). DDR and pins of the processor
 # stay as the board's boot loader has set them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The engines as RTL kernels for Vitis on the Alveo U50 (VU35P) at 250 MHz, 512 bit. Not exercised by any test.
 # Run: vivado -mode batch -source project.tcl (2022.1 or later), then sh link.sh, which needs v++ and the card's platform; the
 # streams go to data movers or to the network kernel that the user links with them (sc= lines in link.cfg).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demonstrator on a ULX3S with an ECP5 85k: 25 MHz, serial line of 1 Mbit/s over the board's USB port.
 module ulx3s (
     input  wire       clk_25mhz,

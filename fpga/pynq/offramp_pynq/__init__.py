@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """PYNQ drivers of Offramp's FPGA engines; needs the package ``pynq`` and nothing else of Offramp."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serves LEO's ``fpga`` device: requests from a socket through the drivers into the engines, and their answers back.
 
 On a board: ``python -m offramp_pynq.agent --bitfile engines.bit --listen 0.0.0.0:7000 --token-file job.token``; the

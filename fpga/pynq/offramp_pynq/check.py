@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verifies a loaded overlay: register maps, a look-up in a table of one key, a sum."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engines that an overlay may have: their DMA engines, memory ports and addresses; needs nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Driver of ``ebs_lookup``: the three tables in the board's memory, and many reads at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all drivers share: a register map that must be the known one, and packets through a DMA engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Driver of ``kvs_lookup``: a table in the board's memory, and look-ups of many keys at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for the one host that may use a board: it proves a token, or is on this machine.
 
 The board's Python is older than the host library's, so this is the server's side of ``offramp.listening`` once more,

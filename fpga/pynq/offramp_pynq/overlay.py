@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The overlay with its engines, each bound to its DMA engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Driver of ``p2p_dma``: copies between the memories of host, accelerator and NIC."""
 
 from __future__ import annotations

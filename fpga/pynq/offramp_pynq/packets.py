@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packets of the engines' streams: a header beat and vectors to the engine, vectors and a completion beat back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Driver of ``path_router``: which hardware model the ways between endpoints, accelerator and NIC emulate."""
 
 from __future__ import annotations

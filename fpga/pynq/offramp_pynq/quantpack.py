@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Driver of ``quantpack``: rows of float32 as codes of 1, 2, 4 or 8 bits, and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Driver of ``reduce``: the sum of up to eight vectors of any length."""
 
 from __future__ import annotations

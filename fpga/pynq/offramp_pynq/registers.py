@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Register maps; generated from fpga/regs by ``offramp fpga regs``, which the tests repeat."""
 
 EBS_LOOKUP_REGS = {

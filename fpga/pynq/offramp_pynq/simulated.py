@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A ``pynq.Device`` whose board is RTL in simulation: registers over a Unix socket, memory in a file that both map."""
 
 from __future__ import annotations

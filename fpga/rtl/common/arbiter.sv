@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Round robin: grants one of the requests, the next above the last that was taken; a grant stands until it is taken.
 module arbiter #(
     // Requesters, 2 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts what may still be started so that whatever was started has room at its end.
 module credit #(
     // Places at the end, 1 or more.

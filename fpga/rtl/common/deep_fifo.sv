@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue in block RAM with a registered head: what goes in is offered two cycles later, one beat a cycle.
 module deep_fifo #(
     // Bits of a beat, 1 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A value so many cycles later; without reset, so that it becomes shift registers.
 module delay #(
     // Bits, 1 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of beats with its head in sight (first word falls through): what goes in is offered one cycle later.
 module fifo #(
     // Bits of a beat, 1 or more.

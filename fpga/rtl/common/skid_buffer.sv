@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A register in both directions of a valid/ready stream: no combinational path from one side to the other, one beat a
 // cycle, latency 1.
 module skid_buffer #(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kvs_lookup and reduce behind a serial line, the table on the chip.
 //
 // Frames (serial_frames) go to 0 the look-ups, 1 the sums, 2 the table, whose next 16 bytes they are, or 3 the registers of

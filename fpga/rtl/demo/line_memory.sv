@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of 64 bytes on the chip with an AXI4 read port; a line a cycle, latency 2. Reads outside are answered with DECERR.
 module line_memory #(
     // Lines, a power of two, 2 or more.

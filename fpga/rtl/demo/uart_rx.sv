@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes from a serial line: 8 data bits, no parity, one stop bit; a byte with a bad stop bit is dropped.
 module uart_rx #(
     // Cycles of a bit, 4 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes to a serial line: 8 data bits, no parity, one stop bit.
 module uart_tx #(
     // Cycles of a bit, 2 or more.

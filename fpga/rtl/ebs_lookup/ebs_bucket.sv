@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A volume's token bucket: credits the time since the last read, and takes the tokens of this one if they are there. Six
 // cycles; never stalls, so whoever feeds it has room for what comes out.
 module ebs_bucket #(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Volumes whose reads are under way: a second read of one waits until the first has written its bucket back. Claims are
 // given back in their order.
 module ebs_claims #(

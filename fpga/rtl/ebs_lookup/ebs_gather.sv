@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts three words of a packet together into a request; a packet that ends within one has a bad length.
 module ebs_gather (
     input  wire         clk,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the blocks of reads lie: token bucket, block table and address table in memory (specification section 9; model:
 // offramp.leo.functions.ebs).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of the three reads of a look-up: items pass in order, and those that ask wait for their line from memory. An item is
 // handed on together with its line one cycle or more after the line came.
 module ebs_stage #(

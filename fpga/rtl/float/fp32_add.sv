@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IEEE 754 addition of binary32: to nearest even, subnormal numbers, one quiet NaN; a sum a cycle, latency 5.
 module fp32_add (
     input  wire        clk,

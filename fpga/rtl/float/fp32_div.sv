@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IEEE 754 division of binary32: to nearest even, subnormal numbers, one quiet NaN; a quotient a cycle, latency 31.
 module fp32_div (
     input  wire        clk,

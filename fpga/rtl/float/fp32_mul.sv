@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IEEE 754 multiplication of binary32: to nearest even, subnormal numbers, one quiet NaN; a product a cycle, latency 6.
 module fp32_mul (
     input  wire        clk,

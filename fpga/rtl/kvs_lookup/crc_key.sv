@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CRC of a 64-bit key, lowest byte first, register and result inverted: one XOR tree for each bit.
 module crc_key #(
     // Reflected polynomial.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Look-ups in a cuckoo index in memory (specification section 9; model: offramp.leo.functions.kvs).
 //
 // A request packet is a header (function 0, number of keys, number of the request) and keys, eight in a beat of 512 bits;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins tokens with the two lines of each key, and finds the key's address among their eight slots; latency 2.
 module kvs_match (
     input  wire         clk,

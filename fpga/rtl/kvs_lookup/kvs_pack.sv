@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts addresses together into beats, and ends each packet with a completion.
 module kvs_pack #(
     // Bits of a beat, a multiple of 64, 128 or more.

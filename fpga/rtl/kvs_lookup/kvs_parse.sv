@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes request packets apart: a token for each key, and one for the end of each packet with its status and number.
 module kvs_parse #(
     // Bits of a beat, a multiple of 64, 128 or more.

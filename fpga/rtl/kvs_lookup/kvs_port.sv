@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of a key's two reads: hashes the key, asks for its line, and holds the line until the other one is there.
 module kvs_port #(
     // Reflected polynomial of the hash.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a job's source lines into its destination lines: bytes move by the difference of both alignments, and strobes
 // leave the rest of the first and the last line alone. From a line on whose read failed, nothing is written. Latency 3.
 module dma_align #(

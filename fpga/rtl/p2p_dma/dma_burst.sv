@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts a run of lines into AXI4 bursts: none longer than BURST lines, none over a boundary of 4 KiB.
 module dma_burst #(
     // Bits of a line.

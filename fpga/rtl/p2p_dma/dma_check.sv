@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes descriptors out of their packets and judges them before anything moves (offramp.leo.dma.check); two cycles each.
 module dma_check #(
     // Bits of a beat, 256 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers descriptors in their order: one that moves nothing at once, another when its copy is done.
 module dma_complete #(
     // Bits of a beat, 128 or more.

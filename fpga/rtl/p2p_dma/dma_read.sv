@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a job's lines from one of three memories, in order and no more than there is room for.
 module dma_read #(
     // Bits of a line.

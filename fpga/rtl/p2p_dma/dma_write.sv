@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a job's lines to one of three memories. A burst begins when all of it is here, so it never stops half-way.
 module dma_write #(
     // Bits of a line.

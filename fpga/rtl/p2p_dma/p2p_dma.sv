@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of any length and alignment between the memories of host, accelerator and NIC (thesis, section 6.3; model:
 // offramp.leo.dma). A descriptor is a packet of one beat, its completion another, in the order of the descriptors.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port's way in: a packet's first beat decides where all of it goes; what has nowhere to go is dropped.
 module path_in #(
     parameter WIDTH = 585,

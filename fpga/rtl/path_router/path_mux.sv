@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of COUNT beats. A module of its own, so that synthesis leaves the choice outside: a bit of two beats is three inputs.
 (* keep_hierarchy *)
 module path_mux #(

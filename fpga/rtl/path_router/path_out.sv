@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port's way out: whole packets of each queue in turn.
 module path_out #(
     // Bits of a beat; the highest says that a packet ends.

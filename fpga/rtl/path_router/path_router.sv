@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ways between the CPU's two PCIe endpoints, the accelerator and the NIC (specification section 8, figure 6.9; model:
 // offramp.leo.router). A register says which hardware model is emulated.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The port on which a packet leaves, as a one-hot word; 0 where the model has no such way (offramp.leo.router.route).
 module path_way #(
     // Models that can be chosen: bit 0 direct, bit 1 on-path, bit 2 off-path.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of an engine whose inside never waits: a place in the queue for each beat that is on its way to it.
 module answers #(
     // Bits of a beat, a multiple of 8, 128 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes codes of 1, 2, 4 or 8 bits out of a line, the lowest bits first; latency 1.
 module code_unpack #(
     // Codes that leave at once, a power of two; a line has 32 bits for each.

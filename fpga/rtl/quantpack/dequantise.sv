@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inverse of `quantise`: rows of binary32 from codes (model: offramp.train.sylvie.model.values); a beat of values a
 // cycle.
 //

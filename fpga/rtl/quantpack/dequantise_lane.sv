@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a code means: code * step + least, and `greatest` for the highest code; a value a cycle, latency 13.
 module dequantise_lane (
     input  wire        clk,

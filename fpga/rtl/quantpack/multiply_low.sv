@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lower half of a product with a constant, from multipliers of 16 bits; a product a cycle, latency 3.
 module multiply_low #(
     // Bits, a multiple of 32.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A value's code: (x - least) * inverse + fraction, cut off, at most `top`; a code a cycle, latency 17.
 module quantise_lane (
     input  wire        clk,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each row needs before its codes can be made: bounds, inverse of the step, keys of its random numbers; a beat a
 // cycle. Rows queue here until they are taken; `ready` is said of the first.
 module quantise_rows #(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sylvie's quantiser with registers: rows of binary32 as packed codes, and back, each way a beat of values in every cycle.
 // `quantise` and `dequantise` have the packets.
 module quantpack #(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is added before a row's codes are cut off: binary32 in (0, 1) for each lane, by place (model:
 // offramp.train.sylvie.streams); a beat a cycle, latency 14.
 //

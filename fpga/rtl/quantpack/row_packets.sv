@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes request packets of rows apart: a header, then groups of a beat of words, one for each row, and the rows.
 //
 // The header has bits of a code (byte 0), compact (1), columns (2-3), rows (4-7), number of the request (8-15), seed

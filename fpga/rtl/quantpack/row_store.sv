@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps beats of rows in block RAM until they are read; beats of an unfinished row can be taken back.
 module row_store #(
     // Bits of a beat, 1 or more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of up to eight vectors that come in one stream (model: offramp.leo.functions.reduce), with registers.
 //
 // A request packet is a header (type, number of vectors, elements, number of the request) and the vectors, each from a beat

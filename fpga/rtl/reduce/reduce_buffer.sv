@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes request packets whose vectors come one after the other: keeps all but the last, and sums with the last.
 //
 // A beat a cycle without a pause, also between packets: a completion leaves while the next header comes.

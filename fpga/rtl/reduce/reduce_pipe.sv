@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums beats of all vectors and ends each packet with a completion: a beat a cycle, latency 3 and 5 for each level of the
 // tree.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of up to eight vectors, each in a stream of its own, at line rate: eight beats in and one out in every cycle.
 //
 // The first stream's packet begins with the request's header; as many streams as it names take part, each with a packet

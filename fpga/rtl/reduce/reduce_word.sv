@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum of words of 32 bits as int32, saturating int32, binary32, or two bfloat16; latency 2 and 5 for each level of the
 // tree.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ``offramp`` command: one line for every fault that a user can mend, exit code 2."""
 
 from __future__ import annotations

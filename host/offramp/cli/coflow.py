@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow``: Hermod's priorities, queues, matchings and traces of a training job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow demo``: coflows of real processes through the P4 switch, with priorities and without."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow deploy``: a queue plan on switches and hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow export``: a job's DAG as Chakra execution traces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow match``: the sub-phases of an all-to-all."""
 
 from __future__ import annotations

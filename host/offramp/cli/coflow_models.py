@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow models``: the models of the thesis, and what their coflows carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow plan``: a job's priorities as DSCPs and queues."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp demo``: the main job on real data, four ways, with a report."""
 
 from __future__ import annotations

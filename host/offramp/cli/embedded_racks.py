@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaf and spine switches of our own, joined by links, for as long as a run takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp fpga``: lint, test, synthesis, bitstreams and boards of the FPGA engines."""
 
 from __future__ import annotations

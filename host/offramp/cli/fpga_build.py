@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp fpga build`` and ``offramp fpga flash``: bitstreams and boards."""
 
 from __future__ import annotations

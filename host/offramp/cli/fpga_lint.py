@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp fpga lint``: the RTL through three readers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp fpga regs``: what comes from the SystemRDL files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp fpga synth``: what the engines take of a chip, beside the thesis's table 6.3."""
 
 from __future__ import annotations

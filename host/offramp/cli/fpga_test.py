@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp fpga test``: the test benches of the RTL, from a checkout."""
 
 from __future__ import annotations

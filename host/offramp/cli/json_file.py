@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that a command is asked to write: ``--json`` and others, checked before the work begins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo``: applications over CPU, FPGA and smartNIC from their YAML."""
 
 from __future__ import annotations

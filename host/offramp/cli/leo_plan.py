@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo validate`` and ``plan``: what a configuration comes to, before anything runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo profile``: what the links and functions of a configuration take on this machine."""
 
 from __future__ import annotations

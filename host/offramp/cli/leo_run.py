@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo run``: an application over its paths, each alone and all together."""
 
 from __future__ import annotations

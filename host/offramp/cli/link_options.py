@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The option that names a transport, the same wherever links are opened."""
 
 from __future__ import annotations

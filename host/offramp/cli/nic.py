@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp nic``: the agent of smartNICs."""
 
 from __future__ import annotations

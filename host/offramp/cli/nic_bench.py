@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp nic bench``: SwitchGNN's frames a second, by the agent and in Python."""
 
 from __future__ import annotations

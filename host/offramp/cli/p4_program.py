@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of commands that read a P4 program, and what they share."""
 
 from __future__ import annotations

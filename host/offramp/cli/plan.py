@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp plan``: what an exchange of a graph costs, host-based and through a switch of a given memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schemes of ``offramp plan`` side by side: bytes, passes and time, predicted and measured."""
 
 from __future__ import annotations

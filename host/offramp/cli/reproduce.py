@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp reproduce``: a paper's figure or table again, beside the published numbers, with a plot."""
 
 from __future__ import annotations

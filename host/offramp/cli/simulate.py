@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate``: what a system does on simulated hardware, without the hardware."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate g3``: pipelines of full-graph training on workers with devices, links and network cards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate hermod``: what coflow priorities gain a job, with the timeline before and after."""
 
 from __future__ import annotations

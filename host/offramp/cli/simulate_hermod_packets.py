@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate hermod --level packet``: every packet through the switch program, beside the flow level."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate leo``: rules of path selection on the queue model."""
 
 from __future__ import annotations

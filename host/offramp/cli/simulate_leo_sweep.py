@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate leo --sweep``: the default rule on many random settings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate placement``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate themis``: collectives and training on networks of several dimensions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate unitg``: a pipeline and a language model in its bubbles, under several policies."""
 
 from __future__ import annotations

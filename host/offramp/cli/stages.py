@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bar that shows which stage of a command runs, and how far it is where it says so; what each stage took."""
 
 from __future__ import annotations

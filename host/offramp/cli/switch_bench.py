@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch bench``: how fast the engines run a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch doctor``: whether this machine has what the switch needs."""
 
 from __future__ import annotations

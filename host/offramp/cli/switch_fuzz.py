@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch fuzz``: random programs, packets and messages against the engines of the switch."""
 
 from __future__ import annotations

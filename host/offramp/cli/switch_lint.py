@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch lint``: warnings about a P4 program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch p4info``: what a controller must know of a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch resources``: what a TNA program takes of a Tofino, before its compiler says so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch run``: the P4 software switch on network interfaces and sockets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch shell``: p4runtime-shell on a running switch."""
 
 from __future__ import annotations

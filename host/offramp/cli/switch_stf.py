@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch stf``: run a test in the p4c project's STF format on the embedded P4 switch."""
 
 from __future__ import annotations

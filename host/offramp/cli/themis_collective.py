@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A single collective for ``offramp simulate themis``: table, numbers, picture."""
 
 from __future__ import annotations

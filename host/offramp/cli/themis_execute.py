@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate themis --execute``: the same collective in real time, a process for each NPU."""
 
 from __future__ import annotations

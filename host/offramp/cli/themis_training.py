@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training for ``offramp simulate themis --workload``: table and numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp token``: a secret that the machines of a job share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A virtual environment of its own for a Python tool whose requirements clash with ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of ``offramp switch run`` for the traffic manager."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train dgs``: mini-batch training that fetches what explains the model."""
 
 from __future__ import annotations

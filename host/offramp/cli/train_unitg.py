@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train unitg``: a graph neural network in a pipeline, a language model in its bubbles."""
 
 from __future__ import annotations

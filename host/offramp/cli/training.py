@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train``: full-graph training by itself, other systems by their name behind it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp transport bench``: how fast the ways are that frames can take to the switch."""
 
 from __future__ import annotations

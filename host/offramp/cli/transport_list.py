@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp transport list``: the transports, and which of them this process may use."""
 
 from __future__ import annotations

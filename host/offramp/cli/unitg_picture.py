@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture of what stages and language models did in the last iterations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a job's shape and traffic to its DAG, iteration after iteration."""
 
 from __future__ import annotations

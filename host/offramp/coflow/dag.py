@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training DAG: computation, coflows and what waits for what (thesis, section 5.2.2; specification section 2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The priority as a 6-bit code point: MID in three bits, type in one, LID in two (thesis, section 5.4).
 
 Code 0 is the most urgent; on the wire it is DSCP 63 - code, as strict priority serves the higher class first.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three model factors of a coflow and the orders that policies make of them (thesis, tables 5.3 and 5.4)."""
 
 from __future__ import annotations

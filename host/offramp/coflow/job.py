@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training job: model, parallel degrees, batch, schedule, and the cluster that it runs on."""
 
 from __future__ import annotations

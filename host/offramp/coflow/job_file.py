@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs from files: a flat YAML mapping of scalars, or TOML.
 
 ``model`` is a name of table 5.5, whose parallelism the other fields change, or is absent: then ``layers``, ``hidden``,

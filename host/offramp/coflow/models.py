@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The six models of table 5.5, and what their layers hold, compute and send (specification section 9)."""
 
 from __future__ import annotations

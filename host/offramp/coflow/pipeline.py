@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of microbatches in a pipeline stage: 1F1B and interleaved 1F1B (specification section 2)."""
 
 from __future__ import annotations

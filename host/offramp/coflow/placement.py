@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a job's workers are: servers and NICs, and the groups that they form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue plan as ``offramp coflow plan --json`` writes it."""
 
 from __future__ import annotations

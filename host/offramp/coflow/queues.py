@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """64 code points onto the strict-priority queues of a switch (specification section 4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the coflows of a job carry, worker by worker (specification section 9)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A better scheduler than Themis' greedy one: mixes of orders from the linear program, chunks sized to the mix.
 
 Themis cuts a collective into equal chunks and balances the loads as far as these allow; with few chunks, or where an

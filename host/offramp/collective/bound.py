@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast any schedule can be: a linear program over the orders of the dimensions, and its closed form.
 
 The loads that one chunk can put on the dimensions are the vertices of a polytope, one for each order; a mix of orders

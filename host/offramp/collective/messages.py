@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes between the ranks of a ``torch.distributed`` group: tensors of numbers, so that nobody unpickles anything.
 
 PyTorch's own collectives for objects run what a peer sends them (pickle). Ranks here send bytes, whose length is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks of several dimensions: what a stage of a collective sends, in how many steps (paper sections 2, 4.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks from files: our TOML, and the ``topology:`` files of ASTRA-sim's analytical back end.
 
 TOML, one table for each dimension from the innermost out::

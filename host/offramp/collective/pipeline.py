@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deterministic simulation that every NPU runs to know in which order each dimension works (paper section 4.6.2).
 
 One representative NPU with a server for each dimension: regular topologies with their own algorithm on each dimension

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans: what every NPU derives for the collectives of a moment, and can compare with its peers (paper section 4.6)."""
 
 from __future__ import annotations

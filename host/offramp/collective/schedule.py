@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunks, the order in which each visits the dimensions, and the stages that follow from it (paper section 2.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Themis' algorithm 1: for every chunk the order of dimensions that puts most on the least loaded one (section 4.2)."""
 
 from __future__ import annotations

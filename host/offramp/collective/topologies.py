@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's topologies (table 2), its current platform (figure 4) and the example of figures 5 and 7."""
 
 from __future__ import annotations

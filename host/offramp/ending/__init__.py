@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands end, and what they hold outside of themselves until then.
 
 A command is two processes. The one that its caller knows does nothing but wait (:mod:`~offramp.ending.supervisor`):

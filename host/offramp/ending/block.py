@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that a process shares with those it starts, and that the kernel takes back from the last of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Child processes: they end when they are told, and with their parent however that ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are there as a whole or not at all, whatever ends the process that writes them."""
 
 from __future__ import annotations

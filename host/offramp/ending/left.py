@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Temporary folders and network namespaces that say whose they are; removing those whose owner was killed."""
 
 from __future__ import annotations

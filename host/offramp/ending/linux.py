@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Linux offers to end processes and all that they have started: prctl(2), and who is whose child."""
 
 from __future__ import annotations

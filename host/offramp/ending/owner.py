@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that a temporary thing belongs to, as a part of the thing's name.
 
 A process id alone is used again; with the time of its start, in ticks since boot, it means one process of one boot.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions in processes of their own, which end when the caller does, whatever they are computing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that work under way relies on: whoever waits for something else hears at once when one of them dies."""
 
 from __future__ import annotations

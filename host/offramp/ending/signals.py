@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals in the process that works: the first one unwinds the main thread, further ones change nothing."""
 
 from __future__ import annotations

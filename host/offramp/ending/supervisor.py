@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that a command's caller knows: it waits for the one that works, and ends it when told to.
 
 It holds nothing and computes nothing, so a signal always finds it ready, whatever the work is busy with: a compiled

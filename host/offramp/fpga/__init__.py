@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """FPGA engines: where their sources lie, their registers, synthesis, bitstreams and boards."""

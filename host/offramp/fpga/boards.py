@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards: how a bitstream is made for each, and how it gets there."""
 
 from __future__ import annotations

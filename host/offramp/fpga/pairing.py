@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many LUT sites a netlist takes when two small functions share one, as vendor tools pack them.
 
 A site of UltraScale+ has six inputs and two outputs: it holds one function of six inputs, or two of at most five

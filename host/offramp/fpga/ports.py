@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters and ports of a module, read from its source, and modules around it that have other names for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Register maps in SystemRDL, and what is generated from them: SystemVerilog, a C header, Python, documentation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SystemVerilog sources: one module in a file of the same name, in ``rtl/<engine>/``."""
 
 from __future__ import annotations

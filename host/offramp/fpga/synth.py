@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources on UltraScale+ by yosys, and the clock on ECP5 by nextpnr (specification section 8, table 6.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cycles of the engines, packet by packet, as their RTL takes them: for load tests, and to say what a change costs.
 
 A packet is given by the cycles in which its beats are offered; each function says in which cycle each beat is taken and

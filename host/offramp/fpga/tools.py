@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the programs of a design flow; what goes wrong there becomes one line."""
 
 from __future__ import annotations

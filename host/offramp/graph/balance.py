@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks that share their uploads out among the workers (specification section 8.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks of cut edges along G3's bins: what is computed first is aggregated first (g3.md section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bins of vertices that a worker computes together, while others travel (specification G3, section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-level block partitioning of the cut graph (paper section 3.3, specification section 8.1)."""
 
 from __future__ import annotations

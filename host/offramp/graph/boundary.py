@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boundary vertices and cut edges of a partition (specification section 1)."""
 
 from __future__ import annotations

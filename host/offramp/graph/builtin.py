@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs that ship with a dependency, so that nothing is downloaded."""
 
 from __future__ import annotations

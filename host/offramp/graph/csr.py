@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compressed sparse rows: the one form in which adjacency is kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A graph with what a GNN trains on: features, labels and masks."""
 
 from __future__ import annotations

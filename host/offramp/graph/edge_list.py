@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs as text: one edge a line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first stage of G3's partitioning: vertices and edges balanced, least communication volume (specification 3)."""
 
 from __future__ import annotations

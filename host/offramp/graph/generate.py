@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seeded random graphs with planted classes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mt-KaHyPar, whose connectivity objective is the multicast volume R itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Walks over CSR arrays in the part of Python that :mod:`offramp.native` compiles; Python runs them too, on arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One way in for every graph."""
 
 from __future__ import annotations

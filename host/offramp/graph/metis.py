@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """METIS k-way partitioning: through pymetis, and for several constraints through the library that pymetis carries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs in the ``.npz`` form of the gnn-benchmark collection (Shchur et al. 2018)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph-aware multicast reordering: in which order a block is uploaded (paper section 3.2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """First-fit packing of overlapping sets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which worker owns which vertex."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitions in files, as METIS writes them: the worker of each vertex, a line each.
 
 A comment in the first line says which graph it is of; without one the number of vertices must do.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data sets of PyTorch Geometric, where that package is installed."""
 
 from __future__ import annotations

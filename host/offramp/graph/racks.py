@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitions for two levels: racks first, then workers inside a rack."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remote neighbours of each worker, kept while vertices move (specification G3, section 4.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Iterative re-partitioning for an even load of remote neighbours (thesis on G3, algorithm 2; specification section 4).
 
 A step takes one vertex of the worker with the largest load and one of the worker with the least and swaps them, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which vertices train, validate and test."""
 
 from __future__ import annotations

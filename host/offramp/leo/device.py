@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every device of LEO is to the host: memory, a submission queue and a completion queue.
 
 The host never knows what is behind it: a CPU core, RTL in simulation, a board, the agent of a smartNIC.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peer-to-peer copies between the memories of host, accelerator and NIC: descriptors and their meaning.
 
 A descriptor (32 bytes): opcode, source memory, destination memory, 0 (1 byte each), length (4), request (8), source

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of the host itself as a device's memory."""
 
 from __future__ import annotations

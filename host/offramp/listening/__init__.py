@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one way to listen: where, for whom, and how a peer shows who it is (docs/security.md).
 
 Every server of Offramp binds through this package: to loopback or a Unix socket of mode 0600 by default, to any other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may speak to a listener."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses of stream sockets as people write them: ``HOST:PORT``, ``[IPV6]:PORT`` or ``unix:PATH``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connection to a :class:`~offramp.listening.Listener`: prove the token, check the other side's, greet."""
 
 from __future__ import annotations

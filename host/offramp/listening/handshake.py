@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How two sides of a connection show each other that they have the same token, before anything else is said.
 
 The server sends a challenge: magic, whether a token is needed, 32 random bytes. The client answers with its own 32

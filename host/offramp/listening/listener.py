@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A listener that hears the greetings of many peers and waits for none of them."""
 
 from __future__ import annotations

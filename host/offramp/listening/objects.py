@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON objects from a peer, read and checked before anything is made of them."""
 
 from __future__ import annotations

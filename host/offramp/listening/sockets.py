@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sockets that listen: Unix sockets of mode 0600, TCP sockets on a checked address."""
 
 from __future__ import annotations

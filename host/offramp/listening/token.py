@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A secret that the processes of one job share, and proofs that somebody has it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machine code kept between processes: one file for each key in the user's cache folder."""
 
 from __future__ import annotations

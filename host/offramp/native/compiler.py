@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From LLVM assembly to machine code in this process: optimisation, code generation, the cache, linking."""
 
 from __future__ import annotations

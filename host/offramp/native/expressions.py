@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions of the run-time system (:mod:`offramp.native.subset`) in LLVM."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marked functions as functions that Python can call on arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translation of the functions marked in the run-time system (:mod:`offramp.native.subset`) to LLVM."""
 
 from __future__ import annotations

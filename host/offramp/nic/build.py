@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent's sources, and building them with CMake into a folder that is kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to the agent: memory for messages and answers, and a queue; whatever is shared survives the agent."""
 
 from __future__ import annotations

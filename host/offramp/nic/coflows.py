@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's end host in the agent: coflows go out in strict order, a frame at a time, marked with their DSCP.
 
 What :class:`offramp.coflow.endhost.endpoint.Endpoint` does with TCP connections the agent does on a port, with frames

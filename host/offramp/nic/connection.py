@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client's connection to the agent's control socket."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this machine has of what the agent needs, and what to do about the rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stretches of memory that the agent maps (:mod:`offramp.sealed_memory`), given out in pieces."""
 
 from __future__ import annotations

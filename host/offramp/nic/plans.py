@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's share of SwitchGNN's plans as the agent reads it (``smartnic/lib/switchgnn/plan.hpp``).
 
 32-bit little-endian numbers: magic, plans; for each plan chunks, rows, blocks; for each block its id, then lists, each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An agent as a child process of whoever needs one."""
 
 from __future__ import annotations

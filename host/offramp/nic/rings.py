@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue's rings: submissions to the agent and completions from it, without system calls but for the bell."""
 
 from __future__ import annotations

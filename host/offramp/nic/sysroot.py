@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sysroot to cross-compile the agent with: Debian's packages of another architecture, unpacked into a folder.
 
 apt works with folders of its own there: the machine's packages and architectures stay as they are, and nobody needs to

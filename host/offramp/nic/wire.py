@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent's control protocol and rings as bytes (``smartnic/lib/protocol.hpp``, ``smartnic/agent/rings.hpp``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of SwitchGNN whose transport is the agent: it hands over tensors and a doorbell, and gets sums.
 
 What :class:`offramp.switch.switchgnn.worker.Worker` does with frames the agent does here. Plans, features, sums and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Task placement and online scheduling of distributed GNN training (DGTP; Luo, Bao and Wu, ToN 2024)."""
 
 from offramp.placement.bounds import Bounds, bounds, critical_path, degrees

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Degrees, the critical path and what they promise: theorems 1 and 3, and lower bounds of the optimum."""
 
 from __future__ import annotations

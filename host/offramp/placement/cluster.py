@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines and their network cards: a star in which nothing but the cards limits a transfer (section III-B)."""
 
 from __future__ import annotations

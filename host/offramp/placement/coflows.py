@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priorities for the coflows of a training job, in the order that Hermod gives those of language models.
 
 What Hermod orders by (microbatch, type, layer) is here (iteration, type, stage): what an earlier iteration waits for

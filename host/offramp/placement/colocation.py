@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistDGL's placement: as many samplers as possible on their worker's machine (section VI-A)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exploratory task placement: a Metropolis walk over placements (section V-B, algorithm 3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A distributed GNN training job: graph stores, samplers, workers, parameter servers or a ring (section III-A)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts that start a plan: torchrun on each machine, or one Slurm job."""
 
 from __future__ import annotations

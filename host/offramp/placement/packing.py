@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many tasks of each kind go where: a feasible start by dynamic programming (section V-A, algorithm 2).
 
 Tasks of one demand are interchangeable here. The table of the dynamic program is an array over how many of each are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A placement as a plan that launchers and training scripts read: which rank where, which store where."""
 
 from __future__ import annotations

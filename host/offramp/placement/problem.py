@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task graph on a cluster as arrays: what fits where, how long tasks take, which flows cross the network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts as people write them in YAML files: ``48GB``, ``10Gbps``, plain numbers."""
 
 from __future__ import annotations

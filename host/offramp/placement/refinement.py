@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extension of the paper's search: feasible moves and swaps, kept where simulated time falls.
 
 A walk by critical path meets few feasible placements on a cluster that is nearly full, where one task can only move if

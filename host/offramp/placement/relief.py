@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extension of the paper's search: simulated annealing that takes load off the busiest network cards.
 
 On a cluster that is nearly full online execution ends within a few per cent of what its busiest card takes to pass all

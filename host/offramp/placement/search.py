@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search for a placement: the paper's walk, or a portfolio of walks and refinements, run in parallel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters and jobs in YAML: ``machines``, and either ``job`` (GNN training) or ``tasks`` and ``edges`` (any graph)."""
 
 from __future__ import annotations

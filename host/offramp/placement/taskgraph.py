@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of a training iteration and what they wait for (section III-A; equations 8 to 12)."""
 
 from __future__ import annotations

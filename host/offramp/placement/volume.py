@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many bytes a flow carries: distributions, as profiling gives them, and draws from them."""
 
 from __future__ import annotations

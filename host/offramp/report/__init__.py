@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of training runs: one self-contained HTML page, and the same data as JSON."""
 
 from offramp.report.model import Check, Note, Occupancy, Report, Run, Table

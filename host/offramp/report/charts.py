@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts as inline SVG; colours come from the page's style sheet, so they follow its theme."""
 
 from __future__ import annotations

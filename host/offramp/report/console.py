@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training runs on a terminal: progress, one line for each epoch, and a closing table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a report shows; whoever ran the work fills it in, this package only draws it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report as one HTML page without any outside resource."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of the page, each from the data it shows to HTML."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The totals of a run, in the order in which every table shows them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing a report to disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full-graph GNN training by several workers, with interchangeable ways of carrying boundary features."""
 
 import os

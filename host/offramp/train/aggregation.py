@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sum-type aggregators, factored into what each end of an edge contributes (switchgnn.md section 2).
 
 A switch can only add, so an edge weight must split into ``w_uv = source_u * destination_v``. All

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention over the edges of a view (GAT, Velickovic et al. 2018, equations 3 and 4)."""
 
 from __future__ import annotations

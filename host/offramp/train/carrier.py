@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes messages to the sums that they belong to, through the switch and from worker to worker."""
 
 from __future__ import annotations

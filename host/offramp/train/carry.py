@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker's part of an exchange under a scheme: its messages, which way each goes, what comes back."""
 
 from __future__ import annotations

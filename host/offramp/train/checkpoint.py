@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's weights and the optimiser's state in a file, to go on from (g3.md section 5.4: equal on every worker)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boundary features as integers under a scale that all workers agree on (switchgnn.md section 3.3)."""
 
 from __future__ import annotations

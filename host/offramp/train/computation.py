@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward and backward of one worker, whichever way rows or sums travel."""
 
 from __future__ import annotations

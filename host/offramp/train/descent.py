@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loss-descent rate that steers knobs of Sylvie and TorchGT (Zhang, specification 0.3).
 
 A pure function of what was observed: ranks that observe the same numbers see the same trend.

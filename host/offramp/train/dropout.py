@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dropout whose masks belong to vertices, so that no partition or order of computation changes them."""
 
 from __future__ import annotations

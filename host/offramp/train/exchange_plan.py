@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch's plans for all layers of a model: widths that take the same blocks share a plan."""
 
 from __future__ import annotations

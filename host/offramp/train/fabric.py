@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch of a run as its control plane sees it: load the plans before, read the counts after."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workers of a run as a group: the few collectives that training needs, over gloo.
 
 Gloo does not authenticate anybody. Objects therefore travel as :mod:`offramp.wire.objects` encodes them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sends which boundary features to whom when each goes once to every worker that needs it."""
 
 from __future__ import annotations

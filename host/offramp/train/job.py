@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one worker needs to know to train its share: made once, where the whole graph is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The leaf and spine switches of a run as their control plane sees them."""
 
 from __future__ import annotations

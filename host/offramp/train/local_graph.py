@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one worker holds of the graph: its vertices, the edges among them, and which touch other workers."""
 
 from __future__ import annotations

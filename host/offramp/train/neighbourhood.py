@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker's share of the graph as a view: neighbours of other workers come as sums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run before any process starts: who owns what, what travels, and whether it fits."""
 
 from __future__ import annotations

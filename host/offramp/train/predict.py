@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traffic of an epoch from the partition alone, before anything is trained."""
 
 from __future__ import annotations

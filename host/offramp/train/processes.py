@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process for each worker on this machine, watched by the process that started them."""
 
 from __future__ import annotations

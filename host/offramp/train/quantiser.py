@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie's quantiser for sums: stochastic rounding under a shared scale, several values to a lane.
 
 (sylvie-torchgt-unitg.md section 1.3.) Values that are added must share a scale; each contributor may subtract its own

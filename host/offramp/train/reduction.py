@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weight gradients summed over workers, layer by layer (g3.md section 5.4)."""
 
 from __future__ import annotations

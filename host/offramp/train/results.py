@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a training run yields: one record for each epoch, one for each worker, and the totals."""
 
 from __future__ import annotations

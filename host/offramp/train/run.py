@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole training run: partition, plan, load the switch, start the workers, gather what they did."""
 
 from __future__ import annotations

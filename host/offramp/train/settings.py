@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that decides a training run; a run can be repeated from these alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse products with gradients that PyTorch's own CSR support lacks or makes slow."""
 
 from __future__ import annotations

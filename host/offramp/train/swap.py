@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows from worker to worker, counted as packets of a host-based exchange."""
 
 from __future__ import annotations

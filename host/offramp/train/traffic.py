@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one worker's link has carried, and where the time went."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training loop of one worker; the same code whatever carries the features and whenever they travel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a layer sees of the graph: rows of source vertices come in, rows of target vertices go out."""
 
 from __future__ import annotations

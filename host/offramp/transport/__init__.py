@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a worker's frames reach its switch port: interfaces, sockets and in-process queues, one interface."""
 
 from __future__ import annotations

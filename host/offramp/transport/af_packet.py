@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw Ethernet frames on a network interface: an AF_PACKET socket (packet(7))."""
 
 from __future__ import annotations

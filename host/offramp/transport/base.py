@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interfaces that every transport implements."""
 
 from __future__ import annotations

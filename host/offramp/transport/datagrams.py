@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames as UDP datagrams, one each.
 
 Runs of equal length leave and arrive in one piece, which the kernel or the NIC cuts (UDP_SEGMENT, UDP_GRO; udp(7)).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link that loses, doubles, swaps and cuts frames, from a seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many frames in one message of a Unix socket.
 
 A message is a 32-bit count, that many 16-bit lengths, then the frames without gaps; numbers are big-endian.

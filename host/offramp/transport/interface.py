@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a network interface is: number, flags, largest frame (netdevice(7))."""
 
 from __future__ import annotations

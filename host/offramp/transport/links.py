@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of links: ``TRANSPORT:WHERE``, or a bare interface that the default transport opens."""
 
 from __future__ import annotations

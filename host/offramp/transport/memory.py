@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link inside one process: two ends, frames handed over in order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many frames in one system call: sendmmsg(2) on packet sockets, straight out of NumPy arrays."""
 
 from __future__ import annotations

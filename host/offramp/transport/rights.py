@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this process may do with network interfaces (capabilities(7))."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames as they arrive, in memory shared with the kernel: the receive ring of a packet socket (packet(7), TPACKET_V2).
 
 No system call and no copy for a frame: a batch is a view of the ring's slots, and its rows are the frames.

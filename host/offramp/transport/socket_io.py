@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link on any socket that carries frames: waits, and says in one line what is wrong."""
 
 from __future__ import annotations

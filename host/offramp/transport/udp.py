@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link over UDP: each frame is one datagram, as in QEMU's ``dgram`` network back end; no privileges, any network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Datagrams by which a host becomes the peer of a UDP port: they are no frames, and short.
 
 Where both have a token, the host asks (37 bytes), the port answers with a cookie that it need not remember (37), the

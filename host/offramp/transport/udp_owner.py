@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose a UDP socket of this machine is, by its address: /proc/net/udp and udp6."""
 
 from __future__ import annotations

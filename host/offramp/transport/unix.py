@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A link over a Unix socket: no privileges, no loss, many frames in one system call."""
 
 from __future__ import annotations

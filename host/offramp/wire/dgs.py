@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGS's messages between workers: requests of a k-hop sampler and their answers (specification sections 6 and 7.2).
 
 A message is records, one after the other. A record is a header and what its kind says:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ethernet and IPv4 headers (IEEE 802.3, RFC 791)."""
 
 from __future__ import annotations

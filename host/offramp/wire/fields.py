@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Header formats as field tables, and the vectorised packing and unpacking that follows from them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects as messages between ranks: typed, and encoded without code.
 
 A message is a header, a tree in JSON, and arrays as they lie in memory. The receiver names the type that it expects and

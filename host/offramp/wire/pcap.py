@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packet captures in libpcap's format (pcap-savefile(5)), microseconds, Ethernet."""
 
 from __future__ import annotations

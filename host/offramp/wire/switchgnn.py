@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SwitchGNN packet: Ethernet, IPv4, a 16-byte header and 32 lanes of int32 (specification section 3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie's message: a header, counts of rows by width, bounds of each row, packed rows (specification section 1.6)."""
 
 from __future__ import annotations

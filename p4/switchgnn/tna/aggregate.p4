@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
 #define OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
-
 #include "../each_lane.p4"
 #include "congestion.p4"
 #include "lane.p4"

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_BARRIER_P4
 #define OFFRAMP_SWITCHGNN_TNA_BARRIER_P4
-
 #include "types.p4"
 
 // Ends a round when every host has said DONE, and takes a round up again, as in the v1model program.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_CONGESTION_P4
 #define OFFRAMP_SWITCHGNN_TNA_CONGESTION_P4
-
 #include "types.p4"
 
 // The mark of a sum, as in the v1model program.

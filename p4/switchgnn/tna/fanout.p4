@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_FANOUT_P4
 #define OFFRAMP_SWITCHGNN_TNA_FANOUT_P4
-
 #include "types.p4"
 
 // From a vertex and a hop to the aggregator of one of its neighbours: a hop for each neighbour.

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_FORWARD_P4
 #define OFFRAMP_SWITCHGNN_TNA_FORWARD_P4
-
 #include "types.p4"
 
 // From what the tables and registers said to what becomes of DATA.

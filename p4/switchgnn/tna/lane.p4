@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_LANE_P4
 #define OFFRAMP_SWITCHGNN_TNA_LANE_P4
-
 #include "types.p4"
 
 // One lane of the sums. Only the last contribution changes the packet, since every other pass hands it on as it came.

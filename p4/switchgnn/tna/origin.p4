@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_ORIGIN_P4
 #define OFFRAMP_SWITCHGNN_TNA_ORIGIN_P4
-
 #include "types.p4"
 
 // Whether a worker is behind the port that a packet came in by, as in the v1model program. What recirculates comes from

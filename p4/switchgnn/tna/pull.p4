@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_PULL_P4
 #define OFFRAMP_SWITCHGNN_TNA_PULL_P4
-
 #include "types.p4"
 
 // FETCH goes to the owner of the vertex that is wanted, RESEND to the owner of the vertex that wants it, ACK to the

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_ROUND_P4
 #define OFFRAMP_SWITCHGNN_TNA_ROUND_P4
-
 #include "types.p4"
 
 // The current round, as in the v1model program. It is compared where it is kept: the pipeline sees only how far the

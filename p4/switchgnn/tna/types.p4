@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_TNA_TYPES_P4
 #define OFFRAMP_SWITCHGNN_TNA_TYPES_P4
-
 #include "../frame.p4"
 
 const bit<3> NEXT_PASS_MIRROR = 1;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A chain of tasks and flows without a gap that spans a run of online execution (lemma 2)."""
 
 from __future__ import annotations

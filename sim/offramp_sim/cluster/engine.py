@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster in continuous time, event after event, exact in rational arithmetic: the reference of the fast engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks and flows over time as a picture: a row for each task, and for each sender and receiver of flows."""
 
 from __future__ import annotations

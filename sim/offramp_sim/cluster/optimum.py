@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best schedule of a small job by an integer program in slots, and the best placement by trying all of them.
 
 The program is that of section III-B, equations 6 to 16. Its optimum is at least that of continuous time, which slots

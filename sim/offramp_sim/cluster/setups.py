@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's clusters and jobs (sections VI-A and VI-B), with synthetic profiles where it prints none.
 
 The paper prints neither execution times nor volumes. Times are chosen so that a 1080Ti takes 60 ms for a mini-batch;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithm 1 as the paper prints it, in slots: a second, slower implementation for comparison.
 
 As in the specification's reading of it: only stores start at once, the last slot of a flow carries what is left.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schedule on real arrays of every NPU, in NumPy: what the executor does, without processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training iterations: computation, and the time spent waiting for communication (paper section 6.2, figure 12)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a timeline says about the network (paper sections 3, 6.1)."""
 
 from __future__ import annotations

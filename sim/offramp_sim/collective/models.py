@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's four workloads (section 5.2), built from their architectures.
 
 The text gives mini-batches, parallelism and FP16 gradients; it gives no layer tables, sequence lengths or peak rates.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every NPU of a small network by itself, with jitter: why all of them must keep one order (paper section 4.6.2)."""
 
 from __future__ import annotations

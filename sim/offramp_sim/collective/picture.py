@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans as pictures: utilisation of each dimension over time, and its operations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dimensions that change speed at run time, and plans that follow (beyond the paper)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's microbenchmark: one all-reduce of every size on every topology (section 6.1, figures 8 and 11)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training workloads layer by layer: computation, and what each pass communicates (paper sections 5.2, 6.2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads from files: our TOML, and the text format of ASTRA-sim 1.0.
 
 TOML, times in microseconds::

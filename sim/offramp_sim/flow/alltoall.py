@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long an all-to-all keeps the network busy, by the way in which it is sent (specification section 7)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many coflows cross each core switch at a time (thesis, figure 5.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main loop: the next end of a delay or a flow, and what it lets start."""
 
 from __future__ import annotations

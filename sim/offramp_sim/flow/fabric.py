@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fat tree of NICs: which resources a flow takes (thesis, section 5.5.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the engine keeps what: words of its context. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A DAG on a fabric as the engine's arrays; the policies are applied to it later."""
 
 from __future__ import annotations

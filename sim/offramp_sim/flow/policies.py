@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who goes first in the network: the thesis's schemes and Hermod's order in a number of queues."""
 
 from __future__ import annotations

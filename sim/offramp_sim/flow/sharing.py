@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates: strict priority between classes, weighted max-min fairness within one."""
 
 from __future__ import annotations

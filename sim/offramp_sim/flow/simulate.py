@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run: a loaded DAG under a policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job under several policies, and what it gains."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A picture of an iteration: computation and coflows of each stage, one policy above the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training runs with a process for each worker behind emulated network cards, timed."""
 
 from __future__ import annotations

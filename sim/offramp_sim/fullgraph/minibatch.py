@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sampled and replicated training moves and computes: the systems that G3 is compared with (g3.md section 7)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """G3's pipelines: bins that are loaded, computed, unloaded and sent (g3.md section 11)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole training runs in one process, on a clock of modelled time: what codecs and schedules do to accuracy."""
 
 from __future__ import annotations

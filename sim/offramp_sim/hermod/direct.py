@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a queue plan straight into an embedded switch, without P4Runtime."""
 
 from __future__ import annotations

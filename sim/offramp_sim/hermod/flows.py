@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flows of a loaded DAG as packets between NICs."""
 
 from __future__ import annotations

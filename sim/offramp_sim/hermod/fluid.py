@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flow level with what packets add to it: headers, and the way of one packet."""
 
 from __future__ import annotations

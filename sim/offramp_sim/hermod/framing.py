@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames as RoCEv2 has them: Ethernet, IPv4 with a DSCP, UDP, base transport header (IBTA, annex A17)."""
 
 from __future__ import annotations

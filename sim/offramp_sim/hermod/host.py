@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server's NIC with Hermod's scheduler above it: the most urgent flow that can send goes next."""
 
 from __future__ import annotations

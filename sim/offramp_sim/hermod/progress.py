@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The DAG in virtual time: what ends lets start what waits for nothing else."""
 
 from __future__ import annotations

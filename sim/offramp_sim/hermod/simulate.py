@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run at packet level: a loaded DAG under a policy, its hosts around switches that run Hermod's program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Says why a run with faults cannot go on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switches between the NICs: one, or leaves and spines as the flow level has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both ends of a flow: packets in flight up to a window, selective acknowledgement, retransmission.
 
 As RDMA for lossy networks has it (Mittal et al., SIGCOMM 2018): what is in flight is bounded by the bandwidth-delay

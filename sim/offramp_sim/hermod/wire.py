@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How packets stand for a job's bytes: sizes, rates and windows."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's queue model: paths of servers, links and delays, a network that jitters, and rules that choose."""

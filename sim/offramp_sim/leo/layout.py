@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of the simulator's context; times are picoseconds. The calendar is the packet simulator's."""
 
 from __future__ import annotations

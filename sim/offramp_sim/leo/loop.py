@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main loop: requests come, are given a path, and take its steps.
 
 Written in the part of Python that :mod:`offramp.native` compiles; the selectors are the runtime's own.

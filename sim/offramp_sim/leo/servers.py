@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links and nodes: several servers with a queue for each tenant, served in order of start tags.
 
 Start-time fair queueing (Goyal, Vin, Cheng 1996); with one tenant it is first come, first served. Written in the part

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run of the queue model (specification section 10), and what it shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules against each other on the same requests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The most requests a second that a rule serves without its queues growing."""
 
 from __future__ import annotations

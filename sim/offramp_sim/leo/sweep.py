@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default rule on random settings, beside the greedy ones and, where that can be computed, the optimum."""
 
 from __future__ import annotations

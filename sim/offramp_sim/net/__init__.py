@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deterministic event-driven network: switches, hosts and links in integer picoseconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host: what it is asked to send waits in its network card; what arrives goes to its handler."""
 
 from __future__ import annotations

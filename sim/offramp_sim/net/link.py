@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One direction of a link: delay and loss; its rate is that of the port that sends into it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes, links and the order of events."""
 
 from __future__ import annotations

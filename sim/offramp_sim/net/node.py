@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the network asks of whatever stands in it."""
 
 from __future__ import annotations

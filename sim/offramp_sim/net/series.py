@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The depth of a queue over time."""
 
 from __future__ import annotations

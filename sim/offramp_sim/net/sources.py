@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traffic: when a host sends which frame. Rates are of the line: preamble, FCS and gap count."""
 
 from __future__ import annotations

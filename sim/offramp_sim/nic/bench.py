@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's frames a second: the agent, the transport in Python, and DPDK's testpmd as the limit, on the same ports.
 
 The other end of the link answers each upload with the result that a switch would send if every vertex were its own

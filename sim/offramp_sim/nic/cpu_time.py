@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processor time of other processes, to the nanosecond."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's distributed file system on cores of the CPU, on those of an agent, and on both (thesis, figure 6.11)."""
 
 from __future__ import annotations

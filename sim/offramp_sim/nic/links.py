@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links for measurements: both ends as ports of the agent, and a process that is the other end."""
 
 from __future__ import annotations

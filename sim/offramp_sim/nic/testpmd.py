@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DPDK's testpmd as the limit of a link: one sends frames and takes what another one sends back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The P4 software switch: front end, typed IR, execution engines, v1model and TNA targets, STF, P4Runtime server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One way to make a switch, whichever engine runs its program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The intermediate representation: what the front end hands to an engine.
 
 A :class:`Program` is fully elaborated. Names are resolved, generics are substituted, constructor arguments are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one program may take of the switch that runs it, on either engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recipe for switches: the same one in this process and in the process that tries a pushed program first."""
 
 from __future__ import annotations

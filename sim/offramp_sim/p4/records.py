@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a switch reports beside the packets it sends."""
 
 from __future__ import annotations

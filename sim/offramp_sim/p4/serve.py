@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A switch as a process: program, P4Runtime server, ports (what ``simple_switch_grpc`` is for bmv2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Source positions and the one error type of the P4 front end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A P4 switch in this process: packets in, packets out, and state for a control plane."""
 
 from __future__ import annotations

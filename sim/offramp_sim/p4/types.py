@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4 types as the front end resolves them: every IR expression carries one (P4-16 specification, section 7).
 
 Types are immutable and compare structurally, except that nominal types (struct, header, enum, extern, …)

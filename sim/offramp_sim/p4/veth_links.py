@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of veth interfaces between this process and a switch in a network namespace of its own.
 
 The namespace takes the pairs with it when the switch ends, however it ends.

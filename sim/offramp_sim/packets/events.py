@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The calendar and the pool of packets."""
 
 from __future__ import annotations

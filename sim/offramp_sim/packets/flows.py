@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unicast flows: background traffic, and the streams of host-based exchanges."""
 
 from __future__ import annotations

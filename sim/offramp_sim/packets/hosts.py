@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts: whose packet goes next, at which rate (specification section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the engine keeps what: indices of 64-bit words. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations

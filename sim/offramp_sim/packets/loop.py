@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main loop: event after event, until everything has arrived."""
 
 from __future__ import annotations

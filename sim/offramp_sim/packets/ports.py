@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links: a first-in-first-out queue in front of a line. A packet's departure is known when it joins the queue."""
 
 from __future__ import annotations

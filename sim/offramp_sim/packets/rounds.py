@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's part in an exchange: receive, acknowledge, fetch what is lost, go on (specification section 4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run hosts, links and switches packet by packet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What leaves and spines do with a packet (specification sections 5, 9 and 10)."""
 
 from __future__ import annotations

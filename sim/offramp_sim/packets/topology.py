@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stars and leaf-spine networks: ports and routes."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures and tables of the papers again, beside the published numbers."""

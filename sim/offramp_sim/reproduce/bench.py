@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's simulated testbed at the size of a generated graph (section 6)."""
 
 from __future__ import annotations

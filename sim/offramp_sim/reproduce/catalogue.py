@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that can be reproduced, by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's data sets (table 1): read where they are on the machine, else graphs like them, generated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGS's accuracy: figure 3.2, table 3.4 and figure 3.10, on a task in which few columns matter."""
 
 from __future__ import annotations

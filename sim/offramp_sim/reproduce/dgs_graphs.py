@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs of which it is known what matters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGS's runs for tables and figures: real messages between workers that are threads of this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGS's traffic: table 3.3, figures 3.8 and 3.9, and what explanations cost (table 3.5)."""
 
 from __future__ import annotations

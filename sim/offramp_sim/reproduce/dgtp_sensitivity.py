@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the settings of DGTP's search are worth: beta, mu, gamma, steps, where it starts, spare cores (section V)."""
 
 from __future__ import annotations

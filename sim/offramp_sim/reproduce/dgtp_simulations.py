@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGTP's simulation studies: figures 10 and 11, and how far its bounds are from what happens (sections IV-B, VI-B)."""
 
 from __future__ import annotations

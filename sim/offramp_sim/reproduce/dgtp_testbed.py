@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGTP's testbed experiments in simulation: table III and figures 7, 8 and 9 (section VI-A)."""
 
 from __future__ import annotations

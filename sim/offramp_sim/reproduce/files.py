@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Edges of the paper's data sets from the files that OGB, PyTorch Geometric and DGL download."""
 
 from __future__ import annotations

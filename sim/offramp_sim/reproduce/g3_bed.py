@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thesis's testbed for G3 at the size of generated graphs (section 4.6)."""
 
 from __future__ import annotations

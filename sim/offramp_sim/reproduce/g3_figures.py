@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """G3's figures by simulation: 4.2, 4.7 to 4.11 and 4.13 to 4.16."""
 
 from __future__ import annotations

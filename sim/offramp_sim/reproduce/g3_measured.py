@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """G3 measured on this machine, and by the simulator calibrated on it: figures 4.12 and 4.17, and priorities."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which effect gives which share of Hermod's gain: one change at a time."""
 
 from __future__ import annotations

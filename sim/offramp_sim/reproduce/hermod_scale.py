@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod at 1,024 to 8,192 GPUs: figures 5.12 and 5.13."""
 
 from __future__ import annotations

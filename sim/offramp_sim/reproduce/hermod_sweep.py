@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's gain on the six models at 1,024 and 8,192 GPUs and four link rates."""
 
 from __future__ import annotations

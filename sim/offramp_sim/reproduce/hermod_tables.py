@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's tables 5.2 and 5.5 and figures 5.3 and 5.6."""
 
 from __future__ import annotations

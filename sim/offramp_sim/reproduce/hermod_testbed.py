@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's testbed at flow level: figures 5.8 to 5.11."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a figure or table of a paper is, and what reproducing it gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO: what two resources can give (figure 6.3), rules against each other (6.14), overheads (section 6.4.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's distributed file system on this machine: on the CPU, on the smartNIC's agent, and on both (figure 6.11)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Panels of curves as a picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's epochs in a star at slot level: figure 15, and what each improvement on the paper is worth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN, what graphs look like: table 1 and figures 1, 7 and 9."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN packet by packet: figures 16 and 19."""
 
 from __future__ import annotations

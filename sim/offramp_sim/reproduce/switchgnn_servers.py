@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's eight GPU servers (section 5): figures 11 and 12, with computation from a roofline of the GPU."""
 
 from __future__ import annotations

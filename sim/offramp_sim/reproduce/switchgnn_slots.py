@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN at slot level: figures 2, 17 and 18."""
 
 from __future__ import annotations

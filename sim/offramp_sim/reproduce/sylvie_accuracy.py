@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie, what few bits cost in accuracy: table 3.3 and the adaptive widths beside it."""
 
 from __future__ import annotations

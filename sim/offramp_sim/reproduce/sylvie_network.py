@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie on a slow network: tables 3.2, 3.9, 3.10 and 3.11, as far as two cores and emulated cards show them."""
 
 from __future__ import annotations

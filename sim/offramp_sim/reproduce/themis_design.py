@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Themis on paper: tables 1 to 3, the worked example of figures 5 and 7, provisioning (section 6.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Themis on single all-reduces: figures 8 to 11."""
 
 from __future__ import annotations

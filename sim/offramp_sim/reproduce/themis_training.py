@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Themis in training: figures 4 and 12."""
 
 from __future__ import annotations

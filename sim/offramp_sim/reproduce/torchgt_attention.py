@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TorchGT's attention by itself: table 4.2, figures 4.5 and 4.11."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TorchGT over ranks: bytes on the wire and the longest sequences (section 4.4.3, figure 4.7)."""
 
 from __future__ import annotations

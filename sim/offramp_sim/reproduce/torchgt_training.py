@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TorchGT's training: tables 4.4, 4.5 and 4.8, figures 4.9 and 4.10."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UniTG by simulator: figures 5.8 and 5.13, tables 5.4 to 5.6."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UniTG trained in this process: tables 5.1 and 5.2, figures 5.6, 5.10 and 5.11."""
 
 from __future__ import annotations

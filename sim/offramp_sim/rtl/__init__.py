@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The FPGA engines' RTL in simulation: Icarus Verilog and Verilator, driven by cocotb."""

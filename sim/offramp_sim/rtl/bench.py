@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs cocotb test benches on a cached build, each in a simulator's process of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A board with the overlay in simulation, as a process of its own with a bus on a Unix socket and DRAM in a file."""
 
 from __future__ import annotations

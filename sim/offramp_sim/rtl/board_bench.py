@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A board in simulation: the engines, DRAM, a DMA engine for each, and a processor's bus behind a Unix socket.
 
 The cocotb module of :mod:`offramp_sim.rtl.board`. Simulated time passes while something is under way, and stands still

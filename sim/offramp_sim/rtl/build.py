@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds of RTL for a simulator, kept in the user's cache under a hash of everything that they are made from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An FPGA card in simulation: the board's RTL in one process, PYNQ with its drivers in another.
 
 ``python -m offramp_sim.rtl.card SOCKET`` runs until the host at the Unix socket goes. PYNQ clashes with other packages,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The RTL through every reader that it must satisfy: Verilator's linter, Icarus Verilog, yosys."""
 
 from __future__ import annotations

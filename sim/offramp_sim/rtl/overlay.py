@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engines of an overlay side by side, as one module: what stands between them and memory is the board's."""
 
 from __future__ import annotations

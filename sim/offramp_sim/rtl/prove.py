@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proofs of RTL for all inputs and all time: assertions of a checker module, by ABC's property-directed reachability.
 
 That is induction which finds its own invariants, so a checker says what must hold and nothing else. Memories become

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A slice of all vertices before the next, so that graphs of any width stay whole (specification section 3.2)."""
 
 from __future__ import annotations

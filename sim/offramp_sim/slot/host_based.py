@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges without help of the switch: BNS-GCN at p = 1 and G3 (specification section 10)."""
 
 from __future__ import annotations

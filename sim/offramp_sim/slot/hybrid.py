@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks through the switch while that saves bytes, the other edges between hosts (specification section 8.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's slot model, equations 3 to 6: one output queue, ``k`` packets in and out a slot."""
 
 from __future__ import annotations

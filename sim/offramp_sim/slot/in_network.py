@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's exchange at slot level: the blocks of a plan, one after another."""
 
 from __future__ import annotations

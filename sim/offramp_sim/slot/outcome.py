@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulated exchange costs, in the same terms for every scheme (specification section 11)."""
 
 from __future__ import annotations

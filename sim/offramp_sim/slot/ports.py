@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An exchange at slot level with a link for each worker: queues, barriers, recirculation (section 11)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every scheme by name, on one graph and one switch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strawman: random order, an aggregator for whom one is free, raw delivery otherwise (specification section 10)."""
 
 from __future__ import annotations

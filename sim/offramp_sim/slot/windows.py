@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Destinations window by window, so that all workers are busy in each: whole vertices or partial sums are sent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network that loses, doubles and delays frames, from a seed."""
 
 from __future__ import annotations

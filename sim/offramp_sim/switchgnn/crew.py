@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All workers of a job as threads of one process: they meet in collectives, and at a switch in lockstep."""
 
 from __future__ import annotations

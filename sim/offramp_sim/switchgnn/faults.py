@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns of loss beyond the independent one, each a channel between workers and switch, from a seed."""
 
 from __future__ import annotations

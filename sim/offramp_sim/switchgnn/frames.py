@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One SwitchGNN frame at a time, for the reference model: plain bytes, nothing vectorised."""
 
 from __future__ import annotations

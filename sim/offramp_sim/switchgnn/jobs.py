@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole jobs, graph to plans, with the sums that they must give: examples, experiments and tests."""
 
 from __future__ import annotations

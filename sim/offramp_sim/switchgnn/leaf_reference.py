@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaves and spines of SwitchGNN in plain Python (specification section 9): the oracle for the P4 program."""
 
 from __future__ import annotations

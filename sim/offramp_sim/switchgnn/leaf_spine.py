@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaves and spines in one process, joined by links that may lose, double and delay frames."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All workers and one switch in one process, in turns: for tests and for fast simulation."""
 
 from __future__ import annotations

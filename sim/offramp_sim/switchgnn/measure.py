@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One exchange under a scheme through an embedded switch: its sums, its bytes and its time."""
 
 from __future__ import annotations

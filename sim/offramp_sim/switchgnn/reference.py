@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch of SwitchGNN in plain Python (specification section 5): the oracle for the P4 programs.
 
 It shares the wire format with the host library and nothing with the P4 programs but the specification.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strawman's switch in plain Python (specification section 10): the oracle for its P4 program."""
 
 from __future__ import annotations

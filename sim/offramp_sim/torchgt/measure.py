@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time and memory of one attention, forward and backward, in a process of its own."""
 
 from __future__ import annotations

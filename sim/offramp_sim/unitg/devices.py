@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stage's device: the pipeline's operation and a module of the language model, one beside the other at worst."""
 
 from __future__ import annotations

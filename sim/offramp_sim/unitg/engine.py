@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The run: stages, replicas of the language model and transfers, from event to event."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transfers between the stages' network cards as fluids, and the switch's gate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run over time: a row for each stage's device, and one for what reaches it of the language model's gradients."""
 
 from __future__ import annotations

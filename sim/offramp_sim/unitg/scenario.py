@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is simulated: the pipeline, the language model and the links (specification, sections 3.6 and 3.10)."""
 
 from __future__ import annotations

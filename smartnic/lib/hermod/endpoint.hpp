@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hermod's end host: coflows out in strict order, a frame at a time, and in to where they belong.
 //
 // A transfer is sent once its receiver has said READY, and over when it has said DONE. What does not come is asked for

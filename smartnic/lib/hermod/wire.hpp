@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hermod's frames between agents: Ethernet, IPv4 with the coflow's DSCP, UDP, a header of 32 bytes, and of DATA up to 1,408
 // bytes of a message. All numbers are in network order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host side of SwitchGNN's protocol for one worker (offramp.switch.switchgnn.endpoint): frames in, frames out.
 //
 // The features that it uploads and the sums lie in the host's memory, as does a journal of one word. With these an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the endpoint does with the host's arrays: features into frames, sums of blocks into those of rows.
 #include <algorithm>
 

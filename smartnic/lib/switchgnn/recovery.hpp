@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a worker repeats what may have been lost, and how fast it sends (offramp.switch.switchgnn.recovery and .rate).
 // Times are nanoseconds on the caller's clock.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every device must do (:mod:`offramp.leo.device`), whatever is behind it. A kind that is missing here skips."""
 
 from __future__ import annotations

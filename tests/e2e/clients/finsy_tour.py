@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs where finsy is installed: FOLDER-OF-THIS-FILE ADDRESS, then P4Info and program of features.p4."""
 
 import asyncio

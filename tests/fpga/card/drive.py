@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs where PYNQ is: the drivers over a simulated board, good and bad ways of using them; reports as JSON."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PYNQ's own classes and our drivers over RTL in simulation, where PYNQ is (slow: installs it once)."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LEO's ``fpga`` device: requests through PYNQ's own drivers into the RTL and back (slow: installs PYNQ once)."""
 
 import random

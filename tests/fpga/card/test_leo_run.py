@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo run kvs`` end to end: requests through PYNQ and the RTL and back (slow: installs PYNQ)."""
 
 import json

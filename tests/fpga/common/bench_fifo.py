@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order and loss of beats in whatever has in_* and out_* ports, under idle sources and slow sinks."""
 
 import random

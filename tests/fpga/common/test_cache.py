@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds in the cache serve every Python environment of the machine, also after the one that made them is gone."""
 
 import os

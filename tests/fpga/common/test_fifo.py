@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Skid buffer and FIFO: beats come out once and in order, one a cycle where nothing holds them up."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demonstrator from the far end of its serial line: bits in, bits out."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demonstrator of the ULX3S: table, look-ups and sums over its serial line."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine against ``offramp.leo.functions.ebs``: every answer and every bucket, whatever memory and streams do."""
 
 import random

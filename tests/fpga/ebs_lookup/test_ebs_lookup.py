@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``ebs_lookup``: answers and buckets equal to the model's, cycles, bad requests, aborts."""
 
 from pathlib import Path

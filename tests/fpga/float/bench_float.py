@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adder, multiplier and divider against NumPy's float32, bit for bit, a result a cycle."""
 
 import random

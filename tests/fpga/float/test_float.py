@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Floating point of the engines: IEEE 754 to the bit."""
 
 from pathlib import Path

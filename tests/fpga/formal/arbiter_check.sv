@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arbiter: one grant, to who asked, that stands until it is taken; who asks waits for every other one at most once.
 module arbiter_check #(
     parameter COUNT = 4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Credits before a pipeline that cannot wait, a queue behind it: the queue never overflows, and no credit goes missing.
 module credit_check #(
     parameter COUNT   = 4,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue of any kind, and a beat that is followed through it: nothing is lost, made up or overtaken.
 module queue_check #(
     // 0: fifo, 1: skid_buffer, 2: deep_fifo.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store of rows, and a beat that is followed: it comes out in its turn unless its row was dropped, and then never.
 module row_store_check #(
     parameter DEPTH = 4

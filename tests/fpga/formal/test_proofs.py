@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues, arbiter, credits and the store of rows proved for all inputs; planted faults must not pass.
 
 Blind spots: parameters are small, and what the checkers do not say.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HLS kernels in C simulation, bit-equal to the models; they cannot show what Vitis makes of them."""
 
 from __future__ import annotations

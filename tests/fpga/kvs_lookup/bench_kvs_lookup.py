@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine against ``offramp.leo.functions.kvs``: every address, in order, whatever memory and streams do."""
 
 import random

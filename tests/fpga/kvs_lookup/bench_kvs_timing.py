@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cycles of ``kvs_lookup`` against :mod:`offramp.fpga.timing`."""
 
 import cocotb

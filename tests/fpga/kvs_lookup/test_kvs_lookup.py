@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``kvs_lookup``: addresses equal to the model's, cycles, bad requests, aborts."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies between three memories against ``offramp.leo.dma``, whatever streams and memories do."""
 
 import random

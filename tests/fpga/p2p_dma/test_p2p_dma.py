@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``p2p_dma``: bytes and completions equal to the model's, cycles, faults of descriptors and memories, aborts."""
 
 from pathlib import Path

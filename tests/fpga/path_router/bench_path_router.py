@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets through the router: whole, in order, to the port that the model says, none held up by another's port."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The router against the model of its ways; a simulation says nothing of the clock that it meets."""
 
 from pathlib import Path

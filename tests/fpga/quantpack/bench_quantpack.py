@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``quantpack`` against Sylvie's model, both ways at once: codes, bounds and values to the bit, whatever streams do."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``quantpack``: codes and values equal to the model's to the bit, a beat a cycle, bad requests, aborts."""
 
 from pathlib import Path

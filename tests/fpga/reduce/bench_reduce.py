@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``reduce`` against its model: sums to the bit, in order, whatever the streams do."""
 
 import random

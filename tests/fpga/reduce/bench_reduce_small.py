@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``reduce`` with formats and inputs left out: what it has is right, what it lacks is said."""
 
 import cocotb

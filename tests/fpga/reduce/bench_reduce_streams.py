@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Eight streams at once against the model: sums to the bit, line rate, damaged packets, aborts."""
 
 import random

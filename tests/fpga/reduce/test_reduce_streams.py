@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``reduce_streams``: eight streams at line rate."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random expressions on the engine against a tree-walking evaluator (which shares no code with it).
 
 The evaluator computes on unbounded integers and reduces modulo 2^width at every node; it cannot see mistakes in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hash algorithms against published check values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extract, emit and look-ahead of random headers against a model that works on strings of binary digits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statements, calls and places that the STF programs do not reach."""
 
 from __future__ import annotations

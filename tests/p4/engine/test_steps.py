@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The budget of steps: programs that would never end, on both engines, with and without a traffic manager.
 
 Oracle: the counts of the switch, and the packet after the one that used up its steps. Blind to how long a step takes.

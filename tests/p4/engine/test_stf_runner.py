@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The STF runner: what it accepts, what it finds wrong, and how it says so."""
 
 from __future__ import annotations

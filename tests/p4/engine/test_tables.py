@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look-ups against a search through all entries, and what the control plane may not do."""
 
 from __future__ import annotations

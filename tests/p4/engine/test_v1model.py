@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What STF tests cannot show of v1model: digests, selectors, meters, logs, checks, loops, seeds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short run of the fuzzer, and that it finds what is there to find.
 
 Blind spot: both engines share the front end, so a fault there shows only as a refusal or a crash.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs on every engine that runs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random frames through bmv2's simple_switch, which has eight queues a port, and the model."""
 
 from __future__ import annotations

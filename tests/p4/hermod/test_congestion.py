@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks, profiles and strict order, against the model that is told what queues hold.
 
 Blind to when a real queue is long: all frames arrive at one instant, or the depth is made up.

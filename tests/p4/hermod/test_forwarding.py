@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random frames through both programs against a model in Python. Blind to queues."""
 
 from __future__ import annotations

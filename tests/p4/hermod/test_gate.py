@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UniTG's gates: random frames and times on every engine against the model; what a closed gate lets through: nothing.
 
 Blind to: a Tofino's registers of several pipes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs as p4c sees them: bmv2's back end, and the open-source one for Tofino."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may use the job's DSCPs, and how much of them: random frames against the model, then floods through queues.
 
 Meters see the switch's clock, which the tests turn by hand.

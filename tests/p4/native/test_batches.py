@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of any size, frames of any length, buffers that fill up, loops that do not end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache of object files: used, damaged, shared, absent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random expressions over all operators and widths from 1 to 130 on both engines."""
 
 from __future__ import annotations

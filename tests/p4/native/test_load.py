@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the native engine refuses, how it says so, and how long it takes to load a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, counters, meters, profiles, value sets and replication: what the control plane sees on both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random programs, statement by statement, on both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The run-time system's own functions against plain Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The STF programs on both engines: their own packets, then thousands of damaged ones.
 
 The engine is the oracle; it has its own, bmv2. Blind to what both engines get wrong.

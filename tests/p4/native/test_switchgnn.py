@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SwitchGNN programs on both engines, over random jobs and links that duplicate and delay."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of every kind under random changes, with keys on and beside the entries, on both engines.
 
 The engine's look-up, over its own structures, is the oracle.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bmv2 forwards what the embedded switch forwards, with its tables and its replication."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // What conformance.p4 leaves out: idle time-outs, selectors, direct resources, translated values, digests.
 #include <core.p4>
 #include <v1model.p4>
-
 @p4runtime_translation("example.org/port", string)
 type bit<9> sdn_port_t;
 @p4runtime_translation("example.org/vrf", 32)

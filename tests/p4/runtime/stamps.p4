@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Sends everything to port 2 and stamps it with its version, once in ingress and once in egress.
 #include <core.p4>
 #include <v1model.p4>
 #define VERSION 1
-
 header stamped_t {
     bit<32> number;
     bit<16> ingress;

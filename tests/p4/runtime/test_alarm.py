@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alarms ring at the time that was set, finer than poll(2) counts."""
 
 from __future__ import annotations

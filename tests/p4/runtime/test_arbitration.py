@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Election of the primary (P4Runtime specification, section 5): every rule for MasterArbitrationUpdate.
 
 Oracle: a model in a few lines (the highest id ever seen wins, if its controller is there) under random orders.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches under each atomicity (section 12.2).
 
 Oracle: what a read of everything gives before and after. Blind to what is volatile: levels of meters.

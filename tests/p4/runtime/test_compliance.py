@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of docs/p4runtime.md names tests that exist, and gives a reason for what is not offered."""
 
 from __future__ import annotations

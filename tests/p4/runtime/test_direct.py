@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Direct counters and meters, default entries, const entries, wildcard reads (sections 9.1, 9.3, 9.4)."""
 
 from __future__ import annotations

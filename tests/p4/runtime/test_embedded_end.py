@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An embedded switch that ends says so before its ports close, so that whoever relies on them can tell why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Idle time-outs (sections 9.1.8 and 16.4), on both engines, in time that only the test moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the P4Runtime server listens, and for whom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server under load and misuse: nothing stalls, nothing leaks, no packet sees half of a pipeline.
 
 Oracle: what the kernel says of the process (descriptors, threads, resident memory), and stamps that packets carry.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Info from the IR: ids and aliases of p4c (golden values from p4c's own output), and what is left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that a controller pushes: what they may read, quote, and take of the machine.
 
 Oracle: files with a word that must come back nowhere; limits that are set low; the switch works on afterwards.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RECONCILE_AND_COMMIT and the other actions of SetForwardingPipelineConfig (section 14), and reading it (section 15).
 
 Oracle: everything that can be read, before and after.

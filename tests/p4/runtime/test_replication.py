@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multicast groups and clone sessions with backup replicas (section 9.5), on both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles (section 5): each with its own primary; what a role may write, read and hear."""
 
 from __future__ import annotations

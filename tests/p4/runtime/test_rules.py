@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for table entries that the other programs do not reach (sections 9.1 and 9.1.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp switch run`` with the options that people type for simple_switch_grpc."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action profiles and selectors (section 9.2): groups, weights, watch ports, one-shots.
 
 Oracle: shares counted over many packets, on both engines.

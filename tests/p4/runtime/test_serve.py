@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch as a process: ports that vanish and return, signals, bad settings."""
 
 from __future__ import annotations

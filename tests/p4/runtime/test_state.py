@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the control plane's state keeps and forgets: entries that are constant, deleted, modified; who hears what.
 
 Oracle: look-ups of packets and of the control plane, which must agree. Each test kills a small change of the code that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StreamChannel (sections 5.3, 16 and 16.6): what ends a stream, and what is reported on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS and mutual TLS between our server and our client; the certificates are made by openssl for this test."""
 
 from __future__ import annotations

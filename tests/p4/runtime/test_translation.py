@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translated values (sections 10.4.6 and 20): names and numbers of the controller, other ones in the data plane."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch's ports on every transport, and the commands that name one."""
 
 from __future__ import annotations

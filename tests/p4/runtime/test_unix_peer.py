@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links between switches: a port that connects to another switch's socket."""
 
 from __future__ import annotations

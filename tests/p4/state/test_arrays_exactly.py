@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, counters, meters and value sets at the ends of what they hold."""
 
 from __future__ import annotations

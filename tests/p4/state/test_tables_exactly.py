@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each change of a table does and what it leaves alone: entries of the source, metadata, finders, limits."""
 
 from __future__ import annotations

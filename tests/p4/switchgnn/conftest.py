@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches behind one face: the P4 programs on the embedded switch, and the plain-Python reference."""
 
 from __future__ import annotations

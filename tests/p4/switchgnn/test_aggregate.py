@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden runs of specification section 14.3, and the arithmetic of one aggregator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane through BF-RT, against a fake server that knows the tables as p4c's Tofino back end lists them.
 
 Blind to real devices: none was ever asked. ``test_p4c_tofino`` keeps the list true.

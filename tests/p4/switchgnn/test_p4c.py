@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs as the reference compiler sees them."""
 
 from __future__ import annotations

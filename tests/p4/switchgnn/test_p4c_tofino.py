@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program for Tofino as p4c's open-source Tofino back end sees it: stages, P4Info, BF-RT tables."""
 
 from __future__ import annotations

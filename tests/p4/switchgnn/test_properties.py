@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random graphs, partitions, memories and orders over the P4 programs, packet for packet against the reference.
 
 Blind to faults that workers and switch share; the sums' oracle, the cut edges themselves, is not.

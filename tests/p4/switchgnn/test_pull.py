@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FETCH, RESEND, ACK and congestion marks on the switch, packet by packet, in the six-vertex example."""
 
 from __future__ import annotations

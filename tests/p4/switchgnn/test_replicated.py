@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What only the program with the replication engine meets: copies that a queue holds back into a later round."""
 
 from __future__ import annotations

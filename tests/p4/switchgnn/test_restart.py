@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A switch that loses all its registers in the middle of an exchange, and gets its plan back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every scheme on random graphs, partitions, memories and widths, through the P4 program on the embedded switch.
 
 The oracle is a product with the cut edges. Blind to what only a real network does: loss is in ``test_soak.py``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss, duplication, replays, delay, stalls, late starts and restarts of the switch, through the P4 programs.
 
 Sums are exact, and nothing is left behind. Each pass of a P4 program is whole before the next: what interleaved passes

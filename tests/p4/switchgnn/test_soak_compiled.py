@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled soak: P4 programs as machine code, the smartNIC agent's workers, virtual time, seeds.
 
 Short runs of what ``python -m switchgnn_soak`` does for hours, and faults put into programs and workers on purpose,

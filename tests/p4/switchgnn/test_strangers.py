@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames from ports that may not send them: each kind by itself, then whole jobs under attack.
 
 Blind to a worker that lies in its own name from its own port: nothing tells it from an honest one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden runs of specification section 14.4: uploads in the order 0 to 5."""
 
 from __future__ import annotations

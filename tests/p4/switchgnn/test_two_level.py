@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaf and spine switches that run SwitchGNN's program, packet for packet against the reference of each.
 
 The sums' oracle is the cut graph. Blind to what workers and all switches share: which worker is in which rack.

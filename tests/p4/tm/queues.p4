@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sends a packet where its first bytes say, and writes what the queue did to it into the rest. */
 #include <core.p4>
 #include <v1model.p4>
-
 header order_t {
     bit<8> port;
     bit<8> priority;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Congestion marks: which frames get one, and when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same packets at the same times through the traffic managers of both engines: everything is equal.
 
 The Python engine's is the oracle; it has its own, tests/support/byte_scheduler.py. Blind to what both get wrong.

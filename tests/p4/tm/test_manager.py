@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The traffic manager against closed forms and against the byte-by-byte oracle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A switch with a traffic manager: queueing metadata, copies, recirculation, conservation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The traffic manager of a running switch, by the clock on the wall."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """32 lanes of aggregation in TNA against integer sums, with duplicates, in any order."""
 
 from __future__ import annotations

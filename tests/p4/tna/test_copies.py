@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mirror, resubmit and digest."""
 
 from __future__ import annotations

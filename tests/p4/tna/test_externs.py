@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hashes, random numbers, checksums, counters, meters, selectors, parser externs and functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Info of a TNA program against p4c's (``p4c-barefoot --p4runtime-force-std-externs``), ids included.
 
 p4c leaves the name of the pipe out of names in that mode, although ids come from names with it; ours keep it, as

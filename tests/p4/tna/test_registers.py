@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, register actions and what belongs to them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The resource report: against p4c's Tofino back end, and each kind of dependency and limit by itself.
 
 The probes' stages are measured (p4c-barefoot 9.13.4: these very programs take 13, 13 and 11). Blind spot: packing of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign against one target: worker after worker until the time is over, and what they found."""
 
 from __future__ import annotations

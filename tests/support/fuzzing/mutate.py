@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutations of valid input: bytes, lines of text, and trees of dictionaries and lists."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which case a worker is at, in memory that outlives it: a crash loses neither the case nor its seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of dictionaries and lists as the text of a YAML, TOML or JSON file."""
 
 from __future__ import annotations

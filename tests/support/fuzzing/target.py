@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Targets: modules ``target_*.py``, each of which makes one case from a random number generator."""
 
 from __future__ import annotations

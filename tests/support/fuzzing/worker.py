@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that runs cases of one target, one after the other; the parent watches it from outside.
 
 Findings go to the parent as lines of JSON. Exceptions are judged here; a hang, a death and what a limit of memory kills

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m mutation``: which small changes to the protocol and state core no test notices."""
 
 from __future__ import annotations

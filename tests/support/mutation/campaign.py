@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign: a sample of the mutants of each module against its nearest tests, in a private copy of the tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs tests over mutants, each in a fork of a process that has imported what is slow to import.
 
 Started in a private copy of the tree, whose modules it never imports itself. A task per line of the standard input, an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small changes to a module, each of which some test should notice."""
 
 from __future__ import annotations

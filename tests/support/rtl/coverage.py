@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functional coverage of constrained random tests: bins that must all be hit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests for ``quantpack`` with the answers of Sylvie's model: every width, kind of bounds, length and row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests for ``reduce`` with the answers of the model: every type, number of vectors and kind of length."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random SwitchGNN jobs over faults of every kind: some with the workers in Python, many without any Python in them.
 
 ``python -m switchgnn_soak --help`` runs the latter.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn_soak``: many runs of SwitchGNN over faults of every kind, from a seed."""
 
 from __future__ import annotations

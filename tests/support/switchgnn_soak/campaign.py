@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many runs in several processes, with a file that says how far they are: what was ended goes on from there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs without Python in them: P4 programs and workers as machine code, thousands of runs in one call."""
 
 from __future__ import annotations

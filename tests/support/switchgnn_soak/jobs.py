@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs of a soak share: random jobs, made once for many seeds of faults."""
 
 from __future__ import annotations

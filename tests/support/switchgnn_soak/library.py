@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The soak's compiled part: ``soak.cpp`` with the smartNIC agent's worker, built once for each version of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Soak runs of SwitchGNN in virtual time: workers as the smartNIC's agent has them, P4 programs as machine code of the
 // native engine, and links that lose, double, delay and replay frames. A run is a pure function of its seed.
 #include <algorithm>

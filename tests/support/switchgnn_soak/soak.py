@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run: a job over faults of every kind, with workers that stall and start late and a switch that restarts."""
 
 from __future__ import annotations

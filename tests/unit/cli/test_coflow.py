@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow`` and ``offramp simulate hermod`` as users type them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp coflow deploy`` as users type it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo validate | plan | profile`` and ``simulate leo``: tables, numbers, pictures, one line for bad input."""
 
 from __future__ import annotations

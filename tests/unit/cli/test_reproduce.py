@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp reproduce``: small graphs, real runs; what the numbers mean is checked by the tests of the simulators."""
 
 from __future__ import annotations

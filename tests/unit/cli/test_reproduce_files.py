@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data sets in the forms in which OGB, PyTorch Geometric and DGL hand them out, small; a wrong file is named."""
 
 from __future__ import annotations

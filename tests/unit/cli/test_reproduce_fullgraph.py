@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """G3's and Sylvie's figures at a small size: they run, and what must hold holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp reproduce leo``: at a small scale; numbers of the thesis beside ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp reproduce themis``: the tables and small figures run; numbers of the paper beside ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UniTG's tables and figures: they run, and say what the specification says where it has numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate g3`` from its options to its files."""
 
 from __future__ import annotations

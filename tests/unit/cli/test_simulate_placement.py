@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate placement`` from its arguments to its files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp simulate themis``: tables, numbers, pictures, and one line for bad input."""
 
 from __future__ import annotations

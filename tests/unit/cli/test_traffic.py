@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The traffic manager's options of ``offramp switch run``."""
 
 from __future__ import annotations

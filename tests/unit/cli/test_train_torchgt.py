@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train torchgt``: what it prints and writes, and one clear line where it cannot."""
 
 from __future__ import annotations

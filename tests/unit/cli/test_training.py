@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp train`` alone trains on the full graph; a system's name behind it takes over."""
 
 from __future__ import annotations

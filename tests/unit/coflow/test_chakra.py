@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chakra traces: our own again, a hand-made one of the published schema byte by byte, and faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The DAG's form (specification section 2). Sizes and times are tested elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs, their files and their sizes (specification section 9)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decompositions against the bound. Blind to overheads: only lengths are compared."""
 
 from __future__ import annotations

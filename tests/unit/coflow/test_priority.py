@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Factors, code points and queues. The order itself is the thesis's; whether it is good the simulator says."""
 
 from __future__ import annotations

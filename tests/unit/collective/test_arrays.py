@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every order of every half gives the same sums to the same owners, on real arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ASTRA-sim's numbers where its inputs are the same: its analytical back end, nanoseconds.
 
 Published are the reference output of its regression test (``tests/rt_template``) and the sends that the tests of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The linear bound: closed form and program agree, nothing is faster, and the balanced scheduler comes close."""
 
 from __future__ import annotations

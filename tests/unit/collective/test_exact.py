@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order-independent sums and token buckets, without processes."""
 
 from __future__ import annotations

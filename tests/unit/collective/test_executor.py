@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The executor with a process for each rank: sums to the bit, agreement, DDP, adaptation, and speed."""
 
 from __future__ import annotations

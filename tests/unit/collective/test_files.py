@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks and workloads from files, ours and ASTRA-sim's, and one line for every fault."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden values of the specification that need whole simulations: sections 8, 10, 12 and 14."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An all-reduce that turns on an in-network dimension: one pass there, by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes between ranks over gloo, one of them hostile: a line, and nothing of what it sends is run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Utilisation and activity: golden shares of figure 9, partial windows, the example."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs of stages: table 1, the derived delays of table 2, bad input."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NPUs with jitter: an enforced order always ends, an order of arrival can deadlock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coarse simulation: the worked timeline, closed forms of the baseline, and what no execution may do."""
 
 from __future__ import annotations

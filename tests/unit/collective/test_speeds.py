@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dimensions that change speed: transfers across changes, and plans that follow them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's sweep: averages that the text gives, and that the balanced scheduler is ahead at every point."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Algorithm 1: the worked example of figures 5 and 7, thresholds, ties, and what holds on every network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads and iterations: parameter counts, what is waited for, the paper's breakdown, files."""
 
 from __future__ import annotations

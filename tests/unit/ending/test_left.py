@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What killed processes leave is removed by the next one; everything else stays."""
 
 from __future__ import annotations

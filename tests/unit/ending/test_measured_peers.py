@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that a measurement starts end with the one that started them, and leave nothing in ``/dev/shm``."""
 
 from __future__ import annotations

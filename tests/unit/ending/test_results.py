@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results replace what was there; they are not written into it, where a kill would leave half of them.
 
 A second name of the old file tells: it still has the old content. Blind to what a power failure leaves.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever the work is busy with, a signal ends it in time, with one line, and nothing is left."""
 
 from __future__ import annotations

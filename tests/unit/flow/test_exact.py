@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole runs against a second implementation in fractions (tests/support/exact_flow.py). Blind to what is loaded."""
 
 from __future__ import annotations

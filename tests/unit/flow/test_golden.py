@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The specification's makespans and iteration times (sections 2 and 12). Blind to what its own simulator leaves out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole jobs: closed forms, and orders that must hold between policies. Blind to the size of real gains."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reproductions that take no time; the others are runs of what is tested elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates against a second implementation: progressive filling, link after link. Blind to the choice of weights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sampled and replicated training would load and compute, by counting with sets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator of G3's pipelines: the specification's golden times, and what must hold on any graph."""
 
 from __future__ import annotations

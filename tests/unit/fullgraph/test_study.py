@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole runs on a modelled clock; Sylvie's accuracy beside fp32 and one bit (the issue's figure)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The six-vertex example of switchgnn.md section 14.3."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks that balance uploads: every property of blocks holds, and the busiest workers have less to send."""
 
 from __future__ import annotations

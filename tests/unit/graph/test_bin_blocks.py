@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks along G3's bins: every cut edge once, within the limit, in the order in which vertices are computed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priority orders, limits and bins of G3 (specification section 6): goldens, properties, machine code by Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Properties hold for any partitioner (section 8.2). Blind to how good the blocks are, save the last test."""
 
 from __future__ import annotations

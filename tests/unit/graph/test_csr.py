@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Oracle: dense boolean matrices. Blind to speed."""
 
 from __future__ import annotations

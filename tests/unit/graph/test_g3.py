@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """G3's first stage: METIS with two constraints, its fallbacks, and Mt-KaHyPar's volume beside METIS's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitions in files: round trips, METIS's own format, and files that do not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch Geometric is optional: a stand-in module shows what is asked of it, the real one is used if present."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remote neighbours under moves, and G3's re-partitioning: goldens A to D and the table of section 14."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets through the P4 program against the fluid of the flow level. Blind to what both leave out of a host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loss, pauses and small buffers: everything arrives, or one line says why not. Blind to faults of real hardware."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both ends of a flow over a line that loses, and frames against scapy. Blind to congestion control: there is none."""
 
 from __future__ import annotations

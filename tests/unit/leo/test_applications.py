@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The four applications: what they store, read and add is right on every path, alone and mixed."""
 
 from __future__ import annotations

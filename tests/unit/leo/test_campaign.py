@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals at random times to responders and requesters: nothing hangs, nothing is wrong, nothing is left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations: what is refused, and with which line; logical links on physical ones; times and tolls by hand.
 
 Blind to whether the shipped numbers are those of any machine.

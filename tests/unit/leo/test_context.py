@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programming interface of table 6.2, and tenants."""
 
 from __future__ import annotations

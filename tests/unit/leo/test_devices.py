@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is special about each kind of device, and the station that feeds them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults at random times with real processes: nothing lost, nothing twice, order for each key, devices used again."""
 
 from __future__ import annotations

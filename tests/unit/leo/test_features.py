@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selection of features as a device's function: what DGS's owner of the rows computes."""
 
 from __future__ import annotations

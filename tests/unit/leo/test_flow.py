@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds in compiled code beside rounds by hand: the same requests, answers and order; due times, windows, refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board's agent: whom it serves, and what it does with lengths that others announce. The engines are arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``fpga-model:``: the RTL's cycles as a device's times, on a clock of the test's own."""
 
 import struct

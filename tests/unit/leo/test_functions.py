@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of LEO's device functions: against other implementations, by brute force, with bad input."""
 
 from __future__ import annotations

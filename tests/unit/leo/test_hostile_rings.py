@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings that the peer writes as it likes: impossible entries end the connection with a line, and nothing else changes.
 
 What these cannot see: reads outside of the rings that happen to hit memory of this process.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time stamps and the header of a response: the specification's golden values (sections 4 and 13)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Execution once at most: what a process leaves behind when it dies, and what its successor makes of it."""
 
 from __future__ import annotations

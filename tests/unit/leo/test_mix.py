@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two accelerators together against each alone, where the host costs nothing. Blind to what real cores share."""
 
 from __future__ import annotations

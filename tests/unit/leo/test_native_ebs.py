@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``ebs.lookup`` in machine code against the one in Python: answers, and what is left in the buckets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A responder that dies is named within a second and started again where it can be; one that stands still is named."""
 
 from __future__ import annotations

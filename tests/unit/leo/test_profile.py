@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measuring functions through the interface of devices. Blind to what real devices take."""
 
 from __future__ import annotations

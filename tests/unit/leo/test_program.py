@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The k-step program against brute force written from the specification's equations. Blind to solving time."""
 
 from __future__ import annotations

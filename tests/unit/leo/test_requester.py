@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request state table over a real responder: states, dataflows, order, back-pressure, failures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings against a list: order, contents, room; streamed in pieces they mean the same."""
 
 from __future__ import annotations

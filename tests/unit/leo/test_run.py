@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``offramp leo run``: the product of applications and hosts from YAML, errors, and the numbers that it writes."""
 
 from __future__ import annotations

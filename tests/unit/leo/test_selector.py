@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled selector against the one in plain Python. Blind to what both read alike in the specification."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job goes on while strangers, and insiders who speak nonsense, greet its responder.
 
 What the short one cannot see: tails beyond its few windows. The full one is slow.

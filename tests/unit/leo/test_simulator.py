@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queue model: closed forms, the specification's runs (section 12), and the promises of the default rule.
 
 Blind to what the model leaves out: everything but queues, service and delays.

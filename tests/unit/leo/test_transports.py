@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transports: one conversation over each, greetings that are refused, peers that vanish."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one way to listen, against peers that are silent, slow, many, forged or talk nonsense.
 
 Blind to: an attacker on the path between two hosts, who may read and change what follows the handshake.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the network run with switches of both engines."""
 
 from both_engines import cache_home, engine, make_switch

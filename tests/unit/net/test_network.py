@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event-driven network against closed forms; determinism; conservation."""
 
 from __future__ import annotations

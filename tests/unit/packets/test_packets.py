@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packet-level simulator against closed forms, the slot model, and the exchange's own invariants.
 
 Blind to frames' contents: packets here are a few words, and sums are counts (the P4 tests add real integers).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rate control, called by itself in machine code: the worked sequence of section 14.7."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invariants of online execution on random jobs, in rational arithmetic (12.2); the fast engine against it."""
 
 from __future__ import annotations

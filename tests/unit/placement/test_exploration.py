@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Metropolis walk: where it goes, how often, and what it returns."""
 
 from __future__ import annotations

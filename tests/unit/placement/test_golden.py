@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden values of the specification (12.1, 12.3), exact; blind to what it and its readers both get wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job of a thousand tasks on a hundred machines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Online execution against the best schedule, the search against the best placement, where one can tell."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feasible starts and colocation, against every placement there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exported plans: ranks, roles, and scripts that torchrun really starts."""
 
 from __future__ import annotations

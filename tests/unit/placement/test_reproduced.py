@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paper's experiments, small: what holds whatever volumes are assumed; and the documentation's example."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters and jobs from YAML, and what is said of files that are wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page as a browser's parser sees it; how it looks is for the eye and tested nowhere."""
 
 from __future__ import annotations

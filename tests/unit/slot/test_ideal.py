@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goldens of sections 7.3, 14.2 and 14.3, and a direct evaluation of the equations as oracle."""
 
 from __future__ import annotations

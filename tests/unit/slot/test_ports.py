@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Oracle: a switch stepped slot by slot. Blind to loss, finite buffers and congestion control."""
 
 from __future__ import annotations

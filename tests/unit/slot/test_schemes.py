@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemes at slot level against the worked example, volumes, brute force and closed forms.
 
 Blind to loss, finite buffers and congestion control, which only the packet-level engine has.

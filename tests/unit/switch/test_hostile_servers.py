@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients of switches whose servers send what they like: one line each, in bounded time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers as threads of one process, so that a whole group trains within a fast test."""
 
 from __future__ import annotations

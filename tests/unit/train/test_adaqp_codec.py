@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AdaQP's widths in training: what a message carries, that it means the rows, that damage is refused."""
 
 from __future__ import annotations

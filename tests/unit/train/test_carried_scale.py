@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges under a scale of the epoch before; the switch is a loop that adds nothing."""
 
 from __future__ import annotations

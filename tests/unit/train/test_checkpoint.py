@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that goes on from a checkpoint ends with the bits of one that never stopped."""
 
 from __future__ import annotations

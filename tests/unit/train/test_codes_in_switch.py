@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie's codes added in SwitchGNN's aggregators: one step for each sum (sylvie-torchgt-unitg.md section 1.10)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages and sums as coflows of Hermod's end-host scheduler: the same numbers, and what overtakes what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """G3's numeric goldens and invariants of execution (g3.md sections 6 and 12), through the real engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model against a dense float64 implementation of its own: NumPy only, no autograd."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges between workers that are threads, against one dense product."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quantiser on rows alone, then sums through workers that are threads.
 
 Statistics are of many seeds, with bounds that five standard deviations stay within.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantised and sampled messages in training: bytes, means, staleness, and what the controller does."""
 
 from __future__ import annotations

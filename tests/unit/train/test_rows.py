@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bins, pipelines and messages: gradients are those of one process, whatever arrives when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie's invariants at the trainer's level (sylvie-torchgt-unitg.md section 1.9): S14, S15, S17, S19 and S20."""
 
 from __future__ import annotations

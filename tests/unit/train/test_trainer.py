@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole training runs with workers as threads: the partition and the way of the features must not matter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AF_PACKET links over a veth pair in a namespace of the test's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AF_XDP alone: its limits, the modes, tags, rings that go round, and what an interface does to it."""
 
 from __future__ import annotations

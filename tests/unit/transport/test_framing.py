@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames in messages: round trips, limits, and messages that are none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unix sockets, links in memory, links with faults, and naming a link."""
 
 from __future__ import annotations

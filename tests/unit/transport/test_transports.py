@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every transport does with the same frames: between two ends of a veth pair, over the loopback, over a socket.
 
 Blind spot: real NICs (their queues, offloads and drivers).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UDP links: who the peer is, what is refused, and datagrams that nobody should send."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unix ports: for this user alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UniTG's exchanges under Hermod's priorities, at flow level, and what a switch is told."""
 
 from __future__ import annotations

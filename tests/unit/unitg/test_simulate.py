@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulator against the golden windows, closed forms and the timetable; commands and bad input."""
 
 from __future__ import annotations

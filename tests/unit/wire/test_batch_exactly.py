@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of packets at their edges, and every bit by which a SwitchGNN frame is known."""
 
 from __future__ import annotations

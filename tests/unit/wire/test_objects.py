@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Object messages: what goes in comes out, and nothing else is ever made from bytes.
 
 Oracle: equality with the object that was packed. Blind spot: indices inside arrays are the receiver's to check.

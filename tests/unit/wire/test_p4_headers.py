@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One definition of each header: the P4 declarations must be the field tables. Blind to how fields are used."""
 
 from __future__ import annotations

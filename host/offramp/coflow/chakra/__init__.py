@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MLCommons Chakra execution traces: one file for each rank, in and out."""
 
 from offramp.coflow.chakra.export import export_dag

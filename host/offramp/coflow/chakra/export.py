@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our DAG as Chakra traces: one a worker, with sends and receives matched by tag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chakra traces as a DAG: ours exactly, those of others by their communication's type, size and group."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of Chakra's published schema that traces of training need (package ``ChakraProtoMsg``, ``et_def.proto``).
 
 Reading skips what is not in the table.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Chakra trace file: length-delimited messages, ``GlobalMetadata`` and then a ``Node`` each; or the same as JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan on a P4 switch that runs ``p4/hermod``, over P4Runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every target is told: which DSCP goes into which queue, and from what length on a queue is marked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the machines have in common on which a plan is deployed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The address at which other hosts reach this one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over ranks as coflows: a reduce-scatter, then an all-gather, both without incast."""
 
 from __future__ import annotations

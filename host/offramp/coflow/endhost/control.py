@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control connections, one for each peer, and the few bytes that everyone tells everyone."""
 
 from __future__ import annotations

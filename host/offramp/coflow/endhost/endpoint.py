@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """This rank's end of the connections to its peers: coflows in, in strict order out."""
 
 from __future__ import annotations

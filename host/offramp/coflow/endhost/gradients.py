@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel's gradients as DP coflows.
 
 gradients = Gradients(endpoint, model.parameters(), layers=32, micro_batches=8)

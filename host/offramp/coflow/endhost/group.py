@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An endpoint for the ranks of a torch.distributed group, and its point-to-point operations."""
 
 from __future__ import annotations

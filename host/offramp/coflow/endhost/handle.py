@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What starting an operation returns: a way to wait for its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an endpoint has promised and been promised; sender, receiver and users meet here."""
 
 from __future__ import annotations

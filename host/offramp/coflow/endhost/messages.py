@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends and receives between two ranks, as ``torch.distributed``'s, with priorities: for pipeline stages."""
 
 from __future__ import annotations

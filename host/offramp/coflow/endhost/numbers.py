@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of messages: who uses an endpoint in the upper 32 bits, which of the user's messages in the lower ones."""
 
 from __future__ import annotations

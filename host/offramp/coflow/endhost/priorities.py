@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a coflow's priority is to a host: its exact place in the order, its DSCP, its class in Linux queues."""
 
 from __future__ import annotations

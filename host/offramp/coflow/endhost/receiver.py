@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread that hears all peers: connections that have greeted, control, and bytes straight to where they belong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread that sends everything that leaves by one NIC, a chunk at a time."""
 
 from __future__ import annotations

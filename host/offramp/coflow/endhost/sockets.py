@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TCP sockets that carry a priority: DSCP on the wire, SO_PRIORITY for the host's own queues."""
 
 from __future__ import annotations

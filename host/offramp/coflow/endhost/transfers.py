@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What moves: coflows of transfers to and from peers, and when all of it has moved."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a user may set about the connections of an endpoint."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What endpoints say to each other: a greeting on every connection, then frames with a header each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sub-phases of an imbalanced all-to-all, each a matching (Wan's thesis, section 5.3.2)."""
 
 from offramp.coflow.matching.decompose import decompose

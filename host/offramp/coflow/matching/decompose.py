@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schedule whose time is the largest row or column sum exactly (specification section 7, V5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stuffed bottleneck decomposition (specification section 7, V5): integers only, one meaning on every machine.
 
 Written in the part of Python that :mod:`offramp.native` compiles; Python runs it too, on arrays, with the same result.

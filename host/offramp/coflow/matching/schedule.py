@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a decomposition gives: sub-phases in which every port sends to one peer and hears one."""
 
 from __future__ import annotations

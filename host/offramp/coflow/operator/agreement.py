@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Before an all-to-all starts, all ranks compare what they are about to do, and learn the counts."""
 
 from __future__ import annotations

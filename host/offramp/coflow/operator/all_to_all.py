@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator: all-to-alls of one group, in the order in which all ranks start them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an exchange asks of tensors."""
 
 from __future__ import annotations

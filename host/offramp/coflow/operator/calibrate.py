@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a sub-phase costs here: the same bytes in few sub-phases and in many."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How finely to cut: exact sub-phases, fewer of them, or none, by what a sub-phase was measured to cost."""
 
 from __future__ import annotations

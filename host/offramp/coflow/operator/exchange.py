@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One all-to-all, known alike on every rank: who sends whom how much, in which order."""
 
 from __future__ import annotations

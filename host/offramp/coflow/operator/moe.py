@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dispatch and combine of a mixture of experts, differentiable: one exchange of counts for all four all-to-alls."""
 
 from __future__ import annotations

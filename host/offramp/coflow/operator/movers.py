@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an exchange's bytes travel: point-to-point operations of a process group, or an endpoint's sockets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Before a collective starts, all ranks compare what they are about to do (paper section 4.6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums that do not depend on the order: floating point as 64-bit fixed point at a scale that all ranks agree on.
 
 Chunks that visit the dimensions in different orders add in different orders, and floating-point addition is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives over torch.distributed in the order that a plan gives, all dimensions at once."""
 
 from __future__ import annotations

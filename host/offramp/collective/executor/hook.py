@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel's gradients through an executor.
 
 model = DistributedDataParallel(module)

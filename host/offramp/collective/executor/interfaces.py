@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network namespace for each rank of this machine, with an interface for each dimension at its bandwidth.
 
 Token buckets make a process wait; here the kernel does, packet by packet: every interface is a veth pair into the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks in a grid, and a process group for each dimension of it."""
 
 from __future__ import annotations

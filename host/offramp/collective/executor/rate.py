@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Token buckets: a dimension at the rate that it would have, on a machine where all dimensions are one loopback."""
 
 from __future__ import annotations

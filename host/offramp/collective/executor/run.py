@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One collective in execution: its chunks, and what each dimension's thread does with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stage of one chunk: an exchange with the peers of a dimension.
 
 A chunk is a tensor with an axis for each dimension, the outermost first, and one for the elements of a block. A

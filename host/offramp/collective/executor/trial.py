@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedulers against each other in real time: all-reduces of processes whose dimensions are rate-limited."""
 
 from __future__ import annotations

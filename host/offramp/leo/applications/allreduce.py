@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce for training (section 9): sums of chunks over several paths at once, accelerators and idle cores.
 
 ``offramp leo run allreduce`` puts load on the sums alone: chunks of two vectors of 256 KiB.

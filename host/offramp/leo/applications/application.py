@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the runner must know of an application."""
 
 from __future__ import annotations

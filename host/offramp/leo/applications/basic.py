@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-sided operations and an echo: what every responder can do without an application."""
 
 from __future__ import annotations

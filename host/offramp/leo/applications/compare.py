@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each path alone and all together, in one run: what they sustain, and how long requests take at part of that."""
 
 from __future__ import annotations

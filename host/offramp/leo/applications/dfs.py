@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distributed file system (section 9): files of 1 MB in chunks of 256 KB, compressed here, decompressed there.
 
 Each side may use its CPU or its accelerator: four paths. The responder stores a chunk in its memory and answers the

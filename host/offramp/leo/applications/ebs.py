@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic block storage (section 9): reads whose QoS, block and address look-up is here, on accelerator or CPU.
 
 The blocks then come from the responder's memory. Baselines: the CPU alone, the accelerator alone as in Solar, and

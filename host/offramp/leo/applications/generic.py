@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An application and a host that only YAML files describe, run on devices of this machine: M + N files, no Python.
 
 Every node of the host that computes becomes a device: the CPU's functions run in the processes themselves, an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce of tensors over ``torch.distributed`` ranks, added by LEO's devices; a hook for DistributedDataParallel.
 
 with LeoSums({"acc": "model:service_us=200"}) as sums:

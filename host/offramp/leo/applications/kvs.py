@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The key-value store (section 9): GET and PUT of 64-byte values, in two round trips each.
 
 The first asks the index, on an accelerator or the CPU, for the value's address; the second reads or writes the value in

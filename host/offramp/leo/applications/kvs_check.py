@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A check of the store's answers that costs little beside them.
 
 Written in the part of Python that :mod:`offramp.native` compiles.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The key-value store's memory: values at the host, and the index there and on every device (section 9)."""
 
 from __future__ import annotations

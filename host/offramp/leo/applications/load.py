@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Load generators: a closed loop keeps so many requests unfinished, an open loop sends at a rate whatever happens."""
 
 from __future__ import annotations

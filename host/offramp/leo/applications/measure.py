@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast a device is at a function: what the selector must know before the first request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applications by name, or from YAML files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages that functions understand, for load on applications that only their YAML describes."""
 
 from __future__ import annotations

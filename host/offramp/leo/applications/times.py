@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T and tolls of dataflows from what a device takes for a function, and what a round trip takes (section 3)."""
 
 from __future__ import annotations

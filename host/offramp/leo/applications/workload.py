@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a load generator sends: requests by number, made in batches, and a check of every answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hosts and applications look like, from YAML: read, checked, resolved to physical links and tables."""
 
 from offramp.errors import OfframpError

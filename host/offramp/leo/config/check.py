@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pydantic cannot see: names that must exist, and that everything can be resolved."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations from one or several files, and those that ship with the package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What files may say: hardware, paths, applications, profiles (specification section 1), checked by pydantic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other numbers of cores or devices than a host's file says, for sweeps."""
 
 from __future__ import annotations

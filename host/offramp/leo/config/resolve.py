@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From logical to physical: every step of every request type on every dataflow, and the table of T and tolls."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML with the line of every node, so that an error can name it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host as a graph: which physical links each logical link crosses (specification section 1.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``cpu:N``: N threads of this process as a device; what takes long runs without Python's lock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``faulty:FAULTS:DEVICE``: a device that fails, at given times or when told to.
 
 Faults are ``kill@S``, ``hang@S`` and ``reset@S``, joined by ``+``; S counts seconds from the first request. A device

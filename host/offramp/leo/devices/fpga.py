@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``fpga:``: the FPGA engines as a device: behind an agent on a board, or as RTL in simulation.
 
 ``fpga:at=HOST:PORT`` is a board on which ``offramp_pynq.agent`` listens. Without ``at`` a simulated card is started:

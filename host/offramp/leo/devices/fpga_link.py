@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line to the agent of an FPGA card, and the process of a card in simulation."""
 
 from __future__ import annotations

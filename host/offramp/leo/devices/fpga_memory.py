@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memories of an FPGA card as the host fills and reads them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``fpga-model:``: the FPGA engines at rate: answers of the models, in the cycles that the RTL takes for them.
 
 The cycles are :mod:`offramp.fpga.timing`'s, which tests compare with the RTL to the cycle: each request is a packet of

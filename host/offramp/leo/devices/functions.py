@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A device of functions that an application has registered for the role ``acc``; they run when it is polled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``model:``: an accelerator of given speed in real time; what it answers is right, when it answers is modelled.
 
 It has ``parallelism`` servers behind one queue. A request waits for the first that is free, occupies it for

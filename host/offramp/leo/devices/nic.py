@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The agent of a smartNIC as a device of LEO (``docs/smartnic.md``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text behind a device's kind: ``name=value`` separated by commas."""
 
 from __future__ import annotations

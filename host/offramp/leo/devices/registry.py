@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kinds of devices there are; each is imported when the first is opened."""
 
 from __future__ import annotations

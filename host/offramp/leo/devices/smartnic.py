@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``nic:SOCKET``: the agent of a smartNIC by its control socket, with tables for look-ups."""
 
 from __future__ import annotations

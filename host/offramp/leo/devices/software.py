@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of devices in software: what the models say, in machine code where Python would be too slow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``compress`` and ``decompress``: zlib's format, as DPDK's compressdev and smartNIC engines speak it.
 
 Engines choose matches as they like, so compressed bytes differ between devices; what they decompress to does not.

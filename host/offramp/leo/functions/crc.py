@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CRC-32 and CRC-32C of 64-bit keys: hashes that are XOR trees in hardware and single instructions on CPUs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``ebs.lookup``: where the blocks of a read lie, in three steps as Solar's (specification section 9).
 
 1. *QoS*: each volume has a token bucket. A read of ``blocks`` takes ``blocks`` x 4096 tokens or is told to wait.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``features.select``: chosen columns of chosen rows of a feature matrix in a device's memory, as DGS pulls them.
 
 The table is ``(n, F)`` float32, row after row. Request: rows, columns (4 bytes each), the number of each row (4 each),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``kvs.lookup``: the address of a key's value, from a cuckoo hash table of 64-byte buckets (specification section 9).
 
 A key lies in one of two buckets: those that the low bits of its CRC-32C and its CRC-32 name. A bucket is a line of 64

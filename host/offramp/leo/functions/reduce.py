@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``reduce``: the sum of up to eight vectors, for all-reduce and for GNN aggregation (specification sections 8 and 9).
 
 Elements are added as a balanced tree, ((0+1)+(2+3))+((4+5)+(6+7)), which is how eight streams meet in hardware; a

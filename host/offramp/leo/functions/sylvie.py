@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``sylvie.quantise`` and ``sylvie.dequantise``: Sylvie's quantise-and-pack on rows of float32, and back.
 
 Bits and rounding are those of :mod:`offramp.train.sylvie.model`: a row's codes follow from its values, the seed and its

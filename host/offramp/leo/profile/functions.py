@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compute times of a device's functions, through the interface that all devices have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A configuration's links and functions on this machine, as the ``profile`` part of a YAML file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine's own memory as a link: copies, message rate at random places, latency by a chain of loads."""
 
 from __future__ import annotations

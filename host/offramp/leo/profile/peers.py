@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links between two processes: TCP over loopback, and shared memory that both poll. Measured as Python sees them.
 
 Nobody else can be the other side: it proves a token that it was started with, and inherits the memory's descriptor.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request for each of :mod:`offramp.leo.functions`, and tables for it to look things up in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requester's devices in machine code: functions of the CPU, and modelled accelerators that keep their own time.
 
 What is not compiled escapes to Python, as at the responder (:mod:`offramp.leo.runtime.serve`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests handed over together, and what came of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time-stamp service of compiled code: nanoseconds of a clock that counts up (``reg_ts_func``)."""
 
 from __future__ import annotations

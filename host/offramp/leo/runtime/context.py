@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programming interface (specification section 5, table 6.2): one object at the requester, one at the responder."""
 
 from __future__ import annotations

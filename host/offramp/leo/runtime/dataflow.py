@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request does on each path: round trips, each with the device and function at either end (section 1.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A modelled accelerator inside the responder's compiled loop, for rates that a device in Python cannot take.
 
 It keeps the time of :class:`offramp.leo.devices.model.ModelDevice` and calls compiled functions on the device's own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds of the requester in machine code: requests are admitted when they are due, sent, answered and collected.
 
 Python's part of a round costs as much as dozens of requests, and would be their latency.

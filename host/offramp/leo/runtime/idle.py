@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a loop waits for work without taking a core from those who have some."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that are offered and not admitted yet, checked and copied to where compiled code takes them from."""
 
 from __future__ import annotations

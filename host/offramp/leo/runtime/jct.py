@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Intra-host job completion time and the header of a response (specification section 4, figures 6.6 and 6.7)."""
 
 from __future__ import annotations

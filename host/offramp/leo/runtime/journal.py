@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes a request be executed once: answers that are kept, and a redo log of one write.
 
 It lies in memory that outlives the responder's process. A function's effect is a write of the host's memory that it

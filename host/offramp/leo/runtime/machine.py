@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marked functions in machine code, called with arrays or with the addresses of arrays that stay where they are."""
 
 from __future__ import annotations

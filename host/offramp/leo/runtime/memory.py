@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings for Python, and the memory of a host that outlives its responder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``ebs.lookup`` in machine code (:mod:`offramp.leo.functions.ebs`): QoS, block table and address table of a read.
 
 Written in the part of Python that :mod:`offramp.native` compiles.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU functions in machine code: ``kvs.lookup``, values by address, one-sided reads and writes, fetch-and-add, echo.
 
 They answer what the models of :mod:`offramp.leo.functions` do. What they write goes through the journal.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long loops in machine code go on, and when they leave the rings alone.
 
 Written in the part of Python that :mod:`offramp.native` compiles.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The responder at the other end of a link: where it is, whether it lives, who starts it again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The responder as a process of its own, and whoever starts it, kills it in tests and starts it again.
 
 The process is told what it is to be in one line of JSON on its standard input, its token among it, and inherits the

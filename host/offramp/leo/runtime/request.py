@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requester in machine code: request handler, path selector and request state table (specification section 6).
 
 Written in the part of Python that :mod:`offramp.native` compiles. ``table`` is :mod:`offramp.leo.runtime.state`'s,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requester: sends what the selector has chosen a path for, and brings it through when paths fail."""
 
 from __future__ import annotations

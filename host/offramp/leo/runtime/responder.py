@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The responder: takes requests of many requesters, has them executed by role, and answers (section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues of messages for one producer and one consumer, in memory that both see: shared, registered or a copy.
 
 A ring is two words and a power of two of bytes: how many bytes the producer has published, how many the consumer has

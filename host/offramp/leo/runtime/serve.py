@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The responder in machine code: from the NIC's receive queue through the CPU's functions to its send queue.
 
 What runs elsewhere, on an accelerator or in Python, escapes: it is handed to the caller and answered by

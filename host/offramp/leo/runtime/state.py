@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request state table's memory (specification section 6): one array of words, sections at offsets in its header."""
 
 from __future__ import annotations

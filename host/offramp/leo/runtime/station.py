@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A device at work: its submission and completion queue, its watchdog, and the order of requests with one key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tenants share a requester's table by weight: who has had least for its weight comes next (stride scheduling)."""
 
 from __future__ import annotations

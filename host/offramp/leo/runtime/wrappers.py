@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that an application or a vendor registers by name and role (specification section 5, table 6.2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which path a request takes: the selector of the runtime, the exact program, and what both know of the paths."""
 
 from offramp.leo.selection.policies import Policy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The most requests a second that all paths together sustain: a linear program over shares of paths."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best of all sequences of k choices, by enumeration with a bound (specification section 2), in machine code.
 
 Written in the part of Python that :mod:`offramp.native` compiles. Queues follow equations 6.1 and 6.2; a request is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selector in machine code: requests begin, end, move from a path that fails, and wait for their key.
 
 Written in the part of Python that :mod:`offramp.native` compiles; other compiled functions may call these. ``memory``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of requests under way: a chained hash table, and those who wait in the order in which they came.
 
 Written in the part of Python that :mod:`offramp.native` compiles.

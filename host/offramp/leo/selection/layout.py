@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selector's memory: one array of words that can move, since places in it are offsets from its start.
 
 Times are picoseconds. Sections are rows of words; the header holds where each begins.

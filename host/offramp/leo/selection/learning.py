@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What finished requests teach of a path: its own T, what a unit of work takes, how long the network keeps answers.
 
 Written in the part of Python that :mod:`offramp.native` compiles.

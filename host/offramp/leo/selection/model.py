@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selector in plain Python, request by request: what the compiled one is tested against."""
 
 from __future__ import annotations

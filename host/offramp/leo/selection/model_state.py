@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the selector in plain Python remembers of requests, paths, resources and keys."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules by which a path is chosen (specification section 3)."""
 
 from __future__ import annotations

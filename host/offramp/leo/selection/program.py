@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The k-step program (specification section 2): as a mixed-integer program, and by enumeration.
 
 The thesis calls it linear; choices are 0 or 1 and multiply queues. A request is charged the backlog that it meets,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each rule minimises (specification section 3); :mod:`offramp.leo.selection.model` says the same more slowly.
 
 Written in the part of Python that :mod:`offramp.native` compiles.

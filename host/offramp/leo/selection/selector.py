@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selector of the runtime, frozen for those who build on it.
 
 A request has a number in ``range(rows)``, such as its row of the request state table, from :meth:`Selector.choose` to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request meets on a path, one after the other; tables of T and tolls follow from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known beforehand of every request type on every path: T and tolls (specification sections 2 and 3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How messages reach the responder: shared memory, TCP, or UCX, which also speaks RDMA; one interface."""
 
 from offramp.leo.transports.connect import Listener, connect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections: the requester says who it is and what it needs, the responder answers, and a link is up."""
 
 from __future__ import annotations

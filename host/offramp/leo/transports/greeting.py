@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a requester says first, checked field by field before anything is opened, mapped or allocated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every transport is to the runtime: two rings, and somebody who moves bytes between them and the peer's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings in memory that requester and responder share: no bytes are moved, and both read one clock.
 
 The requester makes the memory and sends its descriptor with its greeting; the responder looks at it before it maps it.

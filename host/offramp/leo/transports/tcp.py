@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings whose bytes travel over TCP: the receiver's ring becomes a copy of the sender's, position by position."""
 
 from __future__ import annotations

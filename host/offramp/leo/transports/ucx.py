@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rings in registered memory, written by UCX puts: RDMA on a NIC that has it, TCP or shared memory elsewhere.
 
 The sides exchange address and key of their inboxes (specification section 7). A sender puts what it has published into

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gRPC channel below a BF-RT session."""
 
 from __future__ import annotations

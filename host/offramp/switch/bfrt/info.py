@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a device's tables are: ``bf-rt.json`` of a program, and of the fixed parts of the chip, by name."""
 
 from __future__ import annotations

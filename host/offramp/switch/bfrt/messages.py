@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The BF-RT messages that a control plane of match tables, counters, groups and mirrors needs (bfruntime.proto).
 
 The notation is that of :mod:`offramp.switch.p4rt.messages`. Fields that are not here are skipped when they arrive.

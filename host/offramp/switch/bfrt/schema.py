@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BF-RT message classes, built at run time from the table in :mod:`messages`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A BF-RT client of one program on one device, by names instead of ids."""
 
 from __future__ import annotations

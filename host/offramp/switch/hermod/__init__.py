@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hermod's switch program: what to write into it, and its counters."""

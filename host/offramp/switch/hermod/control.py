@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane of Hermod: writes a plan into any P4Runtime switch that runs ``p4/hermod``, reads it back."""
 
 from __future__ import annotations

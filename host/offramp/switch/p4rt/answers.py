@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a gRPC server sends, as far as it makes sense: clients trust servers no more than servers trust them."""
 
 from __future__ import annotations

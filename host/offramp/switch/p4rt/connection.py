@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The channel below a session: gRPC, or anything else that speaks the same messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Runtime entities from names and numbers (P4Runtime specification, section 9)."""
 
 from __future__ import annotations

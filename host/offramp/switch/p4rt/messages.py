@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The P4Runtime 1.5 messages as one table (P4Runtime specification, appendix A).
 
 One line for each message: its name, then ``field:type=number``. ``type*`` is repeated, ``type%`` a map from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, ids and widths of a pipeline: look-ups over a P4Info message (P4Runtime spec., section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line for a batch of updates that a switch refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Runtime message classes, built at run time in a descriptor pool of our own.
 
 Generated stubs would tie us to one protobuf release and clash with any other package that registers ``p4.v1``

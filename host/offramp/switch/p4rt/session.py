@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller's session with one P4Runtime switch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong in a P4Runtime call: canonical codes and the errors of a batch (section 10)."""
 
 from __future__ import annotations

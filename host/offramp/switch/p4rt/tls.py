@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS for P4Runtime, with or without certificates of the clients (P4Runtime specification, section 3.1.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers and canonical binary strings (P4Runtime specification, section 8.4).
 
 A canonical binary string is the shortest big-endian byte string that holds the value; zero is one zero byte.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``ack_groups``, and their multicast groups (specification section 5.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``hosts`` and the multicast group of GO (specification section 5.5)."""
 
 from __future__ import annotations

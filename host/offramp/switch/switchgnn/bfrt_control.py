@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane of SwitchGNN through BF-RT: the rows of :mod:`control`, written to a Tofino."""
 
 from __future__ import annotations

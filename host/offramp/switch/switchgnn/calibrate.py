@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of a software switch and its workers, from exchanges that were timed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane of SwitchGNN: writes plans into any P4Runtime switch and reads its counters."""
 
 from __future__ import annotations

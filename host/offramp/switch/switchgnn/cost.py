@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long an exchange takes: links, pipeline, hosts and barriers, without loss."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host side of the protocol for one worker, without any transport (specification section 4)."""
 
 from __future__ import annotations

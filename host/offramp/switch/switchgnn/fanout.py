@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``v2agg``: from a vertex and a hop to a neighbour's aggregator (specification section 5.1)."""
 
 from __future__ import annotations

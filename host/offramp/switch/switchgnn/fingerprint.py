@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan was made for: refuses a plan of another graph, partition or switch memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``slots``: a vertex's place in the duplicate guard (section 5.2), who sends it, who gets its ACK."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which copies hosts send themselves, so that an exchange has the fewest bytes (specification section 8.5)."""
 
 from __future__ import annotations

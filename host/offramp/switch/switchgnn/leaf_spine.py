@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where workers and switches are in a network of leaves and spines (specification section 9)."""
 
 from __future__ import annotations

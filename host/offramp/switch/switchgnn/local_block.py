@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker's share of a block, precomputed: what it uploads, what it receives, who needs what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``members``, who is behind which port, and the counter of what came from anybody else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a SwitchGNN exchange does on a switch of a given memory: blocks, slots, orders, needs."""
 
 from __future__ import annotations

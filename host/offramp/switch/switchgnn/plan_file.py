@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in a file: the arrays of all blocks end to end in one ``.npz``."""
 
 from __future__ import annotations

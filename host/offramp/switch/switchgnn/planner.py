@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All schemes side by side, and the one that is predicted to take least time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``owners``: the port behind which a vertex is asked for, or answered (specification section 5.4)."""
 
 from __future__ import annotations

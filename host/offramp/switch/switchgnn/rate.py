@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rate of a worker's uploads: halved where the switch marks congestion (specification section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sums that a worker collects in one round (specification section 4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a worker repeats what may have been lost (specification section 4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of ``groups``, and their multicast groups: a copy of an upload for each neighbour of its vertex."""
 
 from __future__ import annotations

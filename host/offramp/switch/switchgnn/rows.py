@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table entries as arrays: what the control plane computes before any switch is asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which improvements on the paper's exchange are switched on, and how they are written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One exchange under a scheme: what goes through the switch, what hosts send each other, and the bytes of both."""
 
 from __future__ import annotations

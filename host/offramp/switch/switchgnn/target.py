@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between the programs that run SwitchGNN: names, ports, and where a vertex's chunks may lie."""
 
 from __future__ import annotations

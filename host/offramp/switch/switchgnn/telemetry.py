@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the switch counts: the outcome of each pass, and totals that follow from the outcomes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker uploads in one round, and who is known to have it (specification section 4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of leaves and spines that run the same program (specification section 9)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes that an exchange puts on the links, host-based and through the switch (specification section 1)."""
 
 from __future__ import annotations

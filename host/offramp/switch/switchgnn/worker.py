@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker of SwitchGNN on a real link."""
 
 from __future__ import annotations

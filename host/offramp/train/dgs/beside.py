@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanations: in the trainer, or in a process beside it with memory that both see (specification section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Remote rows that a worker has received: what explanations are made from (specification section 4.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GNNExplainer's masks over an explanation graph (specification section 5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The explanation graph: local vertices pooled into one, remote ones linked to it (specification section 4)."""
 
 from __future__ import annotations

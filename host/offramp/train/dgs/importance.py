@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probabilities of FastGCN and LADIES: squared norms of columns of the normalised adjacency."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a worker's model to its masks: inference, pooling, explanation (algorithm 1, lines 14 to 22)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sampling, numbering and selection in the part of Python that :mod:`offramp.native` compiles.
 
 :mod:`offramp.train.dgs.reference` has the same functions over NumPy arrays, equal to the bit.

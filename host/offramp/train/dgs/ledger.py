@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes that a worker has sent to others, by what they were for."""
 
 from __future__ import annotations

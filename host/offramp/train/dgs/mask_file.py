@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masks of all workers in one file."""
 
 from __future__ import annotations

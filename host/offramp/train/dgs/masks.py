@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node and feature masks: how important remote vertices and features are, from 0 to 1."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mini-batch: the views that its layers compute over, and the features that go in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which neighbours are drawn: machine code where there is LLVM, NumPy where there is not."""
 
 from __future__ import annotations

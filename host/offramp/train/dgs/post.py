@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages between all workers at once, with what they take."""
 
 from __future__ import annotations

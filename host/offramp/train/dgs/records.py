@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of :mod:`offramp.wire.dgs`: encoding and decoding."""
 
 from __future__ import annotations

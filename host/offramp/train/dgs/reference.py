@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What :mod:`offramp.train.dgs.kernels` computes, over NumPy arrays: the oracle, and the way without LLVM."""
 
 from __future__ import annotations

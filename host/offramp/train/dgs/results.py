@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run of mini-batch training yields."""
 
 from __future__ import annotations

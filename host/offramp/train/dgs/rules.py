@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which neighbours are drawn for whom: one rule for each sampler (specification sections 7 and 9)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole run: partition, shares, workers with the processes beside them, accuracies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distributed k-hop sampler: draws a batch's neighbourhood and fetches its features (specification section 7)."""
 
 from __future__ import annotations

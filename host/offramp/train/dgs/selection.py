@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DGS's feature selection: chosen columns of chosen rows, as the owner of the rows answers a pull (section 7.2).
 
 A function of the request and of what the owner holds, so that a smartNIC's agent can do it in its place.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker answers to others: neighbours drawn of its vertices, features of its rows."""
 
 from __future__ import annotations

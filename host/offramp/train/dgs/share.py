@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one worker holds of the graph for mini-batch training."""
 
 from __future__ import annotations

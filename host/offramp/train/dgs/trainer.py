@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mini-batch training of one worker, in step with the others (algorithm 1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models by name; each is layers over views of a graph (:mod:`offramp.train.view`)."""
 
 from __future__ import annotations

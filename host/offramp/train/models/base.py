@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all models share: layers that are applied to views of the graph, one after the other."""
 
 from __future__ import annotations

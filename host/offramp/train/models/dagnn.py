@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAGNN (Liu et al. 2020): transformation first, then propagation, then a gate over the depths."""
 
 from __future__ import annotations

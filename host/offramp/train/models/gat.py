@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph attention (Velickovic et al. 2018)."""
 
 from __future__ import annotations

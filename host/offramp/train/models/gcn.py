@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph convolution (Kipf and Welling 2017), with other sums over closed neighbourhoods by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GCNII: deep graph convolution with initial residual and identity mapping (Chen et al. 2020, eq. 5)."""
 
 from __future__ import annotations

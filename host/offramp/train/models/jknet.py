@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jumping knowledge networks (Xu et al. 2018) over graph convolution: every layer's state reaches the readout."""
 
 from __future__ import annotations

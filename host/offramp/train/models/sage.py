@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GraphSAGE with the mean aggregator (Hamilton et al. 2017, algorithm 1), over all neighbours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Propagators: interchangeable ways of carrying boundary features between workers."""
 
 from __future__ import annotations

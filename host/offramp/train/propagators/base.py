@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a worker learns the sums over its boundary vertices' remote neighbours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process owns the whole graph: nothing is remote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers send their boundary features to each other, as BNS-GCN with p = 1 does."""
 
 from __future__ import annotations

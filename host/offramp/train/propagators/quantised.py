@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boundary features travel as a few bits each, and are added as such."""
 
 from __future__ import annotations

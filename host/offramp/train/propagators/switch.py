@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boundary features go up to the switch once, and their sums come down (SwitchGNN, or the strawman)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bins in the order in which what they need has arrived."""
 
 from __future__ import annotations

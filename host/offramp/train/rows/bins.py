@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's bins, and how they hang on its messages."""
 
 from __future__ import annotations

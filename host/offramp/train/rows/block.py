@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bin's piece of the graph: some targets, and the rows of their closed neighbourhoods."""
 
 from __future__ import annotations

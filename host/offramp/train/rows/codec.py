@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What messages become on their way from worker to worker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mailbox over Hermod's end-host scheduler: what the next layer waits for goes before what can wait.
 
 A layer's rows, or their gradients, are a coflow (EP of the thesis' table 5.4), by place in the pass: forward through

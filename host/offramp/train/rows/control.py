@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which codec a run's messages have, and what Sylvie's controller changes from epoch to epoch."""
 
 from __future__ import annotations

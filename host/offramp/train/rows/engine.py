@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward and backward over bins, as messages and gradients of other workers arrive (g3.md section 5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mailbox over gloo: a thread that sends, and one for each other worker that receives."""
 
 from __future__ import annotations

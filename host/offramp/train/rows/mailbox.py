@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows on their way between workers: posted and forgotten, found when they have arrived."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a bin's computation keeps for the way back."""
 
 from __future__ import annotations

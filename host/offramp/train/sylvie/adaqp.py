@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AdaQP's widths (Wan, Zhao, Wu 2023): least variance of what is received, for the bytes or the time that it may take.
 
 A row's weight is the sum of the squared coefficients with which its receivers aggregate it, times its squared range;

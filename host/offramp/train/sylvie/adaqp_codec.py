@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AdaQP (Wan, Zhao, Wu 2023) on the messages of row-based training: 2, 4 or 8 bits, by what rounding does to sums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sylvie's quantiser on the messages of row-based training (specification sections 1.4 to 1.6)."""
 
 from __future__ import annotations

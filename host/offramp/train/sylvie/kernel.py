@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quantiser in machine code: :mod:`offramp.train.sylvie.model`, bit for bit, 32 columns at a time.
 
 A row is read from memory once: its bounds first, then its codes, while it is in the first-level cache. The random

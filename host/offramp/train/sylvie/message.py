@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of boundary rows: which bytes are where, encoding, decoding (specification section 1.6, wire layout).
 
 Both ends derive the same :class:`Layout` from the widths of the rows, so no row carries its index or width. The label

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quantiser in NumPy, for reading and as the oracle of the machine code: equal to it bit for bit."""
 
 from __future__ import annotations

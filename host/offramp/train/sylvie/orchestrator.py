@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base width and mode of the next epoch, from losses and epoch times (specification 0.3, 1.5, 1.6).
 
 Everything here is a pure function of what was observed: ranks that observe the same numbers decide the same.

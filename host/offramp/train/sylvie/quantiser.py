@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of float32 as packed codes and back (specification section 1.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers by place: what rounds an element depends on (seed, row, column) and on nothing else.
 
 So rows can be quantised in any order, by any number of threads and on any machine, with the same codes. A row has two

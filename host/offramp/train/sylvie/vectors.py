@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors of 32 columns in LLVM: two of 16 lanes, as wide as AVX-512; LLVM splits them for narrower machines."""
 
 from __future__ import annotations

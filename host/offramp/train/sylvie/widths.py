@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many bits each boundary row gets: importance by in-degree, and the joint rule (specification 1.4 and 1.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether full attention fits: it takes the square of what a sequence does."""
 
 from __future__ import annotations

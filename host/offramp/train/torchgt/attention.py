@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a sequence attends in a step: topology, reformed topology, or in full (specification 2.3, 2.5)."""
 
 from __future__ import annotations

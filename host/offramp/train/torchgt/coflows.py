@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exchanges of a training step as coflows, with Hermod's priorities (Hermod's specification, sections 2 to 4)."""
 
 from __future__ import annotations

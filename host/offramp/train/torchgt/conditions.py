@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the topology pattern may stand for full attention: conditions C1 to C3 (specification 2.3)."""
 
 from __future__ import annotations

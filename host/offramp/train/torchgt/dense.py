@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full attention of a sequence that is one graph (eq. 2.3), by PyTorch's own kernel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weight gradients summed over ranks, each layer's as soon as it is there."""
 
 from __future__ import annotations

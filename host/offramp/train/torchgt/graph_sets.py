@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seeded sets of graphs in the sizes of ZINC and MalNet, which no dependency ships (table 4.3)."""
 
 from __future__ import annotations

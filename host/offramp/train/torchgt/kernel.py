@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention over a pattern: sampled products, segment softmax and sparse products of PyTorch (eq. 4.1; G1, G11).
 
 Measured on two cores against gathers of edge ends with ``index_add``: 8 to 15 times faster, in a tenth of the memory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphormer and GT over the tokens of one rank (specification 0.1, 2.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cluster-aware graph parallelism: tokens of one rank become heads of one rank, and back (specification 2.4)."""
 
 from __future__ import annotations

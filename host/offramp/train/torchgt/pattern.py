@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which tokens attend to which: scattered pairs, and dense blocks beside them (specification 2.3, 2.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic Computation Reformation: clusters of low density become dense blocks (specification 2.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole TorchGT run: prepare sequences, start the ranks, gather what they did."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sequences of tokens in clustered order, with their attention patterns (specification 2.3, 2.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is learned: labels of the vertices of one graph, or a label or a number for each graph of a set."""
 
 from __future__ import annotations

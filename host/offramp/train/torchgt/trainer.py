@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The training loop of one rank (specification 2.6)."""
 
 from __future__ import annotations

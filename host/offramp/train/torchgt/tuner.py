@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Auto Tuner: the threshold of the next epoch from the loss descent rate (specification 2.5, 0.3; G10)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UniTG's exchanges as coflows with Hermod's priorities, and the switch's gates for them (section 3.10)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the language model's embeddings reach the graph neural network, and the table they wait in (section 3.5)."""
 
 from __future__ import annotations

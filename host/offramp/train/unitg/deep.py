@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deep graph neural networks of the evaluation: reversible GCN and GAT, and residual generalised aggregation.
 
 RevGCN and RevGAT (Li et al. 2021) with two groups of channels; ResGEN (Li et al. 2020) with softmax aggregation. What a

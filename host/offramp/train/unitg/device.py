@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The accelerator that a stage and its language model share: this processor, or one emulated by sleeping."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fine-tuning of the language model, data-parallel over the stages' devices, at the gate's pace (section 3.6)."""
 
 from __future__ import annotations

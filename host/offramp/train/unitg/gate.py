@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate between a pipeline stage and the language model beside it: open in bubbles (section 3.6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks that make a language model's modules pass the gate, forward and backward (section 3.6)."""
 
 from __future__ import annotations

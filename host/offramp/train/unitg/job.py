@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one process gets to do: its stage of the pipeline and its replica of the language model."""
 
 from __future__ import annotations

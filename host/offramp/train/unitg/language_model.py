@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small transformer encoder over a vertex's words, with four exits (specification, section 3.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which vertices leave the language model where, and in which batches they come (section 3.4)."""
 
 from __future__ import annotations

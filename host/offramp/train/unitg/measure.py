@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What interleaving is worth: both phases one after the other against both at once, in one run, in turn (U5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The graph cut into microbatches by affinity: near vertices together, sizes within one (section 3.3)."""
 
 from __future__ import annotations

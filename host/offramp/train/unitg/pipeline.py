@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stage of the pipeline: F-then-B over the microbatches, states and gradients to and from its neighbours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process of a run: a stage of the pipeline, and beside it a replica of the language model in a thread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole run of UniTG: plan, start the processes, train both models at once, gather what they did."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """F-then-B over microbatches (GPipe), and the borders of its bubbles (specification, sections 3.3 and 3.6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stage's layers of a graph neural network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A text for each vertex, and its tokens."""
 
 from __future__ import annotations

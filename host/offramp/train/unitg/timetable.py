@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When each stage of a pipeline computes, if nothing else does: times, idle windows, and what they add up to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the language model kept to the bubbles (U5)."""
 
 from __future__ import annotations

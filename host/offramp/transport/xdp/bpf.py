@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program that hands an interface's frames to AF_XDP sockets, assembled and loaded by bpf(2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames on their way into the memory of an AF_XDP socket."""
 
 from __future__ import annotations

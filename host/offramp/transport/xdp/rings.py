@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The four rings of an AF_XDP socket and the memory for its frames (Linux's networking/af_xdp, <linux/if_xdp.h>).
 
 Every ring has one producer and one consumer, each with a 32-bit counter that the other side reads; an entry's place is

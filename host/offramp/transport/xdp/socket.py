@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw Ethernet frames on a network interface: an AF_XDP socket (Linux's networking/af_xdp).
 
 Frames go between the interface and memory of this process without the kernel's packet sockets and queues. The kernel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of the fast engine's context: numbers, and addresses of arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies that give each flow a rate of its own: the list of flows under way, in the order of service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main loops: event after event, until every task has done every iteration."""
 
 from __future__ import annotations

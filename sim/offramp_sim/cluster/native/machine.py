@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's machine code, and the arrays that it works on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equal shares: all flows from one machine to another run at one rate, so a pair of machines has a single clock.
 
 A flow ends when its pair has served each of its flows up to the flow's mark. A change of a machine's degrees touches

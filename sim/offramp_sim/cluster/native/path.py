@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The critical path in machine code; :func:`offramp.placement.bounds.critical_path` says what it is."""
 
 from __future__ import annotations

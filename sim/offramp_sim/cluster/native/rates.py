@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The policies that online execution is compared with; the same arithmetic as :mod:`offramp_sim.cluster.policies`."""
 
 from __future__ import annotations

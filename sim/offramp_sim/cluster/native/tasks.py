@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks: when they may start, the calendar of their ends, and what their ends release."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of a scenario: the ranks, the switch between them, and what was measured."""
 
 from __future__ import annotations

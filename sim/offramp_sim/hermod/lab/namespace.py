@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network namespaces of threads: made by the thread, gone with its process; nothing to clean up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When each coflow was on its way, with priorities and without."""
 
 from __future__ import annotations

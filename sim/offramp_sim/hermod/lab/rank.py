@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one rank does: its namespace, its endpoint, the coflows, and when each of them ended here."""
 
 from __future__ import annotations

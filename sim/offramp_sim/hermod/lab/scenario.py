@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coflows of one moment in training: gradients on their way when activations and tokens come."""
 
 from __future__ import annotations

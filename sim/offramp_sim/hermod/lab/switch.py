@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch of an experiment: a thread in a namespace of its own, with the plan written over P4Runtime."""
 
 from __future__ import annotations

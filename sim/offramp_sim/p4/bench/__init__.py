@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the engines of the P4 switch run a program, and bmv2 beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bmv2 on the same packets: the time between frames that it writes to a capture file.
 
 Where all packets are alike, the quarter of the frames that left in the shortest time counts, as for our engines.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measurement of SwitchGNN: what the workers of a training send to the switch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network namespaces that a measurement makes for itself and that end with it."""
 
 from __future__ import annotations

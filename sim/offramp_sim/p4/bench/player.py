@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host of a measurement over veth pairs, a process of its own: plays batches into a switch and counts what returns.
 
 Packets that do the same each time are played with never more of them under way than a window, so a switch that is asked

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measurement of any program: random table entries, random packets."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A small IPv4 router, to measure: five tables, header checksum verified and updated.
-
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast a switch forwards over veth pairs, in a network namespace made for the purpose.
 
 Host and switch are processes of their own; see :mod:`offramp_sim.p4.bench.player` for how frames are sent and counted.

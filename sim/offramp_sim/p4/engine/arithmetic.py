@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic of ``bit<N>``, ``int<N>`` and bool (P4-16 section 8): operators, casts, slices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values as strings of bits, field by field: look-ahead, headers of variable size, lists of fields."""
 
 from __future__ import annotations

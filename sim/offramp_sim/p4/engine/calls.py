@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of functions, actions, parsers and controls, with copy-in and copy-out (P4-16 section 6.8)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headers of fixed size to and from bytes.
 
 A header is split at the byte boundaries of its fields into groups, each of which the struct

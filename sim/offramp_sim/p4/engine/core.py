@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The externs of core.p4: ``packet_in``, ``packet_out`` and ``verify``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``==`` on values of several cells (P4-16 sections 8.17, 8.18, 8.20)."""
 
 from __future__ import annotations

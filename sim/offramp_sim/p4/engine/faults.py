@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways out of the normal flow of a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frame of code generation: one Python module for a program, its functions, names and registered rules.
 
 P4 maps onto Python almost line by line: an action, a table, a parser state or a control becomes a function of

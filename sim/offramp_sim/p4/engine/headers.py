@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headers, unions and stacks as values: composition, validity, ``push_front`` and ``pop_front``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where every variable of a program lives in the flat memory of one packet."""
 
 from __future__ import annotations

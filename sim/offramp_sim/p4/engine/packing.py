@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of fields as bytes: the data of hashes and checksums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``table.apply()``: key, look-up, action."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traversal of the intermediate representation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many statements a packet runs: what is known at compile time, and what loops must count as they go."""
 
 from __future__ import annotations

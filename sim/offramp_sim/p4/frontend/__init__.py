@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4-16 source to IR: preprocess, lex, parse, check, elaborate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random P4 programs, packets and bytes: two engines must agree, and nothing may fail but with a clean error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run of the fuzzer: kinds of trials in turn, counts, findings with their reproducers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One program and its packets on two engines, and the first thing in which they differ."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random control plane: the same changes of state for any number of switches with one program."""
 
 from __future__ import annotations

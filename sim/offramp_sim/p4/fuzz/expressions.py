@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random expressions that type-check, over all operators and widths (P4-16 section 8)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run of the fuzzer has counted and found."""
 
 from __future__ import annotations

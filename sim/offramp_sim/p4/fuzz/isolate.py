@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work in a child process, so that neither a crash of machine code nor an endless loop ends the fuzzer."""
 
 from __future__ import annotations

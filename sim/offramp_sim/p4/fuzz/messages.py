@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random P4Runtime requests against a service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smaller programs and fewer packets that still show what was found."""
 
 from __future__ import annotations

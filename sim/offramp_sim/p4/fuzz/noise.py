@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes that mean nothing, or nearly something: sources that are not P4, P4Runtime messages."""
 
 from __future__ import annotations

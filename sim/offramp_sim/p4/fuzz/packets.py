@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random packets for any program."""
 
 from __future__ import annotations

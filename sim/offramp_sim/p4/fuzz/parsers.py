@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random parsers: selects over values, masks, ranges and defaults, stacks, varbits, look-ahead, verify."""
 
 from __future__ import annotations

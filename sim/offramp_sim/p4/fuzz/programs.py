@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random v1model programs that always type-check."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random programs and packets on bmv2, compiled by p4c, against the Python engine."""
 
 from __future__ import annotations

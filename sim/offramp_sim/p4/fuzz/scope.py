@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a random program may name at some point, and random choices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random headers and metadata: plain headers, a stack, a union, a varbit, structs, enums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random statements (P4-16 section 12), and the calls of v1model's externs."""
 
 from __future__ import annotations

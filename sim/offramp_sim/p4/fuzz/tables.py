@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random tables: keys of all match kinds, actions with data, entries in the source."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations that every P4-16 program may use (P4-16 specification, appendix D). */
-
 #ifndef _CORE_P4_
 #define _CORE_P4_
 

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Tofino Native Architecture. */
-
 #ifndef _TNA_P4_
 #define _TNA_P4_
 

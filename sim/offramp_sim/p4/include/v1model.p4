@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The v1model architecture as bmv2's simple_switch provides it. */
-
 #ifndef _V1_MODEL_P4_
 #define _V1_MODEL_P4_
 

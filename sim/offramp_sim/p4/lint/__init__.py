@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Warnings about P4 programs that load: what is unused, has no effect, or will not do on hardware."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``out`` parameters that some path leaves without a value (P4-16 section 6.8)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rule of hardware pipelines that a pass accesses a register at most once, checked on the IR.
 
 A read and then a write at the same index count as one access, which is what a stateful ALU does. Indices are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parser states that no packet reaches."""
 
 from __future__ import annotations

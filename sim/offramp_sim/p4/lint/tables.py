@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables that leave something to chance."""
 
 from __future__ import annotations

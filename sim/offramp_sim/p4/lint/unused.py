@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables, actions, variables and headers that no packet can reach."""
 
 from __future__ import annotations

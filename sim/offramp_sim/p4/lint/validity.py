@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields of headers that are certainly invalid: read before extraction, or written to no effect (section 8.17).
 
 A forward analysis over parser, ingress and egress. For each header it keeps which of valid and invalid are

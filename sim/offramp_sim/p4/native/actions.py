@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows: how an action and its data lie in memory, for the control plane to write and machine code to read."""
 
 from __future__ import annotations

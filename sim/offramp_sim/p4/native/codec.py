@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values to and from packets: strings of bits, the first field highest, without padding.
 
 Whole bytes are moved as big-endian integers, also where they hold parts of several fields.

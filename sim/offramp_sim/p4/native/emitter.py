@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frame of code generation: one LLVM module for a program, its functions and the registered rules.
 
 P4 maps onto LLVM as it maps onto Python in the engine, rule by rule: an action, a function, a parser or a control

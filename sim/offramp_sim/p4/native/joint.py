@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A native switch with a traffic manager: ingress, queues and egress in one call of machine code."""
 
 from __future__ import annotations

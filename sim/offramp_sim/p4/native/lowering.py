@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The P4 engine's door to :mod:`offramp.native.lowering`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsers: each state is a basic block (P4-16 section 13)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places: addresses in the packet's memory, loads from them and stores to them."""
 
 from __future__ import annotations

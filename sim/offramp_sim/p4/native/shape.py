@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How values lie in memory: bytes, with every scalar in a container of its own.
 
 =====================  ============================================================================

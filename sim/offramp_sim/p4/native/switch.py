@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A P4 switch whose program runs as machine code: the same face as :class:`offramp_sim.p4.switch.Switch`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A descriptor that becomes readable at a time finer than the milliseconds of poll(2): timerfd_create(2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the forwarding loop asks of a port."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A port whose frames are also written to capture files, as ``simple_switch --pcap`` does."""
 
 from __future__ import annotations

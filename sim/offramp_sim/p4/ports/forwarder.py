@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of a running switch: gather from all ports, process once, distribute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A port on a network interface, which may vanish and return."""
 
 from __future__ import annotations

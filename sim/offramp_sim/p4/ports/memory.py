@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ports inside one process: what a host sends is processed at once, in the host's thread."""
 
 from __future__ import annotations

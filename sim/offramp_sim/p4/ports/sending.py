@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a port keeps while its socket is busy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A port that listens for UDP datagrams of the host at :class:`offramp.transport.udp.UdpSocket`'s other end."""
 
 from __future__ import annotations

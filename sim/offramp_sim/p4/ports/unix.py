@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A port that listens on a Unix socket of mode 0600 for :class:`offramp.transport.unix.UnixIO`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A port that connects to the Unix socket of another switch's port: a link between switches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bmv2's simple_switch as an oracle and a yardstick, where it is on PATH."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bmv2's simple_switch fed from capture files: no interfaces, no rights, and no packet lost on the way."""
 
 from __future__ import annotations

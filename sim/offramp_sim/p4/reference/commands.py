@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a switch as commands of simple_switch_CLI: what bmv2's JSON has no place for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program as bmv2's JSON, with the entries of a switch in it.
 
 Entries in the JSON are there when bmv2 starts; its command line takes minutes for ten thousand.

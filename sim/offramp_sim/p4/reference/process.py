@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bmv2's simple_switch as a process, in the state of one of our switches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Annotations of a P4 program as P4Info carries them (P4Runtime specification, section 6.1)."""
 
 from __future__ import annotations

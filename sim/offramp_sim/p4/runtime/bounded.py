@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pushed programs are compiled by another process first, which may be ended: within so much time and memory.
 
 What that process has managed, this one repeats up to the machine code, which it is given. A program that has once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The calls that a server is in, and what it does about those that keep it waiting."""
 
 from __future__ import annotations

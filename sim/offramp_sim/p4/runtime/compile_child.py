@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that tries a pushed program first, within limits of memory and time, and compiles its machine code.
 
 It reads one job from its standard input, a line of JSON, and writes lines of JSON to its standard output: ``ready``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One P4Runtime device: a pipeline, the lock around it, and where its packets go."""
 
 from __future__ import annotations

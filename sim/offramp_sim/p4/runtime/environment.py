@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pipeline knows of the device around it: the time, which links are up, how values are translated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ids and aliases of P4Info objects, the same that p4c gives (P4Runtime specification, section 6.3).
 
 An id is the 8-bit prefix of the object's kind and 24 bits from a hash of its name; collisions within the

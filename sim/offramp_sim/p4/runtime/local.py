@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connection from a session to a service in the same process, without gRPC."""
 
 from __future__ import annotations

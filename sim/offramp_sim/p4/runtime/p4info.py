@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4Info of a program, as p4c makes it (P4Runtime specification, section 6)."""
 
 from __future__ import annotations

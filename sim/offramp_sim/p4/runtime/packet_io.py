@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets between controller and CPU port (P4Runtime specification, section 16.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program loaded into a switch, with its P4Info and the handlers of its entities."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RECONCILE_AND_COMMIT: a program takes over the state of the one that runs (P4Runtime specification, section 14)."""
 
 from __future__ import annotations

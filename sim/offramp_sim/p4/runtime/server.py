@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gRPC server: a thin adapter from the wire to :class:`Service`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The P4Runtime service without a wire: requests in, responses or RpcError out."""
 
 from __future__ import annotations

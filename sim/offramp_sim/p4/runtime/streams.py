@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server's end of a StreamChannel (P4Runtime specification, section 16)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TNA's extern objects as the standard ones of P4Info, as p4c does with ``--p4runtime-force-std-externs``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batch of updates under each kind of atomicity (P4Runtime specification, section 12.2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that controllers name otherwise than the data plane: ``@p4runtime_translation`` (sections 10.4.6 and 20)."""
 
 from __future__ import annotations

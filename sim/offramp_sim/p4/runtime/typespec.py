@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """P4 types as P4Info describes them (P4Runtime specification, section 8.5)."""
 
 from __future__ import annotations

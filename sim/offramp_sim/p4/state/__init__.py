@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the control plane sees and changes in a P4 switch: plain data, without any wire format.
 
 The P4Runtime server, the STF runner and tests all work on these objects, and the compiled program reads them

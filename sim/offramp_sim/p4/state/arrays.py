@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stateful arrays: registers, counters, meters, and parser value sets."""
 
 from __future__ import annotations

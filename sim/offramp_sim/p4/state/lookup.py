@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look-up structures: a dictionary per prefix length for lpm, an ordered scan where priorities decide."""
 
 from __future__ import annotations

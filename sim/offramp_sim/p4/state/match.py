@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matches: what one key of a table entry, or of a value set's member, accepts."""
 
 from __future__ import annotations

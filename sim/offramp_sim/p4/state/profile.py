@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action profiles and selectors: actions shared by the entries of tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packet replication engine: multicast groups and clone sessions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A match-action table's entries: what the control plane writes and the data plane looks up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests in the p4c project's STF format: commands for the control plane, packets in, packets expected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """STF commands as operations on a switch's state, with the conventions of p4c's ``bmv2stf.py``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """STF text to commands (p4c, ``tools/stf/stf_parser.py`` and ``backends/bmv2/bmv2stf.py``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of an STF file carried out on a switch, without comparing what comes out."""
 
 from __future__ import annotations

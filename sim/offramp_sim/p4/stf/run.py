@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running an STF test on the embedded switch and comparing what came out."""
 
 from __future__ import annotations

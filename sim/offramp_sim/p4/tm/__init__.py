@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The traffic manager: queues between ingress and egress, schedulers, line rates, buffer limits, ECN marks.
 
 Time is integer picoseconds and comes from the caller: nothing here has a clock.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a traffic manager is told: queues, rates, limits."""
 
 from __future__ import annotations

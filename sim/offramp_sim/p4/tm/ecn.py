@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explicit congestion notification (RFC 3168): the mark that a queue puts into a packet."""
 
 from __future__ import annotations

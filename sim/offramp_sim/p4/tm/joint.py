@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ingress and egress of a switch on the Python engine, joined by a traffic manager."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A serial line: how long a frame occupies it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues of all ports, the shared buffer, and which port is next to send."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The traffic manager in real time: a switch that keeps its packets until the line would have sent them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One first-in-first-out queue with its limits and counts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which queue of a port goes next."""
 
 from __future__ import annotations

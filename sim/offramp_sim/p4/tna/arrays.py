@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters and meters of TNA. An index out of range changes nothing."""
 
 from __future__ import annotations

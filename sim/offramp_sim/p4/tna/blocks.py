@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pipes of a TNA program: for each, the parser, control and deparser of ingress and of egress."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checksum engines of Tofino's parsers and deparsers: one's complement sums of 16-bit words.
 
 Sums are kept as integers: 2^16 is 1 modulo 0xFFFF, so the remainder is the sum with end-around carry.

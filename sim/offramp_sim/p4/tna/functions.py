@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hashes, random numbers and the functions of TNA."""
 
 from __future__ import annotations

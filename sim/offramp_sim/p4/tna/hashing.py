@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tofino's hashes: functions of a number of so many bits, as p4c's Tofino back end sets up the hash matrix.
 
 A CRC sees the number with zeros in front that fill the first byte, an exclusive or sees zeros behind it.

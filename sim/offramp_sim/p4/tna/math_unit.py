@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The math unit of a stateful ALU: a table of 16 values for the top bits of a number, and exponents.
 
 A number ``x`` is ``i/8 * 2^e`` with ``i`` in 8..15 (for square roots ``e`` is even and ``i`` in 4..15). The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells that a packet has in one gress beside its program's variables, and the headers of the chip."""
 
 from __future__ import annotations

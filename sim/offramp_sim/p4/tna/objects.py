@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a TNA program's extern objects, tables and value sets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tofino's rule that a pass accesses a register, and applies a table, at most once; checked when a program is loaded.
 
 A register lives in one stage, and a packet passes a stage once. Accesses in branches that exclude each other are

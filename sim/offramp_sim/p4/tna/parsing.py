@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parser externs of TNA: the counter, the priority, port metadata."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Tofino: pipes, and the traffic manager between their ingress and egress.
 
 At the end of ingress a packet may at once be mirrored, digested, resubmitted or, unless it is, sent to one port,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers and the stateful ALUs that work on them: one read, one computation, one write back."""
 
 from __future__ import annotations

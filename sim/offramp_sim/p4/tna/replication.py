@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tofino's packet replication engine: two-level multicast trees, link aggregation, pruning.
 
 A tree is a list of nodes. A node (level 1) has a replication id and may have an exclusion id; its copies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a TNA deparser asks of the chip: mirror, resubmit, digest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TNA as a target of the engine: the externs, objects and cells of one gress."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One gress of a pipe, compiled: parser, match-action control, deparser."""
 
 from __future__ import annotations

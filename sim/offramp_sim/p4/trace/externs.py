@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notes of what externs do that is not seen in the state they touch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The second, instrumented version of a program's code: the rules of the engine, with notes written around them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trace of a packet: spans (passes and copies) that hold events in the order in which they happened."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions of the intermediate representation, matches and values as a reader wants to see them."""
 
 from __future__ import annotations

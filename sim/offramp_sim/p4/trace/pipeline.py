@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way of a packet through simple_switch, with a trace of it."""
 
 from __future__ import annotations

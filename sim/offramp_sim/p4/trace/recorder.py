@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where instrumented code writes what happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that stand in for a switch's state in instrumented code: they do the same and note it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """v1model as the target of instrumented code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, counters and meters of v1model. As in bmv2, an index out of range changes nothing.
 
 Accesses that follow each other with one index share its check; a register cannot be read into its own index

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hashes and checksums of v1model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``log_msg``, ``assert``, ``assume`` and ``random`` of v1model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of fields of metadata that copies preserve."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hash and checksum algorithms of v1model's ``HashAlgorithm``, as bmv2 computes them over bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells that a v1model packet has beside its program's variables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way of a packet through simple_switch: parser, ingress, replication, egress, deparser.
 
 What happens at the end of ingress and of egress follows bmv2's ``docs/simple_switch.md``, section "Pseudocode

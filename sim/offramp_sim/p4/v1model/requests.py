@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a v1model program asks of the architecture: drop, clone, resubmit, recirculate, truncate, digest."""
 
 from __future__ import annotations

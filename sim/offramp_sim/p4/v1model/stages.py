@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The halves of a v1model pipeline, for a traffic manager to join."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """v1model as a target of the engine: its externs, objects and cells."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clock and reset of every test bench: 250 MHz, synchronous reset, high."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory behind an AXI4 port: any latency, any number of bursts in flight, in order, with stalls from a seed.
 
 ``cocotbext.axi``'s memory answers one burst after the other; what hides a latency of 100 cycles needs this one.

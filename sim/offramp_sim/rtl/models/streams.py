@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AXI streams with idle cycles at the source and back-pressure at the sink, from a seed."""
 
 from __future__ import annotations

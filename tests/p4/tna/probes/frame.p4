@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the three probes share: the packet, the look-ups, the duplicate guard and 32 lanes.
    A probe defines PROBE_STATE (its registers) and PROBE_CHAIN (from a packet that is new to md.code). */
-
 #include <core.p4>
 #include <tna.p4>
 

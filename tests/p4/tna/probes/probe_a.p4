@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Probe A: the registers of tag and of contributions left one after the other, then a table for the operation. */
-
 #define PROBE_STATE \
     Register<bit<16>, bit<16>>(32768, 0xFFFF) tags; \
     RegisterAction<bit<16>, bit<16>, bit<16>>(tags) swap_tag = { \

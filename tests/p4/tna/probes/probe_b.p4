@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Probe B: tag and contributions left as a pair of words in one register, the operation by two gateways. */
-
 #define PROBE_STATE \
     Register<pair_t, bit<16>>(32768) pairs; \
     RegisterAction<pair_t, bit<16>, bit<32>>(pairs) count = { \

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Probe C: the pair as in B, and the lanes match on the predicate of its register action. */
-
 #define PROBE_STATE \
     Register<pair_t, bit<16>>(32768) pairs; \
     RegisterAction<pair_t, bit<16>, bit<8>>(pairs) count = { \

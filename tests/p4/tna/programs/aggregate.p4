@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Aggregation in the manner of SwitchML: workers send chunks of 32 integers for a slot; the packet that completes a
    slot carries the sums to all of them, and any other is dropped. A bitmap per slot makes retransmissions harmless. */
-
 #include <core.p4>
 #include <tna.p4>
 

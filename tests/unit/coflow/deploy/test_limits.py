@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of a line's queues, before any target makes something of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strict classes on a veth pair in a namespace of the test's own. Oracle: what ``tc`` shows, and what it counts."""
 
 from __future__ import annotations

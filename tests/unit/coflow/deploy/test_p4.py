@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A P4 switch takes a plan or stays as it is, whatever fails. Oracle: what a read of everything gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans from files and jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SONiC's tables, what stands in their way, and all or nothing on a switch whose commands are a script of ours.
 
 Blind to what a SONiC device makes of the tables: none was at hand.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endpoints over real sockets: contents, priorities, agreement, back-pressure."""
 
 from __future__ import annotations

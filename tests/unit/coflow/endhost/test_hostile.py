@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job while strangers greet its endpoints: every byte right, every stranger refused, nobody kept out.
 
 The full number is `-m slow`; it prints the slowest hundredth of the coflows, by turns in one run. Oracle: the bytes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger by itself: who came first, how much may come early, and that everything waits for its lock."""
 
 from __future__ import annotations

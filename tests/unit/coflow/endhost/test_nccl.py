@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What NCCL is told: as text, since there is no GPU here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of chunks: urgency, work conservation, preemption, each byte once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator with a process for each rank, started once: contents, groups, agreement, gradients, faults."""
 
 from __future__ import annotations

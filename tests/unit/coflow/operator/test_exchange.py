@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exchanges without a network: what each rank sends and receives, how finely they are cut, what ranks agree on."""
 
 from __future__ import annotations

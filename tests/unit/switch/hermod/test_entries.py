@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan is to Hermod's switch, and plans that are none."""
 
 from __future__ import annotations

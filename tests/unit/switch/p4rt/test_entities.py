@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entities from names: matches of each kind, actions, and the messages for what does not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The run-time message classes: golden bytes of the wire format, written out by hand from the specification.
 
 Cannot see: a field that neither these bytes nor bmv2 (tests/conformance) exercises.

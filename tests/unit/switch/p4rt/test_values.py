@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binary strings: the tables of the P4Runtime specification, section 8.4, and round trips."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker's protocol against hand-made packets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All workers and the reference switch, under duplication, delay and reordering; nothing is lost here.
 
 Blind to faults that reference and workers share: tests/p4/switchgnn runs the same over the P4 program.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time-outs, and what a worker repeats, asks and answers, packet by packet in the six-vertex example."""
 
 from __future__ import annotations

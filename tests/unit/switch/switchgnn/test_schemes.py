@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemes on paper: names, bytes, predicted times. What travels is in ``tests/p4/switchgnn/test_schemes.py``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a link's counts say, by hand."""
 
 from __future__ import annotations

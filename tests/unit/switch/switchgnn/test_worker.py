@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers in threads, linked to the reference switch by in-process links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task in which it matters what is fetched: half a point from full batch, where random loss costs two and more."""
 
 from __future__ import annotations

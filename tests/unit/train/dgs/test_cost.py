@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost model (equations 3.3 and 3.4): goldens of the specification, section 2."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanation graph and masks: goldens of the specification, section 5, and invariants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws of neighbours: machine code against NumPy to the bit, sizes, clamps, frequencies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables and figures of the thesis, at sizes that take a moment."""
 
 from __future__ import annotations

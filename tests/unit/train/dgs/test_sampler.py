@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distributed sampler: the same batches wherever they are drawn, every byte counted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pulls: feature selection at the owner, records, bytes (specification sections 7.2 and 11)."""
 
 from __future__ import annotations

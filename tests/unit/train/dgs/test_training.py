@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs: when masks come, what they save, what they cost in accuracy."""
 
 from __future__ import annotations

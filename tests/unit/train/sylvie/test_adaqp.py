@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AdaQP-like widths against all assignments of small cases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages: round trips, sizes to the byte (S18), a change of width in flight (S16), refusals with `out` as it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller on scripted traces (S12, S13)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quantiser: statistics (S1, S2, S6), edges (S3 to S5), packing (S7), machine code against the NumPy model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Importance by in-degree and the joint rule (S9 to S11)."""
 
 from __future__ import annotations

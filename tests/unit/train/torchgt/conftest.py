@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs small enough for many of them."""
 
 from __future__ import annotations

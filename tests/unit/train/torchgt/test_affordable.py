@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full attention that memory cannot hold is refused before training."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step's exchanges as coflows: bytes, order, priorities, and what reads them."""
 
 from __future__ import annotations

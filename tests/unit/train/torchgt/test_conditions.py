@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When topology may stand for full attention (G9), on scripted graphs and against brute force."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention over pairs against dense attention with a mask inside the softmax (G1, G11)."""
 
 from __future__ import annotations

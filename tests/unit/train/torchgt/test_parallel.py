@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks against one rank, bytes against the formula (G3, G4, G5)."""
 
 from __future__ import annotations

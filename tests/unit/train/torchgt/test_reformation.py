@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters of low density as dense blocks (G6, G7, G8)."""
 
 from __future__ import annotations

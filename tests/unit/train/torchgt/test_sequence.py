@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Orders, labels, padding and encodings of sequences (G2, G8)."""
 
 from __future__ import annotations

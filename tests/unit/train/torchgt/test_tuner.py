@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ladder of thresholds on scripted traces (G10)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stages as threads of one process, and small graphs and settings."""
 
 from __future__ import annotations

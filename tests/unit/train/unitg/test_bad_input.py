@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One clear line for what cannot be run, and texts of every source."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U9: the interval only shortens; rows are whole, and those never encoded stay as they were."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U6 and U7: fine-tuning paused anywhere is the same to the bit, and its end never holds the pipeline up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U5 and U6: the language model works in windows only, and pauses do no harm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U8: groups by centrality, exits, their losses and gradients."""
 
 from __future__ import annotations

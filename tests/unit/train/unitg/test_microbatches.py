@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U3: every vertex in one microbatch, sizes within one, fewer edges cut than at random."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U1, U2 and U4: the pipeline is a single device on the graph without the edges between microbatches.
 
 Blind to: time. Stages are threads here, so that a message is at its receiver at once.

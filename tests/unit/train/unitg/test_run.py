@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole runs in processes of their own: the command, torchrun, a measurement, and a stage that dies.
 
 Times are asserted loosely, on emulated devices that sleep: other work on the machine only makes everything longer.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """U2, U4 and U10: order, golden windows, uneven stages, the auto scheduler's borders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the worker processes of the tests do; imported by their processes too."""
 
 from __future__ import annotations

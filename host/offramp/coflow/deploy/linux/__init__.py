@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan on the egress of a Linux interface, with tc(8)."""

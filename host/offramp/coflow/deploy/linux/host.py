@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the sockets and the kernel of a host need beside the queues, to be set by whoever runs the job."""
 
 from __future__ import annotations

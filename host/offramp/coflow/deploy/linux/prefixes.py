@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets of DSCPs as few masked values: a filter for each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan on several interfaces of a host: on all of them, or on none."""
 
 from __future__ import annotations

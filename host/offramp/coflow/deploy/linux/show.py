@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``tc … show`` says, as a state (iproute2; its JSON leaves out classes and matches)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queueing discipline of an interface, and the lines for ``tc -batch`` that make it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan on one interface: strict classes at its egress, all or nothing."""
 
 from __future__ import annotations

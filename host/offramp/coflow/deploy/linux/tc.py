@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands ``tc`` and ``unshare`` of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in the way of a plan in the configuration that a switch has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The switch that this runs on, by its own commands: ``sonic-cfggen`` reads, ``config`` writes."""
 
 from __future__ import annotations

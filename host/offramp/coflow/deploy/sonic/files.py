@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A switch that is elsewhere: its configuration from a file, what is to be done there into files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way from one configuration to another as a JSON patch (RFC 6902), which ``config apply-patch`` takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as tables of SONiC's CONFIG_DB (sonic-swss, ``doc/swss-schema.md``; YANG models of sonic-buildimage)."""
 
 from __future__ import annotations

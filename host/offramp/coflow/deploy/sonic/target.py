@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan on a SONiC switch: the one that this runs on, or one whose configuration is in a file."""
 
 from __future__ import annotations

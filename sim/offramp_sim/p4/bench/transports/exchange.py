@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SwitchGNN's exchange through the embedded switch, four worker processes, over each transport."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frame by which the far end of a measured link says how many have come."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The far end of a measured link, a process of its own: counts frames as a switch port does and says how many came.
 
 Run as ``python -m offramp_sim.p4.bench.transports.sink LINK [ADDRESS/LENGTH]``; the address is given to the interface

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsers, controls, extern objects and packages become instances (P4-16 specification, sections 10 to 16)."""
 
 from __future__ import annotations

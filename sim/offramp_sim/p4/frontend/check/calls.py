@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls: functions, actions, externs, apply, and the methods of headers and stacks (P4-16 section 8.20)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions between types, implicit and explicit, and default values (P4-16 specification, section 8.11)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of tables in the source: keys that fit their match kinds, priorities (P4-16 section 14.2.1.4)."""
 
 from __future__ import annotations

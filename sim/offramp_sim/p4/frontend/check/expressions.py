@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions: types, implicit casts, constant folding (P4-16 specification, section 8)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic at compile time (P4-16 specification, sections 8.5 to 8.11)."""
 
 from __future__ import annotations

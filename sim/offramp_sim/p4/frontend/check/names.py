@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control-plane name of a table key, printed as p4c prints the expression (section 18.3.3)."""
 
 from __future__ import annotations

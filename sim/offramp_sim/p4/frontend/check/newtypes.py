@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``type T name`` keeps apart (P4-16 specification, section 7.2.9)."""
 
 from __future__ import annotations

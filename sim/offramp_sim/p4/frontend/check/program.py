@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole program: top-level declarations, then ``main`` (P4-16 specification, section 18)."""
 
 from __future__ import annotations

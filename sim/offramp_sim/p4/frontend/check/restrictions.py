@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may stand where, and of which type: rules that need one declaration only (P4-16 section 6.8, appendix F)."""
 
 from __future__ import annotations

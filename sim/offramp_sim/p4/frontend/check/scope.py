@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What names stand for while a program is elaborated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists in ``select`` stand for their parts (P4-16 specification, section 13.6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes of values at compile time: ``minSizeInBits`` and its kin (P4-16 specification, section 9.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statements (P4-16 specification, section 12)."""
 
 from __future__ import annotations

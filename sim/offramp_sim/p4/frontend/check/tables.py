@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables and actions (P4-16 specification, sections 14.1 and 14.2)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Type expressions to types; generics: unification and substitution (P4-16 specification, section 7)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The syntax tree: what stands in the source, before names and types mean anything."""
 
 from __future__ import annotations

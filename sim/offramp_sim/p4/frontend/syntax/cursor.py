@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cursor over tokens that knows which names are types, as P4's grammar requires."""
 
 from __future__ import annotations

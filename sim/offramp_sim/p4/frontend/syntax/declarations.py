@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive descent over declarations (P4-16 specification, sections 7, 10, 13 to 16)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive descent over types and expressions (P4-16 specification, sections 7 and 8, and its grammar)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where ``#include`` looks: in folders of this machine, or among our own headers only."""
 
 from __future__ import annotations

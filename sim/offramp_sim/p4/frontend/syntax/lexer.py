@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text to tokens (P4-16 specification, section 6.1). Comments vanish; ends of lines stay for the preprocessor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C preprocessor as P4 programs use it: includes, macros and conditionals, on tokens, positions kept."""
 
 from __future__ import annotations

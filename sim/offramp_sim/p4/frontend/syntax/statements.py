@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive descent over statements (P4-16 specification, section 12)."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Externs without state of their own between packets, counters, meters, and what a deparser asks for. */
-
 #ifndef _TOFINO_EXTERNS_P4_
 #define _TOFINO_EXTERNS_P4_
 

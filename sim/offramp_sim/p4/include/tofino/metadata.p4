@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Intrinsic metadata: what the chip tells a program, and what a program tells the chip. */
-
 #ifndef _TOFINO_METADATA_P4_
 #define _TOFINO_METADATA_P4_
 

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The programmable blocks of a pipe, and the chip. */
-
 #ifndef _TOFINO_PIPELINE_P4_
 #define _TOFINO_PIPELINE_P4_
 

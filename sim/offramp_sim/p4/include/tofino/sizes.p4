@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Widths of Tofino's identifiers. */
-
 #ifndef _TOFINO_SIZES_P4_
 #define _TOFINO_SIZES_P4_
 

@@ -1,5 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Registers, the stateful ALUs that work on them, and selectors. */
-
 #ifndef _TOFINO_STATEFUL_P4_
 #define _TOFINO_STATEFUL_P4_
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets in arrays: run to completion, and laid out again."""
 
 from __future__ import annotations

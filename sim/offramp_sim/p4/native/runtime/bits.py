@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strings of bits that do not begin or end at bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory for what waits in queues: blocks of powers of two, which come from chunks that Python owns."""
 
 from __future__ import annotations

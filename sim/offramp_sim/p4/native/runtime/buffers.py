@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buffers that Python owns and enlarges."""
 
 from __future__ import annotations

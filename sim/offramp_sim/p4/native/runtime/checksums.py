@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hash and checksum algorithms of v1model over bytes (see :mod:`offramp_sim.p4.v1model.hashing`)."""
 
 from __future__ import annotations

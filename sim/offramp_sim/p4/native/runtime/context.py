@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The context: an array of words through which machine code and Python share everything of one switch.
 
 Each constant is the index of a word. Addresses point into NumPy arrays that Python owns.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Division of numbers of several words, the lowest first, bit by bit.
 
 LLVM turns a division of 65 to 128 bits into the call of a function of the compiler's own library, which a program

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explicit congestion notification (RFC 3168), as in :mod:`offramp_sim.p4.tm.ecn`."""
 
 from __future__ import annotations

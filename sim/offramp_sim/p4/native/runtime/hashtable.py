@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hash tables with open addressing: a slot holds the words of a key and then the number it stands for.
 
 Number 0 marks a slot that was never used, -1 one whose key has been removed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A binary heap in a buffer: what comes first in time, and of one time in order."""
 
 from __future__ import annotations

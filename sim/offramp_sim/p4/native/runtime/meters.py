@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two-rate three-colour meters (see :class:`offramp_sim.p4.state.MeterCell`)."""
 
 from __future__ import annotations

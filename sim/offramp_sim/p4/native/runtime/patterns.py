@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ternary match by tuple-space search: entries with the same mask share a pattern, and are found by hash.
 
 A pattern is a row of words: the highest score of its entries, its number, the mask. The hash table maps the

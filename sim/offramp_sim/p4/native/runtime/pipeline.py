@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way of packets through simple_switch, as in :mod:`offramp_sim.p4.v1model.pipeline`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Longest-prefix match: the first bits of a key pick a row that knows the lengths of the prefixes below it.
 
 A row holds the best entry with a prefix no longer than the root, and a set of the lengths of longer ones. Those

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the compiled program supplies: its blocks, its layout of packet memory, what joins ingress and egress."""
 
 from __future__ import annotations

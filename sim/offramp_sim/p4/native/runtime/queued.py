@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ingress and egress joined by queues, in time: as in :mod:`offramp_sim.p4.tm.joint`."""
 
 from __future__ import annotations

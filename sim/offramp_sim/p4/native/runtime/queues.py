@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queues of all ports, their schedulers and lines, as in :mod:`offramp_sim.p4.tm.manager`."""
 
 from __future__ import annotations

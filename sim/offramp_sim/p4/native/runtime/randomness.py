@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers: the sequence of Python's :class:`random.Random`, drawn from the same Mersenne Twister."""
 
 from __future__ import annotations

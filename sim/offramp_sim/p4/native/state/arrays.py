@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, counters and meters in NumPy arrays."""
 
 from __future__ import annotations

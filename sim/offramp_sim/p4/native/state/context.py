@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The context's memory: its words, the buffers that grow, and addresses of arrays that must outlive it."""
 
 from __future__ import annotations

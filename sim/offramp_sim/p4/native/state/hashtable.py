@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hash table that machine code looks up and the control plane changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of the run-time system that the control plane calls: updates of look-up structures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of numbers that machine code works on, as the sequences of ints that the control plane expects."""
 
 from __future__ import annotations

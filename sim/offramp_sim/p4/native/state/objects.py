@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that outlives a packet, where machine code finds it."""
 
 from __future__ import annotations

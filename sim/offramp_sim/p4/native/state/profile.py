@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action profiles and selectors in rows that entries of tables point to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queues of machine code, as a control plane sees them: what :class:`~offramp_sim.p4.tm.TrafficManager` shows."""
 
 from __future__ import annotations

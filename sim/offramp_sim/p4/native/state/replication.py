@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multicast groups and clone sessions where machine code finds them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What finds the entries of a table: built and changed here, searched by machine code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables whose entries are in rows that machine code finds and runs."""
 
 from __future__ import annotations

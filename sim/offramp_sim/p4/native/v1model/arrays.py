@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, counters and meters of v1model. As in bmv2, an index out of range changes nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of fields: the data of hashes, checksums and digests, and the metadata that copies preserve."""
 
 from __future__ import annotations

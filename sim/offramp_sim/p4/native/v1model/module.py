@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A v1model program as one LLVM module."""
 
 from __future__ import annotations

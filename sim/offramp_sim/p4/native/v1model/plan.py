@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the context has each object of a v1model program."""
 
 from __future__ import annotations

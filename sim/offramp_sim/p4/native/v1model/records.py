@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records that machine code leaves for Python: digests, log messages, failed checks."""
 
 from __future__ import annotations

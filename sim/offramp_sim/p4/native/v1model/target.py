@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """v1model as a target of the emitter: its externs, where its objects are, what its programs leave for Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CounterEntry and RegisterEntry (sections 9.3 and 9.7)."""
 
 from __future__ import annotations

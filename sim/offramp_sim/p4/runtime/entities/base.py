@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the handlers of all entity kinds share."""
 
 from __future__ import annotations

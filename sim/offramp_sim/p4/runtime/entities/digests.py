@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Digests: their configuration, and the lists that are sent (sections 9.8 and 16.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DirectCounterEntry and DirectMeterEntry (sections 9.3 and 9.4)."""
 
 from __future__ import annotations

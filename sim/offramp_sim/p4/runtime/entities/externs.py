@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ExternEntry (section 9.9): the architectures here have no externs beyond those with entities of their own."""
 
 from __future__ import annotations

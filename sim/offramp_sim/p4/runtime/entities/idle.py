@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Idle time-outs of table entries and their notifications (sections 9.1.8 and 16.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Match keys and actions between P4Runtime messages and the switch's state (section 9.1)."""
 
 from __future__ import annotations

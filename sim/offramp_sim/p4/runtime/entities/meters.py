@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MeterEntry (section 9.4)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of any P4 type as P4Data (P4Runtime specification, section 8.5.2)."""
 
 from __future__ import annotations

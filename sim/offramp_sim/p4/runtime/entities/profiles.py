@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ActionProfileMember and ActionProfileGroup (section 9.2)."""
 
 from __future__ import annotations

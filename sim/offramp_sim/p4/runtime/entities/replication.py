@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PacketReplicationEngineEntry: multicast groups and clone sessions (section 9.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An action profile or selector as the control plane sees it: groups, weights, watch ports, one-shots (section 9.2)."""
 
 from __future__ import annotations

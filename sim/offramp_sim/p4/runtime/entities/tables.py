@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TableEntry: entries and default entries (section 9.1)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ValueSetEntry (section 9.6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a TNA program takes of a Tofino: an estimate of stages, memories, ALUs and PHV, from the IR.
 
 The vendor's compiler decides; this says before it does what is likely not to fit, by how much, and which chain of

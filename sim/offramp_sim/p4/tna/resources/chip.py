@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The resources of a match-action stage and of the packet header vector (p4c's Tofino back end, ``specs/``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dependencies between logical tables (RMT: Bosshart et al., SIGCOMM 2013, section 3; Jose et al., NSDI 2015)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which fields of the packet header vector an expression reads or a place is."""
 
 from __future__ import annotations

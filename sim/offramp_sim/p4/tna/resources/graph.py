@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logical tables of a TNA program, in program order: tables, and the actions between them.
 
 A run of statements between tables is one action, as in p4c, as long as none of them needs the result of another

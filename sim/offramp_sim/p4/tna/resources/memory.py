@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory blocks of tables, registers, counters and meters, packed as well as they can be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bits and containers of the packet header vector that the match-action stages of a pipe work on.
 
 Bytes of a header that stand side by side share containers; small metadata are packed into bytes. Headers that the

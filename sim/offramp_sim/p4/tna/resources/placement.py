@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logical tables into stages: the longest chain first, each table in the first stage that it may and can go to.
 
 Tables that share a register go to one stage. A table's entries may spill into the next stages; registers,

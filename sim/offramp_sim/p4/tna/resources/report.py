@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The resource report of a program, and how it is reached."""
 
 from __future__ import annotations

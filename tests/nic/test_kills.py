@@ -53,8 +53,9 @@ class Training:
         raise AssertionError(f"ended before epoch {epoch}: {self.end()[1]}")
 
     def workers(self) -> list[int]:
-        """Their process ids, in the order of ranks: children of the server that forks them."""
-        return [worker for server in _children(self.process.pid) for worker in _children(server)]
+        """Their process ids, in the order of ranks: children of the server that the process that works has started."""
+        servers = [server for work in _children(self.process.pid) for server in _children(work)]
+        return [worker for server in servers for worker in _children(server)]
 
     def end(self) -> tuple[int, str]:
         """Wait for it; exit code and standard error."""

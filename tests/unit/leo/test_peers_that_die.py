@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 
@@ -156,6 +157,7 @@ def test_one_that_stands_still_is_named():
         requester = Requester(program(FLOW), [process], settings=settings)
         talk(requester)
         process.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)  # on a busy machine it takes a while to stop
         requester.admit(batch([b"y"]), np.array([1]))
         line = r"responder at .* is stopped and has answered nothing for 0.8 s; 1 requests have not ended"
         with pytest.raises(OfframpError, match=line):

@@ -144,3 +144,11 @@ def test_a_single_array_is_named_as_such_and_longer_headers_are_read(tmp_path: P
     with (tmp_path / "z.npy").open("wb") as file:
         np.lib.format.write_array(file, array, version=(2, 0))
     assert np.array_equal(read_array(tmp_path / "z.npy"), array)
+
+
+def test_values_are_checked_although_nobody_asked_for_the_header(tmp_path: Path) -> None:
+    with open_archive(zipped(tmp_path, npy("(1000000000000,)"))) as archive:
+        with pytest.raises(OfframpError, match="x: cannot be read: 80 bytes, where shape"):
+            archive.values("x")
+        with pytest.raises(OfframpError, match="y: missing"):
+            archive.values("y")

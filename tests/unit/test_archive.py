@@ -129,3 +129,27 @@ def test_arrays_that_numpy_writes_are_read(tmp_path: Path) -> None:
     (tmp_path / "b.npy").write_bytes(out.getvalue()[:-1])
     with pytest.raises(OfframpError, match=r"b.npy: expected a NumPy .npy file"):
         read_array(tmp_path / "b.npy")
+
+
+def test_a_single_array_is_named_as_such_and_longer_headers_are_read(tmp_path: Path) -> None:
+    array = np.arange(3.0)
+    np.save(tmp_path / "x.npy", array)
+    with (
+        pytest.raises(OfframpError, match=r"expected a NumPy .npz file, found a single array$"),
+        open_archive(tmp_path / "x.npy"),
+    ):
+        pass
+    (tmp_path / "y.npy").write_bytes(b"neither of both")
+    with pytest.raises(OfframpError, match=r"expected a NumPy .npz file$"), open_archive(tmp_path / "y.npy"):
+        pass
+    with (tmp_path / "z.npy").open("wb") as file:
+        np.lib.format.write_array(file, array, version=(2, 0))
+    assert np.array_equal(read_array(tmp_path / "z.npy"), array)
+
+
+def test_values_are_checked_although_nobody_asked_for_the_header(tmp_path: Path) -> None:
+    with open_archive(zipped(tmp_path, npy("(1000000000000,)"))) as archive:
+        with pytest.raises(OfframpError, match="x: cannot be read: 80 bytes, where shape"):
+            archive.values("x")
+        with pytest.raises(OfframpError, match="y: missing"):
+            archive.values("y")

@@ -390,3 +390,19 @@ def test_members_and_groups_to_the_last() -> None:
     profile.insert_group(1, [1])
     profile.reset()
     assert (profile.members, profile.groups) == ({}, {})
+
+
+def test_a_member_runs_what_every_table_of_its_profile_runs() -> None:
+    profile = ActionProfileState("p", 2, tables=[table("plain"), table("sourced")])
+    for wrong in (ActionData("I.gone"), ActionData("I.drop_it"), ActionData("I.to", (512,))):
+        with pytest.raises(StateError) as error:
+            profile.insert_member(1, wrong)
+        assert kind_of(error) == "invalid"
+    assert not profile.members
+    profile.insert_member(1, to(1))
+    with pytest.raises(StateError, match=r"has no action I.drop_it"):
+        profile.modify_member(1, ActionData("I.drop_it"))
+    with pytest.raises(StateError, match="no member 2") as error:
+        profile.modify_member(2, to(2))
+    assert kind_of(error) == "not_found"
+    assert profile.members == {1: to(1)}

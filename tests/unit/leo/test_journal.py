@@ -75,13 +75,23 @@ def test_journals_belong_to_requesters():
 
 def test_a_log_that_would_write_elsewhere_is_not_carried_out():
     """Whoever damaged the journal's memory cannot make a recovery write outside of the host's."""
-    for offset, length in ((-8, 8), (64 * 8 - 7, 8), (64 * 8, 1), (0, -1), (0, at.MOST_WRITE + 1), (1 << 62, 8)):
-        words, memory = made()
+    for offset, length in (
+        (-8, 8),
+        (-8, 16),
+        (64 * 8 - 7, 8),
+        (64 * 8, 1),
+        (0, -1),
+        (0, at.MOST_WRITE + 1),
+        (1 << 62, 8),
+    ):
+        words, _ = made()
+        around = np.zeros(4096, np.int64)
+        memory = around[2000 : 2000 + 64]
         words[at.OFFSET], words[at.LENGTH] = offset, length
         words[at.CONTENT : at.TABLE] = 9
         entry(words, 0, 0)[at.STATE] = at.COMMITTED
         RECOVER(words, at.entries_of(4), memory, memory.nbytes)
-        assert not memory.any(), (offset, length)
+        assert not around.any(), (offset, length)
     words, memory = made()
     words[at.OFFSET], words[at.LENGTH], words[at.CONTENT] = 63 * 8, 8, 9
     entry(words, 0, 0)[at.STATE] = at.COMMITTED
@@ -122,3 +132,19 @@ def test_a_journal_has_as_many_rows_as_its_requester():
 def test_tables_of_no_rows_or_too_many(rows):
     with pytest.raises(OfframpError, match="expected 1 to 65536"):
         at.journal_words(rows)
+
+
+def test_the_longest_answers_of_neighbours_are_kept_side_by_side():
+    words, memory = made()
+    commit = machine(at.commit)["commit"]
+    places = [(row, trip) for row in range(4) for trip in range(4)]
+    for row, trip in places:
+        held = entry(words, row, trip)
+        held[at.NUMBER] = 100 * row + trip
+        answer = np.full(at.MOST_ANSWER, 16 * row + trip, np.uint8)
+        commit(words, held, memory, memory.nbytes, row, answer, at.MOST_ANSWER)
+    for row, trip in places:
+        held = entry(words, row, trip)
+        assert held[[at.NUMBER, at.STATE, at.STATUS, at.ANSWERED]].tolist() == [100 * row + trip, at.KEPT, row, 64]
+        assert (held[at.ANSWER :].view(np.uint8)[:64] == 16 * row + trip).all()
+    assert words[at.ENTRIES] == at.entries_of(4)

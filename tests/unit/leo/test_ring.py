@@ -101,3 +101,28 @@ def test_sizes():
         make_end(5000)
     for stride, rows in ((8, 1), (256, 4096), (1 << 18, 64)):
         assert ring_size(stride, rows) >= 3 * (stride + 40)
+
+
+def test_the_words_of_an_end_and_of_an_entry_do_not_overlap():
+    of_end = ["HEAD_AT", "TAIL_AT", "BYTES_AT", "SIZE", "POSITION", "ARRIVED", "LONGEST", "FRONT", "FAULT"]
+    of_entry = ["LENGTH", "ID", "KEY", "STAMP", "INFO"]
+    for names, words in ((of_end, ring.END_WORDS), (of_entry, ring.ENTRY_BYTES // 8)):
+        assert {getattr(ring, name) for name in names} <= set(range(words))
+        assert len({getattr(ring, name) for name in names}) == len(names)
+
+
+def test_a_stream_may_say_that_the_next_entry_is_at_the_beginning():
+    """A word of -1, as the format has it."""
+    _, far, _ = pair()
+    far.words[ring.POSITION] = SIZE - 48
+    far.content[(SIZE - 48) // 8] = -1
+    far.content[ring.LENGTH] = 3
+    far.content[5:6].view(np.uint8)[:3] = list(b"abc")
+    far.head[0] = SIZE + 48
+    assert take(far) == b"abc"
+    assert far.tail[0] == SIZE + 48
+
+
+def test_an_entry_says_what_it_is_in_fields_of_their_own():
+    packed = ring.pack_info(0x1234, 0x56, 0x78, 0x1A, 0x2B, 0x3C)
+    assert packed == 0x3C_2B_1A_78_56_1234

@@ -10,6 +10,7 @@ import os
 import socket
 import stat
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,9 @@ import pytest
 
 from offramp.errors import OfframpError
 from offramp.listening import Access, Greeting, Limits, Listener, Token, connect
+from offramp.listening.address import parse_address
 from offramp.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, ServerHandshake
+from offramp.listening.sockets import private_files
 
 TOKEN = Token(b"0123456789abcdef")
 OTHER = Token(b"another-token-16")
@@ -220,12 +223,15 @@ def test_a_refusal_reaches_the_peer(serve) -> None:
     assert server.listener.refused == {"its request": 1}
 
 
-def test_a_peer_that_is_turned_away_dials_again(serve) -> None:
+def test_a_peer_that_is_turned_away_dials_again(serve, monkeypatch) -> None:
+    pauses: list[float] = []
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda s: (pauses.append(s), sleep(s)))
     with socket.create_server(("127.0.0.1", 0)) as busy:
         address = f"127.0.0.1:{busy.getsockname()[1]}"
 
         def turn_away_twice() -> None:
-            for _ in range(2):
+            for _ in range(3):
                 busy.accept()[0].close()
             busy.close()
             serve(address)
@@ -236,6 +242,47 @@ def test_a_peer_that_is_turned_away_dials_again(serve) -> None:
         sock.close()
         thread.join()
     assert answer == {"welcome": "a"}
+    assert [pause for pause in pauses if pause >= 0.01][:3] == [0.01, 0.02, 0.04]
+
+
+def test_a_peer_that_does_not_redial_says_so_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        dialled: list[int] = []
+
+        def turn_away() -> None:
+            busy.accept()[0].close()
+            dialled.append(1)
+            busy.settimeout(0.1)
+            try:
+                busy.accept()[0].close()
+                dialled.append(2)
+            except TimeoutError:
+                pass
+
+        thread = threading.Thread(target=turn_away)
+        thread.start()
+        with pytest.raises(ConnectionError):
+            connect(f"127.0.0.1:{busy.getsockname()[1]}", TOKEN, "test", {}, timeout_s=5)
+        thread.join()
+    assert dialled == [1]
+
+
+def test_a_server_that_takes_no_connection_ends_in_time() -> None:
+    """Its backlog is full: what else dials waits for a place."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = [socket.socket() for _ in range(4)]
+        for sock in waiting:
+            sock.setblocking(False)
+            sock.connect_ex(full.getsockname())
+        with pytest.raises(TimeoutError):
+            connect(f"127.0.0.1:{full.getsockname()[1]}", TOKEN, "test", {}, timeout_s=0.2)
+        for sock in waiting:
+            sock.close()
+
+
+def test_no_time_at_all_is_over_at_once(serve) -> None:
+    with pytest.raises(TimeoutError, match="no answer in time"):
+        connect(serve().listener.address, TOKEN, "test", {}, timeout_s=0.0)
 
 
 def test_a_server_that_says_nothing_ends_in_time() -> None:
@@ -285,6 +332,40 @@ def test_a_socket_that_a_killed_listener_left_is_replaced(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_a_listener_that_is_too_busy_to_answer_keeps_its_socket(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as waiting:
+        busy.bind(str(path))
+        busy.listen(0)
+        waiting.connect(str(path))
+        with pytest.raises(OfframpError, match="Address already in use"):
+            Listener(f"unix:{path}", Access(), "test")
+        assert path.exists()
+
+
+def test_a_closed_listener_is_not_reached(tmp_path: Path) -> None:
+    for address in ("127.0.0.1:0", f"unix:{tmp_path}/s"):
+        before = open_files()
+        listener = Listener(address, Access(TOKEN), "test")
+        place = listener.address
+        listener.close()
+        listener.close()
+        assert open_files() == before
+        with pytest.raises(OSError, match=r"refused|No such file"):
+            connect(place, TOKEN, "test", {})
+
+
+def test_files_of_a_library_are_private_and_others_are_as_before(tmp_path: Path) -> None:
+    old = os.umask(0o022)
+    try:
+        with private_files():
+            (tmp_path / "inside").touch()
+        (tmp_path / "after").touch()
+    finally:
+        os.umask(old)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("inside", "after")] == [0o600, 0o644]
+
+
 def test_another_user_is_turned_away(tmp_path: Path) -> None:
     listener = Listener(f"unix:{tmp_path}/s", Access(), "test")
     (tmp_path / "s").chmod(0o777)
@@ -345,6 +426,31 @@ def test_addresses_that_are_none(address: str) -> None:
         Listener(address, Access(), "test")
 
 
+def test_the_longest_path_and_the_last_port() -> None:
+    with tempfile.TemporaryDirectory(prefix="s") as folder:
+        path = f"{folder}/" + "x" * (106 - len(folder))
+        assert len(path) == 107
+        Listener(f"unix:{path}", Access(), "test").close()
+        with pytest.raises(OfframpError, match="a path of at most 107 bytes"):
+            parse_address(f"unix:{path}x")
+    assert str(parse_address("127.0.0.1:65535")) == "127.0.0.1:65535"
+
+
+def test_a_name_of_several_addresses_is_the_first_of_them(monkeypatch) -> None:
+    of_both = [
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 5, 0, 0)),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 5)),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: of_both)
+    assert str(parse_address("both:5")) == "[::1]:5"
+
+
+def test_new_tokens_are_long_and_differ() -> None:
+    first, second = Token.random(), Token.random()
+    assert first.proof("x") != second.proof("x")
+    assert not first.proves(second.proof("x"), "x")
+
+
 def test_token_files(tmp_path: Path) -> None:
     path = tmp_path / "token"
     TOKEN.write(path)
@@ -359,8 +465,18 @@ def test_token_files(tmp_path: Path) -> None:
     path.write_bytes(b"short")
     with pytest.raises(OfframpError, match="token of 5 bytes"):
         Token.read(path)
-    with pytest.raises(OfframpError, match="No such file"):
-        Token.read(tmp_path / "none")
+    for length, takes in ((15, False), (16, True), (4096, True), (4097, False), (5000, False)):
+        path.write_bytes(b" " + b"x" * length + b"\n")
+        if takes:
+            assert Token.read(path).proof("x") == Token(b"x" * length).proof("x")
+        else:
+            with pytest.raises(OfframpError, match=f"token of {min(length, 4097)} bytes: expected 16 to 4096"):
+                Token.read(path)
+    for none, reason in ((tmp_path / "none", "No such file or directory"), (f"{tmp_path}/\0", "embedded null byte")):
+        with pytest.raises(OfframpError, match=f"{reason}$"):
+            Token.read(none)
+        with pytest.raises(OfframpError, match=r"No such file or directory$|embedded null byte$"):
+            TOKEN.write(f"{none}/x")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OfframpError, match="regular file"):
         Token.read(tmp_path / "pipe")

@@ -20,6 +20,7 @@ from offramp.train.sylvie.codec import SylvieCodec
 from offramp.train.sylvie.message import message_bytes
 from offramp.train.sylvie.widths import candidates, importance, joint_widths
 from offramp.train.trainer import Trainer
+from offramp.wire.sylvie import SYLVIE
 
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=16, epochs=8, lr=0.03, schedule="g3", bins=2
@@ -168,3 +169,21 @@ def test_all_workers_decide_alike(in_group, graph) -> None:
     decisions = in_group(settings.workers, work)
     assert decisions[0] == decisions[1] == decisions[2]
     assert AdaptiveControl.of(settings).used == (1, False)
+
+
+@pytest.mark.parametrize("base", [2, 32])
+@pytest.mark.parametrize("compact", [False, True])
+def test_bounds_are_compact_where_there_are_any_and_it_was_asked(graph, base: int, compact: bool) -> None:
+    plans, sender, receiver = codecs_of_a_pair(
+        graph, lambda plan, rank: SylvieCodec(plan, rank, 3, base=base, joint=False, compact=compact)
+    )
+    sent = plans[0].sends[0]
+    got = next(m for m in plans[1].receives if m.bin == sent.bin)
+    key = Key(3, 1, backward=False, bin=sent.bin)
+    x = torch.rand(len(plans[0].ids), 8)
+    payload = sender.encode(x, sent, key)
+    counts = [len(sent.rows) if bits == base else 0 for bits in candidates(base)]
+    assert len(payload) == message_bytes(counts, 8, base, compact=compact and base != 32)
+    assert SYLVIE.decode(payload.numpy().tobytes())["compact"] == (compact and base != 32)
+    if base == 32:
+        assert torch.equal(receiver.decode(payload, got, key, 8), x[sent.rows])

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from offramp.errors import OfframpError
 from offramp.switch.switchgnn.endpoint import Endpoint
+from offramp.switch.switchgnn.recovery import Recovery
 from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import LANES, NO_ID, build_frames, parse_frames
+from offramp.wire.switchgnn import LANES, NO_ID, Kind, build_frames, parse_frames
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
 
 X = np.array([[3], [-1], [10], [4], [-7], [2]], np.int32)
@@ -41,6 +44,12 @@ def sent(endpoint: Endpoint) -> list[tuple[str, int, int]]:
         for kind, source, round_ in zip(packets.kind, packets.field("src_id"), packets.field("round"), strict=True):
             out.append(("DATA" if kind == 0 else "DONE", int(source), int(round_)))
     return out
+
+
+def test_who_was_not_let_in_says_so() -> None:
+    endpoint = Endpoint(1, six_vertices().plans)
+    endpoint.start()
+    assert endpoint.state() == "round 0: no GO, so not every worker has joined"
 
 
 def joined(worker: int = 1, **kwargs: object) -> Endpoint:
@@ -303,3 +312,39 @@ def test_a_sum_that_comes_before_its_exchange_is_counted_with_it() -> None:
     assert endpoint.stats.down.payload_bytes == before
     endpoint.begin(0, np.zeros((2, 9), np.int32))
     assert endpoint.stats.down.payload_bytes == before + 9 * 4
+
+
+@pytest.mark.parametrize("features", [40, 65])
+def test_every_chunk_of_a_wide_vector_is_repeated_and_answered_with_its_own_features(features: int) -> None:
+    chunks = -(-features // LANES)
+    plans = [replace(plan, chunks=chunks) for plan in six_vertices().plans]
+    endpoint = Endpoint(1, plans, recovery=Recovery(acks=True, reupload=True))
+    endpoint.start()
+    endpoint.incoming(go(1))
+    sent(endpoint)
+    values = np.arange(2 * features, dtype=np.int32).reshape(2, features)
+    endpoint.begin(0, values)
+    wide = np.zeros((2, chunks * LANES), np.int32)
+    wide[:, :features] = values
+    expected = {(v, c): wide[v - 2, c * LANES : (c + 1) * LANES].tolist() for v in (2, 3) for c in range(chunks)}
+    assert told(endpoint) == expected
+    again: dict[tuple[int, int], list[int]] = {}
+    for step in range(100):  # before the time-out after which it fetches
+        endpoint.tick(step / 100)
+        again |= told(endpoint)
+    assert again == expected
+    for (vertex, chunk), lanes in expected.items():
+        fields = {"src_id": 0, "dst_id": vertex, "is_fetch": 1, "chunk_id": chunk, "round": 1}
+        endpoint.incoming(build_frames(0, fields, 1))
+        assert told(endpoint) == {(vertex, chunk): lanes}
+
+
+def told(endpoint: Endpoint) -> dict[tuple[int, int], list[int]]:
+    """The features of each vertex and chunk that the endpoint wants to send."""
+    out = {}
+    while len(batch := endpoint.outgoing(2)):
+        packets = parse_frames(batch)
+        packets = packets.select(packets.kind != Kind.DONE)
+        for vertex, chunk, lanes in zip(packets.field("src_id"), packets.field("chunk_id"), packets.lanes, strict=True):
+            out[int(vertex), int(chunk)] = lanes.tolist()
+    return out

@@ -19,8 +19,7 @@ def batch(*chunks: int) -> PacketBatch:
 def test_frames_and_link_time() -> None:
     link = Link()
     link.count(PacketBatch.concatenate([batch(0, 1), build_frames(0, {"is_ack": 1}, 3)]))
-    assert (link.packets, link.data_packets, link.payload_bytes) == (5, 2, 0)
-    assert link.wire_bytes == 2 * (178 + 4 + 8 + 12) + 3 * (64 + 8 + 12)
+    assert link == Link(packets=5, data_packets=2, wire_bytes=2 * (178 + 4 + 8 + 12) + 3 * (64 + 8 + 12))
     link.count(batch(0))
     assert (link.packets, link.data_packets) == (6, 3)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,18 +41,14 @@ def of_the_group(group: int) -> list[int]:
 
 
 @pytest.fixture
-def measuring(tmp_path: Path, request: pytest.FixtureRequest) -> subprocess.Popen[bytes]:
+def measuring(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
     script = tmp_path / "measure.py"
     script.write_text(request.param)
     process = subprocess.Popen([sys.executable, str(script)], process_group=0, stderr=subprocess.DEVNULL)
-
-    def end() -> None:
-        for pid in of_the_group(process.pid):
-            os.kill(pid, signal.SIGKILL)
-        process.wait()
-
-    request.addfinalizer(end)
-    return process
+    yield process
+    for pid in of_the_group(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 def until(condition, seconds: float) -> bool:

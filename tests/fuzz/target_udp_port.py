@@ -18,7 +18,7 @@ from offramp_sim.p4.ports.udp import UdpPort
 
 NAME = "datagrams to UDP ports"
 _TOKEN = Token(b"of this job, and of no other")
-_HERE, _THERE = b"here" * 4, b"ther" * 4
+_HERE, _THERE = b"here" * 4, b"away" * 4
 
 
 def run(rng: random.Random) -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file is there as a whole or not at all; what killed writers have left goes, and nothing else."""
 
 from __future__ import annotations

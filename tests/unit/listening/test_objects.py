@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects from a peer: what is not described is refused, by name."""
 
 from __future__ import annotations

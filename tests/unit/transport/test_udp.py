@@ -244,7 +244,7 @@ def test_no_answer_is_longer_than_its_question():
 def test_a_proof_serves_one_address_and_once():
     now = [100.0]
     guard = Proved(TOKEN, lambda: now[0])
-    here, there, nonce = b"here" * 4, b"ther" * 4, bytes(32)
+    here, there, nonce = b"here" * 4, b"away" * 4, bytes(32)
 
     def proof(sender, token=TOKEN):
         cookie = guard.hear(sender, say(ASK, nonce), None).reply[5:]

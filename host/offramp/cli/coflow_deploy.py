@@ -257,7 +257,7 @@ def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
 def _ports(text: str, option: str = "--ports") -> list[int]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        match = re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
             raise OfframpError(f"{option} {text}: expected different numbers up to 510, such as 1-4,7")

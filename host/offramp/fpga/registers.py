@@ -118,7 +118,11 @@ def write_header(name: str, folder: Path) -> Path:
 
 def python_text() -> str:
     """Offsets and versions of all maps as a Python module that needs nothing, as the drivers on a board import it."""
-    lines = ['"""Register maps; generated from fpga/regs by ``offramp fpga regs``, which the tests repeat."""', ""]
+    lines = [
+        "# SPDX-License-Identifier: Apache-2.0",
+        '"""Register maps; generated from fpga/regs by ``offramp fpga regs``, which the tests repeat."""',
+        "",
+    ]
     for name in register_maps():
         found = register_map(name)
         lines += [f"{name.upper()} = {{"]

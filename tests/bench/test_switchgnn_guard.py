@@ -69,12 +69,13 @@ def packets_of_strangers(switch: NativeSwitch) -> int:
 def run(switches: Sequence[NativeSwitch], workload: Workload) -> list[float]:
     """Processor time of each switch for all packets of the job, twice.
 
-    Who goes first changes by batch, and is the other one the second time: a batch that was read is in the cache.
+    Who goes first changes by batch, and is the other one the second time: a batch that was read is in the cache, and so
+    is the state of the switch that was cleared last.
     """
     spent = [0.0] * len(switches)
     for turns in ([0, 1], [1, 0]):
-        for switch in switches:
-            fresh(switch, workload)
+        for at in turns:
+            fresh(switches[at], workload)
         for batch in workload.batches:
             for at in turns:
                 start = time.process_time()
@@ -109,4 +110,4 @@ def test_the_check_of_ports_costs_at_most_five_percent(
     record_property("cost", line)
     with capsys.disabled():
         sys.stdout.write(f"\n{line}\n")
-    assert cost <= MOST
+    assert cost <= MOST, line

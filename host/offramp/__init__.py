@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Offramp: the communication of distributed training, moved off the host."""
 
-from offramp.errors import OfframpError
+from offramp_base import __version__
+from offramp_base.errors import OfframpError
 
-__version__ = "0.1.0"
 __all__ = ["OfframpError", "__version__"]

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m offramp``."""
+"""``python -m offramp``: the command of this installation, which stands above the library in a package of its own."""
 
-from offramp.cli import main
+import sys
+from importlib.metadata import entry_points
 
-main()
+commands = entry_points(group="console_scripts", name="offramp")
+if not commands:
+    sys.exit("offramp: the command line is not installed")
+next(iter(commands)).load()()

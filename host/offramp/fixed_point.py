@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 INT32_MAX = 2**31 - 1
 EXPONENT_LIMIT = 126

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 _PACKAGE = Path(__file__).resolve().parent
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)".*$', re.MULTILINE)

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from offramp.ending.pool import each_in_process
-from offramp.errors import OfframpError
-from offramp.progress import report
+from offramp_base.ending.pool import each_in_process
+from offramp_base.errors import OfframpError
+from offramp_base.progress import report
 
 _C = TypeVar("_C")
 _R = TypeVar("_R")
@@ -35,7 +35,7 @@ def sweep(
         cases: can be pickled.
         processes: how many at a time; as many as there are cores by default, 1 stays in this process.
         dask: address of a Dask scheduler to run on instead, such as ``tcp://10.0.0.1:8786``.
-        what: name of the sweep for whoever listens to its progress (:mod:`offramp.progress`).
+        what: name of the sweep for whoever listens to its progress (:mod:`offramp_base.progress`).
 
     Raises:
         OfframpError: a case raises it, a process dies, or no scheduler answers.

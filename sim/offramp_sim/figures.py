@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from offramp.ending.files import written
-from offramp.errors import OfframpError
+from offramp_base.ending.files import written
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

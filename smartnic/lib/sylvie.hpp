@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sylvie.quantise` and `sylvie.dequantise`: rows of float32 as packed codes of 1, 2, 4 or 8 bits and back
-// (offramp.leo.functions.sylvie, offramp.train.sylvie.model).
+// (offramp.leo.functions.sylvie, offramp.sylvie.model).
 #pragma once
 
 #include "bytes.hpp"

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from offramp.coflow.matching import bound, decompose
-from offramp.coflow.matching.decompose import QUANTUM
+from offramp.hermod.matching import bound, decompose
+from offramp.hermod.matching.decompose import QUANTUM
 
 pytestmark = pytest.mark.bench
 

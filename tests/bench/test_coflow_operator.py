@@ -15,10 +15,10 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 
-from offramp.coflow.endhost import Priorities  # noqa: E402
-from offramp.coflow.endhost.group import endpoint_of  # noqa: E402
-from offramp.coflow.factors import CType, Factors  # noqa: E402
-from offramp.coflow.operator import AllToAll  # noqa: E402
+from offramp.hermod.endhost import Priorities  # noqa: E402
+from offramp.hermod.endhost.group import endpoint_of  # noqa: E402
+from offramp.hermod.factors import CType, Factors  # noqa: E402
+from offramp.hermod.operator import AllToAll  # noqa: E402
 from offramp.train.group import Group  # noqa: E402
 from offramp.train.processes import run_workers  # noqa: E402
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 
+from offramp.dgs import picks
+from offramp.dgs.post import Post
+from offramp.dgs.sampler import Sampler
+from offramp.dgs.settings import DgsSettings
+from offramp.dgs.share import split
 from offramp.graph.generate import generate
-from offramp.train.dgs import picks
-from offramp.train.dgs.post import Post
-from offramp.train.dgs.sampler import Sampler
-from offramp.train.dgs.settings import DgsSettings
-from offramp.train.dgs.share import split
 from offramp.train.group import Group
 
 BATCH = 1024
@@ -110,7 +110,7 @@ def _installed(name: str) -> bool:
 
 def test_feature_selection() -> None:
     """A third of the columns of scattered rows, as an owner answers a pull."""
-    from offramp.train.dgs.selection import select
+    from offramp.dgs.selection import select
 
     x = np.random.default_rng(0).normal(size=(50_000, 256)).astype(np.float32)
     rows, columns = np.random.default_rng(1).integers(0, 50_000, 50_000), np.arange(0, 256, 3)

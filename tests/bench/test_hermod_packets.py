@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from offramp.coflow.job import Job
-from offramp.coflow.models import Model
-from offramp_sim.flow.study import Setup, prepare
+from offramp.hermod.job import Job
+from offramp.hermod.models import Model
+from offramp_sim.hermod.flow.study import Setup, prepare
 from offramp_sim.hermod.simulate import simulate_packets
 from offramp_sim.hermod.wire import Wire
 

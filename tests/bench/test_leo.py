@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp_sim.reproduce.leo_design import overheads
+from offramp_sim.reproduce.leo.design import overheads
 
 pytestmark = pytest.mark.bench
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import placements as of
-from offramp.placement import Search, bounds, draw, search
-from offramp.placement.colocation import max_colocated
-from offramp_sim.cluster.native.machine import FastCluster
-from offramp_sim.cluster.setups import make_setup
+from offramp.dgtp import Search, bounds, draw, search
+from offramp.dgtp.colocation import max_colocated
+from offramp_sim.dgtp.native.machine import FastCluster
+from offramp_sim.dgtp.setups import make_setup
 
 pytestmark = pytest.mark.bench
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from offramp.p4src import p4_source
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import make_switch
-from offramp_sim.p4.bench.router import router
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.tm import QueuedSwitch, TmConfig
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import make_switch
+from offramp_p4.bench.router import router
+from offramp_p4.frontend import load
+from offramp_p4.native import NativeSwitch
+from offramp_p4.tm import QueuedSwitch, TmConfig
 
 pytestmark = pytest.mark.bench
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed of the P4 switch: SwitchGNN, and an IPv4 router with 10,000 routes; the comparison with bmv2.
 
-Workloads: :mod:`offramp_sim.p4.bench`. Compare numbers of one run only: other work on the machine slows them all down.
+Workloads: :mod:`offramp_p4.bench`. Compare numbers of one run only: other work on the machine slows them all down.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import os
 
 import pytest
 
-from offramp_sim.p4.bench.bmv2 import measure_bmv2
-from offramp_sim.p4.bench.exchange import replicated_switchgnn, switchgnn
-from offramp_sim.p4.bench.rates import Rate, fresh, measure
-from offramp_sim.p4.bench.router import router
-from offramp_sim.p4.bench.veth import measure_veth
-from offramp_sim.p4.bench.workload import Workload
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.reference import missing
+from offramp_p4.bench.bmv2 import measure_bmv2
+from offramp_p4.bench.rates import Rate, fresh, measure
+from offramp_p4.bench.router import router
+from offramp_p4.bench.veth import measure_veth
+from offramp_p4.bench.workload import Workload
+from offramp_p4.native import NativeSwitch
+from offramp_p4.reference import missing
+from offramp_sim.switchgnn.workloads import replicated_switchgnn, switchgnn
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 

@@ -15,12 +15,12 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.load import load as load_graph
 from offramp.graph.partition import partition
 from offramp.p4src import p4_root, p4_text
-from offramp.switch.p4rt.session import Session
-from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
-from offramp.switch.switchgnn.plan import make_plan
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.switch import Switch
+from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.plan import make_plan
+from offramp_base.p4rt.session import Session
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.frontend import load
+from offramp_p4.switch import Switch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import random_job
 from offramp_sim.switchgnn.lockstep import Lockstep

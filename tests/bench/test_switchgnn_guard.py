@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 
 from offramp.p4src import p4_text
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import LANES, NO_ID, build_frames
-from offramp_sim.p4.bench.exchange import replicated_switchgnn, switchgnn
-from offramp_sim.p4.bench.rates import fresh
-from offramp_sim.p4.bench.workload import Workload
-from offramp_sim.p4.native import NativeSwitch
+from offramp.switchgnn.wire import LANES, NO_ID, build_frames
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.bench.rates import fresh
+from offramp_p4.bench.workload import Workload
+from offramp_p4.native import NativeSwitch
 from offramp_sim.switchgnn import direct
+from offramp_sim.switchgnn.workloads import replicated_switchgnn, switchgnn
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from offramp.train.sylvie.kernel import BITS
-from offramp.train.sylvie.quantiser import dequantise, quantise, row_bytes
+from offramp.sylvie.kernel import BITS
+from offramp.sylvie.quantiser import dequantise, quantise, row_bytes
 
 pytestmark = pytest.mark.bench
 SIZE = 96 << 20

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from frames import mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.status import Code, RpcError
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code, RpcError
 
 
 def entry(session, port=1):

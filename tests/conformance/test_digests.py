@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from frames import ethernet
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import RpcError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import RpcError
 
 PROGRAM = Path(__file__).with_name("digest.p4")
 MS = 1_000_000

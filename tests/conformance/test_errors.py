@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from frames import mac
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import Code, RpcError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import Code, RpcError
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, random_frame
-from offramp.coflow.deploy.p4 import P4Target, switch_plan
-from offramp.coflow.deploy.plan import load_plan
-from offramp.errors import OfframpError
+from offramp.hermod.deploy.p4 import P4Target, switch_plan
+from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.switch.control import HermodControl
 from offramp.p4src import p4_text
-from offramp.switch.hermod.control import HermodControl
+from offramp_base.errors import OfframpError
 from switch_targets import Target
 
 pytestmark = pytest.mark.p4

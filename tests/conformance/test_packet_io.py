@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from frames import ethernet
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 
 def test_punted_packet_reaches_the_controller_with_metadata(target, session):

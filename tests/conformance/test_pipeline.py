@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.status import RpcError
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import RpcError
 
 
 def test_pipeline_is_read_back(target, session):

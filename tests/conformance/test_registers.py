@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from frames import ethernet
-from offramp.switch.p4rt.status import RpcError
+from offramp_base.p4rt.status import RpcError
 
 
 @pytest.fixture(autouse=True)

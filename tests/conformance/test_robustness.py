@@ -16,13 +16,13 @@ import grpc
 import pytest
 
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt import schema
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.session import Session
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.serve import EmbeddedSwitch
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt import schema
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.serve import EmbeddedSwitch
 
 PROGRAM = Path(__file__).with_name("conformance.p4")
 
@@ -52,7 +52,7 @@ def works(links):
 
 CLIENT = """
 import sys, time
-from offramp.switch.p4rt.session import Session
+from offramp_base.p4rt.session import Session
 session = Session(sys.argv[1], election_id=int(sys.argv[2])).__enter__()
 print("ready", flush=True)
 time.sleep(60)
@@ -222,7 +222,7 @@ def test_switch_ends_with_its_parent(tmp_path):
     folder = tmp_path / "s"
     code = (
         "import os, sys\n"
-        "from offramp_sim.p4.serve import EmbeddedSwitch\n"
+        "from offramp_p4.serve import EmbeddedSwitch\n"
         "switch = EmbeddedSwitch(sys.argv[1], 1, workdir=sys.argv[2]).__enter__()\n"
         "print(switch.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"

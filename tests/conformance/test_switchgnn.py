@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.p4src import p4_text
-from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
-from offramp.switch.switchgnn.leaf_spine import LeafSpine
-from offramp.switch.switchgnn.two_level import leaf_entries
-from offramp.switch.switchgnn.worker import Worker
-from offramp.wire.switchgnn import LANES, NO_ID, build_frames
+from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.leaf_spine import LeafSpine
+from offramp.switchgnn.two_level import leaf_entries
+from offramp.switchgnn.wire import LANES, NO_ID, build_frames
+from offramp.switchgnn.worker import Worker
+from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.leaf_reference import ReferenceLeaf
 from offramp_sim.switchgnn.reference import ReferenceSwitch

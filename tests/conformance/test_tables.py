@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from frames import ethernet, ipv4, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import RpcError
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import RpcError
 
 
 def forward(session, dst, port):

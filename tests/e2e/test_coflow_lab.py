@@ -18,8 +18,8 @@ import namespaces
 
 pytest.importorskip("torch")
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_sim.hermod.lab import Scenario
 
 RANKS, BUSY_S = 4, 0.4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cli.demo import demo
+from offramp_cli.demo import demo
 
 pytestmark = pytest.mark.p4
 

@@ -16,8 +16,8 @@ import pytest
 import typer
 
 from ends import Marked
-from offramp.cli.app import app
 from offramp.p4src import p4_root
+from offramp_cli.app import app
 
 SHORT = "ends by itself at once: it reads a file or asks the machine, and starts nothing"
 OTHERS = "tells another program what to do, and waits for it as any command does for a child"

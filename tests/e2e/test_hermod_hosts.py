@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import namespaces
-from offramp.coflow.deploy.p4 import P4Target, switch_plan
-from offramp.coflow.deploy.plan import load_plan
+from offramp.hermod.deploy.p4 import P4Target, switch_plan
+from offramp.hermod.deploy.plan import load_plan
+from offramp.hermod.switch.control import HermodControl
 from offramp.p4src import p4_source
-from offramp.switch.hermod.control import HermodControl
-from offramp.switch.p4rt.session import Session
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.tm import TmConfig
+from offramp_base.p4rt.session import Session
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.tm import TmConfig
 
 pytestmark = [pytest.mark.p4, pytest.mark.netns]
 

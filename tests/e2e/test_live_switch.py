@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cli.train import train
 from offramp.p4src import p4_text
+from offramp_cli.train import train
 from switch_targets import Bmv2, GrpcVeth, Target
 
 WORKERS = 3

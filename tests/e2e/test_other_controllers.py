@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cli import tool_environment
-from offramp.cli.switch_shell import REQUIREMENT
-from offramp.errors import OfframpError
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.runtime import p4info
-from offramp_sim.p4.serve import EmbeddedSwitch
+from offramp_base.errors import OfframpError
+from offramp_base.tools import ensure
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_cli.switch.shell import REQUIREMENT
+from offramp_p4.frontend import load
+from offramp_p4.runtime import p4info
+from offramp_p4.serve import EmbeddedSwitch
 
 pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ def environment(tmp_path_factory):
     def make(requirement):
         folder = tmp_path_factory.getbasetemp() / requirement.replace("=", "")
         try:
-            return tool_environment.ensure(folder, requirement)
+            return ensure(folder, requirement)
         except OfframpError as error:
             if "No matching distribution" in str(error) or "Could not find a version" in str(error):
                 pytest.skip(str(error))  # no package index can be reached
@@ -111,7 +111,7 @@ def test_finsy(environment, switch, pipelines):
     drive([str(python), "-I", str(CLIENTS / "finsy_tour.py"), str(CLIENTS), switch.address, *arguments], switch)
 
 
-SHELL = "from offramp.cli.app import app; app()"
+SHELL = "from offramp_cli.app import app; app()"
 COMMANDS = """
 entry = table_entry["IngressImpl.mac"](action="forward")
 entry.match["hdr.ethernet.dst"] = "02:00:00:00:00:01"

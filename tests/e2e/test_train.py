@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.cli.train import train
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.train import train
 
 GRAPH = "sbm:n=150,k=3"
 TINY = {"graph": GRAPH, "workers": 3, "partition": "hash", "hidden": 8, "epochs": 20}
@@ -162,7 +162,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_one_line(how: list[str]) -> N
 
 
 def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) -> None:
-    from offramp.cli.plan import plan
+    from offramp_cli.switchgnn.plan import plan
 
     file = tmp_path / "plan.npz"
     plan(GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
@@ -202,7 +202,7 @@ def _no_times() -> dict[str, None]:
 
 @pytest.mark.p4
 def test_a_live_switch_serves_one_run_after_another(local: dict, tmp_path: Path) -> None:
-    from offramp_sim.p4.embedded import EmbeddedSwitch
+    from offramp_p4.embedded import EmbeddedSwitch
 
     with EmbeddedSwitch(None, [4, 9, 2]) as switch:
         ports = ",".join(f"{n}@{s}" for n, s in zip(switch.port_numbers, switch.port_specs, strict=True))
@@ -217,7 +217,7 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
     settings = {**TINY, "workers": 2, "epochs": 5, "schedule": "g3", "bins": 2, "link": "50mbit"}
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom offramp.cli.train import train\n"
+        "import sys\nfrom pathlib import Path\nfrom offramp_cli.train import train\n"
         f"train(propagator='p2p', json_path=Path(sys.argv[1]), **{settings})\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -273,7 +273,7 @@ def test_a_json_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.p4
 def test_a_switch_that_dies_ends_the_run_with_one_line() -> None:
-    from offramp_sim.p4.embedded import EmbeddedSwitch
+    from offramp_p4.embedded import EmbeddedSwitch
 
     with EmbeddedSwitch(None, [1, 2, 3]) as switch:
         ports = ",".join(switch.port_specs)

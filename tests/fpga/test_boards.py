@@ -8,12 +8,12 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.fpga.boards import board_of, build
 from offramp.fpga.ports import write_kernel
 from offramp.fpga.sources import fpga_root
 from offramp.fpga.tools import wasm_tool
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_sim.rtl.build import Design, missing
 from offramp_sim.rtl.build import build as compile_rtl
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from offramp_pynq import registers as drivers
 
-from offramp.errors import OfframpError
 from offramp.fpga import pairing, registers, sources, synth
+from offramp_base.errors import OfframpError
 
 pytestmark = pytest.mark.rtl
 pytest.importorskip("systemrdl")

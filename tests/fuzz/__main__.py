@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("host", "sim", "tests/support")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("base", "switch", "host", "sim", "cli", "tests/support")]
 
 from fuzzing.campaign import Campaign, campaigns  # noqa: E402
 
@@ -103,7 +103,7 @@ def _report_progress(campaign: Campaign, done: threading.Event) -> None:
 def _repeat(args: argparse.Namespace) -> int:
     """One case in this process, for a debugger: its exception goes up to the interpreter."""
     from fuzzing.target import case_rng, discover, load
-    from offramp.errors import OfframpError
+    from offramp_base.errors import OfframpError
 
     (name,) = args.only
     target = load(discover()[name])

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from fuzzing import mutate
-from offramp.archive import read_array
+from offramp.dgs.mask_file import load_masks
 from offramp.graph import load as graphs
 from offramp.graph.npz import save_npz
-from offramp.switch.switchgnn.plan_file import load_plan, save_plan
+from offramp.switchgnn.plan_file import load_plan, save_plan
 from offramp.train import checkpoint
-from offramp.train.dgs.mask_file import load_masks
+from offramp_base.archive import read_array
 
 NAME = "archives of arrays"
 MEMORY_MIB = 1024
@@ -35,7 +35,7 @@ def prepare() -> None:
 
     from offramp.graph.boundary import Boundary
     from offramp.graph.partition import partition
-    from offramp.switch.switchgnn.plan import make_plan
+    from offramp.switchgnn.plan import make_plan
 
     graph = graphs.load("sbm:n=40,k=2,degree=4,features=3", split="0.5/0.25/0.25")
     save_npz(graph, Path("graph.npz"))
@@ -124,7 +124,7 @@ def _other(rng: random.Random, array: Any) -> Any:
     if kind == 3:
         return np.asfortranarray(np.atleast_2d(array))
     if kind == 4:
-        return array[: rng.randrange(len(array) + 1)] if array.ndim else array[None]
+        return array[: rng.randrange(len(array) + 1)] if array.ndim else np.reshape(array, 1)
     if kind == 5 and array.ndim:
         return np.concatenate([array, array])
     if kind == 6 and array.size:

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from fuzzing import mutate
-from offramp.cli.coflow_deploy import _host, _ports
-from offramp.cli.coflow_plan import parse_dscps
-from offramp.cli.size import parse_size
-from offramp.cli.traffic import _weights, parse_rate
-from offramp.cli.train_dgs import parse_columns, parse_fanout, parse_lag
 from offramp.nic.worker import parse_nic_link
-from offramp.switch.switchgnn.scheme import parse_scheme
+from offramp.switchgnn.scheme import parse_scheme
 from offramp.train.fabric import parse_ports
-from offramp.transport.links import parse_link
-from offramp.transport.udp import resolve
+from offramp_base.transport.links import parse_link
+from offramp_base.transport.udp import resolve
+from offramp_cli.dgs.train import parse_columns, parse_fanout, parse_lag
+from offramp_cli.hermod.deploy import _host, _ports
+from offramp_cli.hermod.plan import parse_dscps
+from offramp_cli.size import parse_size
+from offramp_cli.switch.traffic import _weights, parse_rate
+from offramp_p4.serve import parse_port
 from offramp_sim.hermod.faults import parse_pause
 from offramp_sim.leo.study import parse_rule
-from offramp_sim.p4.serve import parse_port
 
 NAME = "arguments of commands"
 LIMIT_S = 20.0  # a name of a host may be looked up

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing import mutate, render
-from offramp.coflow.chakra import trace as chakra
-from offramp.coflow.chakra.load import join
+from offramp.hermod.chakra import trace as chakra
+from offramp.hermod.chakra.load import join
 
 NAME = "Chakra traces"
 _WIRE: list[bytes] = []
@@ -19,7 +19,7 @@ _TREE: list[Any] = []
 
 def prepare() -> None:
     """A small trace of our own exporter's kind."""
-    from offramp.coflow.chakra.schema import COMPUTE
+    from offramp.hermod.chakra.schema import COMPUTE
 
     nodes = [
         chakra.Node(1, "compute", COMPUTE, [], 12, {"is_cpu_op": False, "num_ops": 7}),

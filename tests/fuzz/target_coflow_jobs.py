@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing import mutate, render
-from offramp.cli.coflow_match import _read as read_matrix
-from offramp.coflow.deploy.sonic.device import config_of
-from offramp.coflow.job_file import load_job
-from offramp.coflow.matching import check_matrix
-from offramp.coflow.plan_file import read_plan
+from offramp.hermod.deploy.sonic.device import config_of
+from offramp.hermod.job_file import load_job
+from offramp.hermod.matching import check_matrix
+from offramp.hermod.plan_file import read_plan
+from offramp_cli.hermod.match import _read as read_matrix
 
 NAME = "Hermod's jobs, plans and matrices"
 _JOB = {"model": "mixtral-8x22b", "gpus": 1024, "micro_batches": 16, "pp": 8, "tp": 8}

@@ -7,7 +7,7 @@ import json
 import random
 
 from fuzzing import mutate, render
-from offramp.documents import parse_json, parse_toml, parse_yaml
+from offramp_base.documents import parse_json, parse_toml, parse_yaml
 
 NAME = "YAML, TOML and JSON"
 _TREE = {"name": "x", "size": 16, "rates": [1.5, 2, {"of": "a", "on": True}], "layer": [{"a": 1}, {"b": [[]]}]}

@@ -10,12 +10,12 @@ import random
 from functools import cache
 
 from hermod_model import HOSTS, PORTS, Model, random_frame
+from offramp.hermod.switch.entries import EXCESS, POLICED, STRANGERS, Profile, Rate, SwitchPlan, cell, full_name
 from offramp.p4src import p4_source
-from offramp.switch.hermod.entries import EXCESS, POLICED, STRANGERS, Profile, Rate, SwitchPlan, cell, full_name
-from offramp.wire.batch import PacketBatch
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import AnySwitch, make_switch
+from offramp_p4.frontend import load
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import AnySwitch, make_switch
-from offramp_sim.p4.frontend import load
 
 NAME = "hermod-frames"
 _FRAMES = 60

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 from endpoints import endpoints, view
 from fuzzing import mutate
-from offramp.coflow.endhost import Endpoint, Priorities
-from offramp.coflow.endhost.wire import PROTOCOL, Header, Kind
-from offramp.errors import OfframpError
-from offramp.listening import Token, connect
+from offramp.hermod.endhost import Endpoint, Priorities
+from offramp.hermod.endhost.wire import PROTOCOL, Header, Kind
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token, connect
 
 NAME = "Hermod's greetings and frames"
 LIMIT_S = 20.0

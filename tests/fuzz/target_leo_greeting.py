@@ -14,7 +14,7 @@ from leo_hostile import DEVICES, FUNCTIONS, ROWS, STRIDE, responder, word
 from offramp.leo.runtime.memory import ring_size
 from offramp.leo.runtime.responder import Responder
 from offramp.leo.transports.greeting import VERSION
-from offramp.listening.handshake import ANSWER_BYTES, CHALLENGE, VERDICT_BYTES
+from offramp_base.listening.handshake import ANSWER_BYTES, CHALLENGE, VERDICT_BYTES
 
 NAME = "LEO's greeting"
 GOOD: dict[str, Any] = {

@@ -13,11 +13,11 @@ import numpy as np
 
 from leo_hostile import HEAD, ROWS, STRIDE, TAIL, Forged, answers, connected, hello, info, responder, ring_info, word
 from leo_lab import batch, program
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.responder import Responder
+from offramp_base.errors import OfframpError
 
 NAME = "LEO's rings"
 _STACK = ExitStack()

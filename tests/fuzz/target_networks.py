@@ -8,8 +8,8 @@ import random
 from pathlib import Path
 
 from fuzzing import mutate, render
-from offramp.collective.network_file import load_network
-from offramp_sim.collective.workload_file import load_workload
+from offramp.themis.network_file import load_network
+from offramp_sim.themis.workload_file import load_workload
 
 NAME = "Themis' networks and workloads, ASTRA-sim's files"
 _NETWORK = {

@@ -21,7 +21,7 @@ from fuzzing import mutate
 from offramp.nic import connection, wire
 from offramp.nic.build import cache_folder
 from offramp.nic.rings import Rings, Submission
-from offramp.sealed_memory import SharedMemory
+from offramp_base.sealed_memory import SharedMemory
 
 NAME = "the smartNIC agent's protocol"
 LIMIT_S = 20.0

@@ -10,7 +10,7 @@ from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp.train.traffic import Traffic
-from offramp.wire.objects import pack, unpack
+from offramp_base.wire.objects import pack, unpack
 
 NAME = "object messages between ranks"
 _WHOLE: list[tuple[bytes, object]] = []

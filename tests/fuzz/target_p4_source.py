@@ -7,20 +7,20 @@ import random
 from pathlib import Path
 
 from fuzzing import mutate
-from offramp.errors import OfframpError
-from offramp_sim.p4.frontend import load, load_pushed
-from offramp_sim.p4.fuzz.noise import random_source
-from offramp_sim.p4.fuzz.programs import random_program
-from offramp_sim.p4.runtime import p4info
-from offramp_sim.p4.source import quoting_only_given
-from offramp_sim.p4.switch import Switch
+from offramp_base.errors import OfframpError
+from offramp_p4.frontend import load, load_pushed
+from offramp_p4.fuzz.noise import random_source
+from offramp_p4.fuzz.programs import random_program
+from offramp_p4.runtime import p4info
+from offramp_p4.source import quoting_only_given
+from offramp_p4.switch import Switch
 
 NAME = "P4 source"
 LINES = 3  # the message, the line, the caret
 LIMIT_S = 20.0
 MEMORY_MIB = 2048
 _ROOT = Path(__file__).parents[2]
-_SOURCES = ("p4/examples/reflector.p4", "sim/offramp_sim/p4/bench/router.p4", "tests/p4/runtime/features.p4")
+_SOURCES = ("p4/examples/reflector.p4", "switch/offramp_p4/bench/router.p4", "tests/p4/runtime/features.p4")
 _MODELS: list[str] = []
 _SECRET = "the line that nobody may read"
 _LONGEST = 4000

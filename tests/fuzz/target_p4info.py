@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fuzzing import mutate, render
 from offramp.p4src import p4_source
-from offramp.switch.p4rt import p4info
+from offramp_base.p4rt import p4info
 
 NAME = "P4Info files"
 _TEXT: list[str] = []
@@ -19,8 +19,8 @@ def prepare() -> None:
     """SwitchGNN's."""
     from google.protobuf import text_format
 
-    from offramp_sim.p4.frontend import load
-    from offramp_sim.p4.runtime.p4info import generate
+    from offramp_p4.frontend import load
+    from offramp_p4.runtime.p4info import generate
 
     info = generate(load(p4_source("switchgnn/v1model.p4")))
     _TEXT.append(text_format.MessageToString(info))

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing import mutate
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import v1
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.fuzz.messages import RandomController, random_message
-from offramp_sim.p4.runtime.server import _parse
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
+from offramp_p4.frontend import load
+from offramp_p4.fuzz.messages import RandomController, random_message
+from offramp_p4.runtime.server import _parse
 
 NAME = "P4Runtime messages"
 LINES = 3  # of the message about a program that is pushed

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 
 from fuzzing import render
-from offramp.placement.plan import read_plan
-from offramp.placement.setup_file import read_setup
+from offramp.dgtp.plan import read_plan
+from offramp.dgtp.setup_file import read_setup
 
 NAME = "placement's clusters, jobs and plans"
 _MACHINES = [

@@ -7,7 +7,7 @@ import math
 import random
 
 from fuzzing import mutate
-from offramp.placement.quantity import amount, count
+from offramp.dgtp.quantity import amount, count
 
 NAME = "quantities with units"
 EXAMPLES = ("10Gbps", "1.5 GiB", "3e9", "100 MB", "25", "0", "1Tbps", "512KiB")

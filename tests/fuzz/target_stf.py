@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing import mutate
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.stf import run_stf
+from offramp_p4.frontend import load
+from offramp_p4.stf import run_stf
 
 NAME = "STF"
 _ROOT = Path(__file__).parents[2]

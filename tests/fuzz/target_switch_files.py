@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 from fuzzing import render
-from offramp.switch.bfrt.info import BfrtInfo
-from offramp.switch.switchgnn.cost import load_rates
-from offramp_sim.p4.runtime.translation import read_tables
+from offramp.bfrt.info import BfrtInfo
+from offramp.switchgnn.cost import load_rates
+from offramp_p4.runtime.translation import read_tables
 
 NAME = "rates, translations and BF-RT's JSON"
 _RATES = {"delay_s": 1e-6, "round_s": 0.001, "overlap": True}

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from fuzzing import mutate
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 NAME = "options of switch run"
 _REFUSAL: Any = typer.BadParameter.__mro__[2]  # of whatever click typer brings
@@ -35,8 +35,8 @@ class _Reached(OfframpError):
 
 def prepare() -> None:
     """Put a stop behind the options."""
-    from offramp.cli.app import app
-    from offramp_sim.p4 import serve
+    from offramp_cli.app import app
+    from offramp_p4 import serve
 
     def stop(settings: Any, _: Any) -> None:
         serve.Settings.from_json(settings.to_json())

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from offramp.p4src import p4_source
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.frontend import load
 from offramp_sim.switchgnn import direct
 from switchgnn_attack import Attacker, attacked_job, turns
 from twins import Twins

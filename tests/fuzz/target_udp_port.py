@@ -8,13 +8,13 @@ import random
 import socket
 
 from fuzzing import mutate
-from offramp.listening import Token
-from offramp.transport import open_io
-from offramp.transport.udp import resolve
-from offramp.transport.udp_guard import Local, Proved
-from offramp.transport.udp_join import ASK, JOINING, LABELS, PROOF, say
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.udp import UdpPort
+from offramp_base.listening import Token
+from offramp_base.transport import open_io
+from offramp_base.transport.udp import resolve
+from offramp_base.transport.udp_guard import Local, Proved
+from offramp_base.transport.udp_join import ASK, JOINING, LABELS, PROOF, say
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.ports.udp import UdpPort
 
 NAME = "datagrams to UDP ports"
 _TOKEN = Token(b"of this job, and of no other")

@@ -21,7 +21,7 @@ def toy(tmp_path: Path, body: str, head: str = "") -> Path:
     path = tmp_path / "target_toy.py"
     lines = textwrap.indent(textwrap.dedent(body), "        ")
     path.write_text(
-        f'import os, signal, time\nfrom offramp.errors import MultilineError, OfframpError\nNAME = "toy"\n{head}\n'
+        f'import os, signal, time\nfrom offramp_base.errors import MultilineError, OfframpError\nNAME = "toy"\n{head}\n'
         f"def run(rng):\n    if rng.random() < 0.25:\n{lines}\n    time.sleep(0.001)\n"
     )
     return path

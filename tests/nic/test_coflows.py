@@ -17,17 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import namespaces
-from offramp.coflow.endhost.priorities import Mark, Priorities
-from offramp.coflow.endhost.scheduler import Lane, Scheduler
-from offramp.coflow.endhost.transfers import Coflow, Outgoing, Piece, Route
-from offramp.coflow.factors import CType, Factors
-from offramp.errors import OfframpError
+from offramp.hermod.endhost.priorities import Mark, Priorities
+from offramp.hermod.endhost.scheduler import Lane, Scheduler
+from offramp.hermod.endhost.transfers import Coflow, Outgoing, Piece, Route
+from offramp.hermod.factors import CType, Factors
 from offramp.nic.coflows import CELL, CoflowPort, Host
 from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
-from offramp.transport.interface import packet_socket
+from offramp_base.errors import OfframpError
+from offramp_base.transport.interface import packet_socket
+from offramp_p4.bench.namespace import in_namespace
 from offramp_sim.nic.links import ends
-from offramp_sim.p4.bench.namespace import in_namespace
 
 pytestmark = pytest.mark.nic
 PRIORITIES = Priorities.of_job(4, 8)

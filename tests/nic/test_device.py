@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import compress, kvs, reduce
@@ -23,7 +22,8 @@ from offramp.nic.doctor import checks
 from offramp.nic.memory import Arena
 from offramp.nic.process import AgentProcess
 from offramp.nic.rings import Rings, Submission
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 pytestmark = pytest.mark.nic
 SLOW = np.random.default_rng(0).integers(0, 8, 6 << 20, dtype=np.uint8).tobytes()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.applications import dfs
 from offramp.leo.applications.compare import running
 from offramp.leo.applications.samples import chunk
@@ -19,6 +18,7 @@ from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
 from offramp.leo.selection import Policy
 from offramp.leo.transports.ucx import library
 from offramp.nic.process import AgentProcess
+from offramp_base.errors import OfframpError
 from offramp_sim.nic.dfs import Case, Throughput, rate_of
 
 pytestmark = pytest.mark.nic

@@ -19,19 +19,19 @@ import pytest
 
 import namespaces
 from nic_agent import job_of, write_job
-from offramp.errors import OfframpError
 from offramp.nic import plans
 from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
 from offramp.nic.worker import NicWorker, parse_nic_link
 from offramp.p4src import p4_text
-from offramp.switch.p4rt.session import Session
-from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.transport import open_io
-from offramp.transport.faulty import Faults
-from offramp_sim.p4.bench.namespace import in_namespace
-from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.recovery import Recovery
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import open_io
+from offramp_base.transport.faulty import Faults
+from offramp_p4.bench.namespace import in_namespace
+from offramp_p4.embedded import EmbeddedSwitch
 from offramp_sim.switchgnn.jobs import Job, random_job
 
 pytestmark = pytest.mark.nic

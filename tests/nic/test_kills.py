@@ -22,8 +22,8 @@ import pytest
 import namespaces
 from offramp.nic.connection import Connection
 from offramp.nic.process import AgentProcess
-from offramp_sim.p4.bench.namespace import in_namespace
-from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp_p4.bench.namespace import in_namespace
+from offramp_p4.embedded import EmbeddedSwitch
 
 pytestmark = [pytest.mark.nic, pytest.mark.netns]
 SETTINGS = ["--graph", "karate", "--workers", "2", "--partition", "hash", "--hidden", "8"]

@@ -15,12 +15,12 @@ import pytest
 
 from nic_agent import Vector, write_vectors
 from nic_vectors import all_vectors
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Status
 from offramp.leo.devices.nic import FUNCTIONS, NicDevice
 from offramp.leo.functions import compress, ebs, kvs
 from offramp.nic.process import AgentProcess
 from offramp.nic.wire import Function
+from offramp_base.errors import OfframpError
 
 pytestmark = pytest.mark.nic
 NAMES = {number: name for name, number in FUNCTIONS.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import namespaces
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from offramp_sim.nic import bench, testpmd
 from offramp_sim.nic.links import LINKS
 

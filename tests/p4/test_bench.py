@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.p4src import p4_root
-from offramp_sim.p4.bench.exchange import switchgnn
-from offramp_sim.p4.bench.rates import measure
-from offramp_sim.p4.bench.router import router
-from offramp_sim.p4.bench.veth import measure_veth
-from offramp_sim.p4.bench.workload import Workload
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
+from offramp_p4.bench.rates import measure
+from offramp_p4.bench.router import router
+from offramp_p4.bench.veth import measure_veth
+from offramp_p4.bench.workload import Workload
+from offramp_sim.switchgnn.workloads import switchgnn
 
 pytestmark = pytest.mark.p4
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import pytest
 
 from both_engines import MakeSwitch
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import PlainSwitch
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.state import ANY, ActionData, CloneSession, Exact, Lpm, Range, Replica, TableEntry, Ternary
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch
+from offramp_p4.frontend import load_text
+from offramp_p4.state import ANY, ActionData, CloneSession, Exact, Lpm, Range, Replica, TableEntry, Ternary
 from p4_programs import program
 
 pytestmark = pytest.mark.p4

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp_sim.p4 import engines, make_switch
-from offramp_sim.p4.frontend import load, load_text
+from offramp_base.errors import OfframpError
+from offramp_p4 import engines, make_switch
+from offramp_p4.frontend import load, load_text
 from p4_programs import program
 
 pytestmark = pytest.mark.p4

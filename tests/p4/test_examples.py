@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from offramp.p4src import p4_root
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.stf import run_stf
+from offramp_p4.frontend import load
+from offramp_p4.stf import run_stf
 
 EXAMPLES = p4_root() / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.p4"))

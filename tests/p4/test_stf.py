@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.stf import run_stf
+from offramp_p4.frontend import load
+from offramp_p4.stf import run_stf
 
 FOLDER = Path(__file__).parent / "stf"
 TESTS = sorted(path.stem for path in FOLDER.glob("*.stf"))

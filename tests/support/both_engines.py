@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-import offramp_sim.p4
-from offramp_sim.p4 import PlainSwitch, ir
-from offramp_sim.p4.frontend import load_text
+import offramp_p4
+from offramp_p4 import PlainSwitch, ir
+from offramp_p4.frontend import load_text
 
 MakeSwitch = Callable[..., PlainSwitch]
 """``make_switch(program, **options)``; the program may be its text."""
@@ -42,6 +42,6 @@ def make_switch(engine: str) -> MakeSwitch:
 
     def make(program: ir.Program | str, **options: object) -> PlainSwitch:
         loaded = load_text(program) if isinstance(program, str) else program
-        return offramp_sim.p4.make_switch(loaded, engine, **options)
+        return offramp_p4.make_switch(loaded, engine, **options)
 
     return make

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from offramp.wire.ethernet import wire_bytes
-from offramp_sim.p4.tm import QueueConfig
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.tm import QueueConfig
 
 QUANTUM = 1538
 

@@ -14,19 +14,19 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from offramp.coflow.endhost import Priorities, Tuning
-from offramp.coflow.endhost.all_reduce import AllReduce
-from offramp.coflow.endhost.gradients import Gradients, average_gradients
-from offramp.coflow.endhost.group import endpoint_of
-from offramp.coflow.endhost.messages import Messages
-from offramp.coflow.factors import CType, Factors
-from offramp.coflow.matching import decompose
-from offramp.coflow.operator import AllToAll
-from offramp.coflow.operator.exchange import Exchange
-from offramp.coflow.operator.moe import combine, dispatch
-from offramp.coflow.operator.movers import BatchedMover
-from offramp.errors import OfframpError
+from offramp.hermod.endhost import Priorities, Tuning
+from offramp.hermod.endhost.all_reduce import AllReduce
+from offramp.hermod.endhost.gradients import Gradients, average_gradients
+from offramp.hermod.endhost.group import endpoint_of
+from offramp.hermod.endhost.messages import Messages
+from offramp.hermod.factors import CType, Factors
+from offramp.hermod.matching import decompose
+from offramp.hermod.operator import AllToAll
+from offramp.hermod.operator.exchange import Exchange
+from offramp.hermod.operator.moe import combine, dispatch
+from offramp.hermod.operator.movers import BatchedMover
 from offramp.train.group import GlooGroup, Group
+from offramp_base.errors import OfframpError
 
 Report = Callable[[Any], None]
 TYPES = (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64, torch.float64)

@@ -9,15 +9,15 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from offramp.collective.executor.executor import Executor
-from offramp.collective.executor.hook import average_gradients
-from offramp.collective.executor.mesh import Mesh
-from offramp.collective.executor.rate import TokenBucket
-from offramp.collective.executor.trial import in_rank_order
-from offramp.collective.network import Dimension, Kind, Network
-from offramp.collective.plan import Scheduler
-from offramp.errors import OfframpError
+from offramp.themis.executor.executor import Executor
+from offramp.themis.executor.hook import average_gradients
+from offramp.themis.executor.mesh import Mesh
+from offramp.themis.executor.rate import TokenBucket
+from offramp.themis.executor.trial import in_rank_order
+from offramp.themis.network import Dimension, Kind, Network
+from offramp.themis.plan import Scheduler
 from offramp.train.group import Group
+from offramp_base.errors import OfframpError
 
 NETWORK = Network("2x2", (Dimension(Kind.SWITCH, 2, 40e6), Dimension(Kind.IN_NETWORK, 2, 60e6)))
 

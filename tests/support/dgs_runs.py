@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from offramp.dgs.run import train_dgs
+from offramp.dgs.settings import DgsSettings
 from offramp.graph.data import Graph
-from offramp.train.dgs.run import train_dgs
-from offramp.train.dgs.settings import DgsSettings
-from offramp_sim.reproduce.dgs_graphs import hubs, planted
-from offramp_sim.reproduce.dgs_runs import in_threads
+from offramp_sim.reproduce.dgs.graphs import hubs, planted
+from offramp_sim.reproduce.dgs.runs import in_threads
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from offramp.coflow.endhost import Endpoint, Priorities, Tuning
-from offramp.listening import Token
+from offramp.hermod.endhost import Endpoint, Priorities, Tuning
+from offramp_base.listening import Token
 
 SECONDS = 60.0
 """No test comes near it."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from offramp_sim.flow.network import Loaded
-from offramp_sim.flow.policies import AT_HOSTS, EVERY_HOP, Order
+from offramp_sim.hermod.flow.network import Loaded
+from offramp_sim.hermod.flow.policies import AT_HOSTS, EVERY_HOP, Order
 
 _NONE: Final = Fraction(0)
 _LARGEST_DENOMINATOR: Final = 10**6

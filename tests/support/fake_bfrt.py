@@ -15,7 +15,7 @@ from typing import Any, Self
 import grpc
 from google.protobuf import any_pb2
 
-from offramp.switch.bfrt.schema import SERVICE, UNARY, bf, rpc
+from offramp.bfrt.schema import SERVICE, UNARY, bf, rpc
 
 WIDTHS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 INVALID, NOT_FOUND, EXISTS, PRECONDITION = 3, 5, 6, 9

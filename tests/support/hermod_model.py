@@ -7,8 +7,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from offramp.switch.hermod.entries import Profile, Rate, Role, SwitchPlan
-from offramp.wire.ethernet import ipv4_checksum
+from offramp.hermod.switch.entries import Profile, Rate, Role, SwitchPlan
+from offramp_base.wire.ethernet import ipv4_checksum
 
 PORTS = (1, 2, 3, 4)
 LEASE = 15625

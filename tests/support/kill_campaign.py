@@ -30,7 +30,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.iproute import ip, unshare_network
+from offramp_base.iproute import ip, unshare_network
 
 GRAPH: Final = "sbm:n=60,k=3"
 WORKERS: Final = 3
@@ -54,7 +54,7 @@ WAYS: Final = {
     "agent": ["--propagator", "switch", "--transport", "nic", "--epochs", "20"],
 }
 """Of the workers' rows; a target that is none of these is on the first."""
-PROGRAMS: Final = {"switch": "offramp_sim.p4.serve", "agent": "offramp-nic-agent"}
+PROGRAMS: Final = {"switch": "offramp_p4.serve", "agent": "offramp-nic-agent"}
 """What the command lines of targets contain."""
 ARGUMENTS: Final = [
     "offramp", "train", "--graph", GRAPH, "--workers", str(WORKERS), "--partition", "hash", "--hidden", "8",
@@ -107,8 +107,8 @@ class Run:
         if through == "p2p":
             context = multiprocessing.get_context("fork")
             multiprocessing.get_context = lambda *_: context  # type: ignore[assignment]
-        from offramp.cli import main
-        from offramp.ending.left import sweep_folders
+        from offramp_base.ending.left import sweep_folders
+        from offramp_cli import main
 
         status = 1
         try:
@@ -252,11 +252,10 @@ def preload() -> None:
     """Import what a run needs; afterwards this process still has one thread."""
     import torch._dynamo  # noqa: F401
 
-    import offramp.cli.app
+    import offramp.g3.gloo_mailbox
     import offramp.report
     import offramp.report.console
     import offramp.train.group
-    import offramp.train.rows.gloo_mailbox
     import offramp.train.run  # noqa: F401
 
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "only a process with one thread may be forked"

@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from nic_agent import built
-from offramp.errors import OfframpError
 from offramp.leo.device import Device
 from offramp.leo.devices import open_device
 from offramp.nic.build import AGENT
 from offramp.nic.process import AgentProcess
+from offramp_base.errors import OfframpError
 from offramp_sim.rtl.build import missing
 
 DEVICES = [

@@ -20,7 +20,7 @@ from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello
 from offramp.leo.transports.link import check_ends
-from offramp.sealed_memory import SharedMemory
+from offramp_base.sealed_memory import SharedMemory
 
 ROWS = 16
 STRIDE = 256

@@ -22,7 +22,7 @@ from offramp.leo.runtime.responder import Responder, Service
 from offramp.leo.runtime.station import Station
 from offramp.leo.selection import Dependency, Policy, Table
 from offramp.leo.transports.connect import Listener
-from offramp.sealed_memory import SharedMemory
+from offramp_base.sealed_memory import SharedMemory
 
 ROWS = 64
 

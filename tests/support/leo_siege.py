@@ -24,8 +24,8 @@ from offramp.leo.applications.load import open_loop
 from offramp.leo.applications.times import Times
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
-from offramp.listening import Token
-from offramp.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, frame
+from offramp_base.listening import Token
+from offramp_base.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, frame
 
 HELD = 48
 """Connections that stay open."""

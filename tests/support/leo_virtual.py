@@ -20,7 +20,7 @@ from offramp.leo.runtime.requester import Requester
 from offramp.leo.runtime.responder import Responder
 from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
-from offramp.sealed_memory import SharedMemory
+from offramp_base.sealed_memory import SharedMemory
 
 ROUND_NS = 2000
 """What a round of both sides takes."""

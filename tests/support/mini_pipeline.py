@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offramp.coflow.build import build
-from offramp.coflow.dag import Flows, Indices
-from offramp.coflow.factors import CType
-from offramp.coflow.traffic import Shape
-from offramp_sim.flow.fabric import Fabric
-from offramp_sim.flow.network import load
-from offramp_sim.flow.simulate import Outcome, simulate
+from offramp.hermod.build import build
+from offramp.hermod.dag import Flows, Indices
+from offramp.hermod.factors import CType
+from offramp.hermod.traffic import Shape
+from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.network import load
+from offramp_sim.hermod.flow.simulate import Outcome, simulate
 
 
 def _own(worker: int, size: float) -> Flows:

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 
 import pytest
 
-from offramp.iproute import enter_namespace
+from offramp_base.iproute import enter_namespace
 
 T = TypeVar("T")
 

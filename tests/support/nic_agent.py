@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.nic import plans
 from offramp.nic.build import build, cache_folder, missing, variant
 from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import Function
+from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.jobs import Job, random_job
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from nic_agent import job_of
 from nic_vectors import all_vectors
 from offramp.nic import plans, wire
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind
 
 _MOST = 4096
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from nic_agent import Vector
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
 from offramp.leo.memory import HostMemory
 from offramp.nic.wire import Function
+from offramp_base.errors import OfframpError
 
 SPECIAL = np.array(
     [0, 1, 2**31 - 1, 2**31, 2**32 - 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0x00000001, 0x80000001],

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from offramp_sim.p4 import ir
-from offramp_sim.p4.engine import core
-from offramp_sim.p4.engine.compile import compile_blocks
-from offramp_sim.p4.engine.generator import Builder, Generator
-from offramp_sim.p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout, Memory
-from offramp_sim.p4.state import TableState, ValueSetState
-from offramp_sim.p4.types import Bits, Type
+from offramp_p4 import ir
+from offramp_p4.engine import core
+from offramp_p4.engine.compile import compile_blocks
+from offramp_p4.engine.generator import Builder, Generator
+from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT, Layout, Memory
+from offramp_p4.state import TableState, ValueSetState
+from offramp_p4.types import Bits, Type
 
 ERRORS = [
     "NoError",

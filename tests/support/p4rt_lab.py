@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.status import Code, RpcError
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.runtime.device import Device
-from offramp_sim.p4.runtime.local import LocalConnection
-from offramp_sim.p4.runtime.service import Service
-from offramp_sim.p4.runtime.translation import Translations
-from offramp_sim.p4.switch import Switch
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.native import NativeSwitch
+from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.local import LocalConnection
+from offramp_p4.runtime.service import Service
+from offramp_p4.runtime.translation import Translations
+from offramp_p4.switch import Switch
 
 CPU_PORT = 510
 ENGINES: dict[str, Callable[..., Any]] = {"python": Switch, "native": NativeSwitch}

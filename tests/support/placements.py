@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from offramp.placement import Cluster, Job, Kind, Machine, Problem, Volume
+from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Volume
 
 
 def unit_cluster(machines: int, slow: tuple[int, ...] = ()) -> Cluster:

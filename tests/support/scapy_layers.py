@@ -9,8 +9,8 @@ from scapy.fields import BitField, FieldListField, SignedIntField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from offramp.wire.fields import HeaderFormat
-from offramp.wire.switchgnn import IP_PROTOCOL, LANES, SWITCHGNN, Kind
+from offramp.switchgnn.wire import IP_PROTOCOL, LANES, SWITCHGNN, Kind
+from offramp_base.wire.fields import HeaderFormat
 
 
 def scapy_fields(header: HeaderFormat) -> list[Any]:

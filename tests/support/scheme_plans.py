@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
-from offramp.switch.switchgnn.planner import require_fan_in
-from offramp.switch.switchgnn.scheme import Scheme
-from offramp.switch.switchgnn.scheme_plan import SchemePlan, plan_scheme
+from offramp.switchgnn.planner import require_fan_in
+from offramp.switchgnn.scheme import Scheme
+from offramp.switchgnn.scheme_plan import SchemePlan, plan_scheme
+from offramp_base.errors import OfframpError
 
 
 def plan_or_none(boundary: Boundary, scheme: Scheme, features: int, memory_bytes: int, **options) -> SchemePlan | None:

@@ -24,17 +24,17 @@ from typing import ClassVar
 import pytest
 
 import namespaces
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.connection import Connection
-from offramp.switch.p4rt.session import Session
-from offramp.transport import FrameIO, open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.ports.memory import MemoryPorts
-from offramp_sim.p4.runtime.device import Device
-from offramp_sim.p4.runtime.local import LocalConnection
-from offramp_sim.p4.runtime.service import Service
-from offramp_sim.p4.switch import Switch
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.connection import Connection
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import FrameIO, open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.ports.memory import MemoryPorts
+from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.local import LocalConnection
+from offramp_p4.runtime.service import Service
+from offramp_p4.switch import Switch
 
 CPU_PORT = 510
 _ELECTION = itertools.count(1)

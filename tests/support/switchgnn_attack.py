@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from offramp.switch.switchgnn.plan import Plan
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import LANES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, Kind, build_frames
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.wire import LANES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, Kind, build_frames
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep

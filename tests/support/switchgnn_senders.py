@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind, kind_of_flags
+from offramp.switchgnn.wire import PREFIX_BYTES, SHORT_FRAME_BYTES, SWITCHGNN, Kind, kind_of_flags
+from offramp_base.wire.batch import PacketBatch
 
 
 def from_senders(frames: Iterable[bytes]) -> PacketBatch:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from offramp.switch.switchgnn.leaf_spine import LeafSpine
-from offramp.switch.switchgnn.plan import Plan
-from offramp.switch.switchgnn.two_level import leaf_entries, spine_entries
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import PlainSwitch, ir, make_switch
+from offramp.switchgnn.leaf_spine import LeafSpine
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.two_level import leaf_entries, spine_entries
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch, ir, make_switch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.leaf_reference import ReferenceLeaf, ReferenceSpine
 from offramp_sim.switchgnn.leaf_spine import LeafSpineNetwork

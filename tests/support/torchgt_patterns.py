@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from offramp.train.torchgt.pattern import Pattern, pair_keys, pattern_of
+from offramp.torchgt.pattern import Pattern, pair_keys, pattern_of
 
 
 def some_bucket(rows: Any, columns: Any) -> Any:

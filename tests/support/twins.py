@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import ir
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.switch import Digest, Switch
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import ir
+from offramp_p4.native import NativeSwitch
+from offramp_p4.switch import Digest, Switch
 
 AnySwitch = Switch | NativeSwitch
 

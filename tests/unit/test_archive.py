@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.archive import open_archive, read_array
-from offramp.errors import OfframpError
+from offramp_base.archive import open_archive, read_array
+from offramp_base.errors import OfframpError
 
 
 def npy(shape: str, descr: str = "'<i8'", body: bytes = b"") -> bytes:
@@ -67,10 +67,10 @@ def test_what_memory_cannot_hold_is_refused_before_it_is_read(tmp_path: Path) ->
     path = zipped(tmp_path, npy("(37500000,)", body=bytes(300_000_000)))
     assert path.stat().st_size < 400_000
     code = (
-        "import sys, resource\nfrom pathlib import Path\nfrom offramp.archive import open_archive\n"
+        "import sys, resource\nfrom pathlib import Path\nfrom offramp_base.archive import open_archive\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + (200 << 20)\nresource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
-        "from offramp.errors import OfframpError\n"
+        "from offramp_base.errors import OfframpError\n"
         "try:\n  with open_archive(Path(sys.argv[1])) as archive: archive.integers('x')\n"
         "except OfframpError as error: print(error)"
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from offramp.documents import MOST_BYTES, is_number, parse_json, parse_toml, parse_yaml, read_bytes, read_text
-from offramp.errors import OfframpError
+from offramp_base.documents import MOST_BYTES, is_number, parse_json, parse_toml, parse_yaml, read_bytes, read_text
+from offramp_base.errors import OfframpError
 
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
 MERGES = "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import MultilineError, OfframpError
+from offramp_base.errors import MultilineError, OfframpError
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.fixed_point import EXPONENT_LIMIT, INT32_MAX, _floor_log2, dequantise, quantise, scale_exponent
 from offramp.graph.csr import symmetric_csr
+from offramp_base.errors import OfframpError
 
 
 @pytest.mark.parametrize(

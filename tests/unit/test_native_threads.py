@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from offramp.coflow.matching import kernel
-from offramp.native.library import compiled
+from offramp.hermod.matching import kernel
+from offramp_base.native.library import compiled
 
 THREADS = 6
 

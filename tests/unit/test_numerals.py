@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.cli.size import parse_size
-from offramp.cli.traffic import parse_rate
-from offramp.errors import OfframpError
-from offramp.numerals import whole_number
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
+from offramp_cli.size import parse_size
+from offramp_cli.switch.traffic import parse_rate
+from offramp_p4.serve import parse_port
 from offramp_sim.leo.study import parse_rule
-from offramp_sim.p4.serve import parse_port
 
 
 def test_whole_numbers() -> None:

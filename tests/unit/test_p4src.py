@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.p4src import p4_source, p4_text
+from offramp_base.errors import OfframpError
 
 
 def test_a_source_is_found() -> None:

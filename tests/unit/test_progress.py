@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from offramp.cli.stages import stages
 from offramp.graph.blocks import plan_blocks
-from offramp.progress import listen, report
+from offramp_base.progress import listen, report
+from offramp_cli.switch.stages import stages
 
 
 def test_only_the_innermost_listener_is_told_and_only_while_it_listens():

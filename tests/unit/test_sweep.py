@@ -8,9 +8,9 @@ from math import sqrt  # a function that every process can import
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.progress import listen
 from offramp.sweep import sweep
+from offramp_base.errors import OfframpError
+from offramp_base.progress import listen
 
 
 def _root(case: int) -> float:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sylvie's quantiser: rows of float32 as packed codes and back: offramp.train.sylvie.model.
+// Sylvie's quantiser: rows of float32 as packed codes and back: offramp.sylvie.model.
 #pragma once
 
 #include "common/beat.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers by place: offramp.train.sylvie.streams.
+// Random numbers by place: offramp.sylvie.streams.
 #pragma once
 
 #include "common/float32.hpp"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for the one host that may use a board: it proves a token, or is on this machine.
 
-The board's Python is older than the host library's, so this is the server's side of ``offramp.listening`` once more,
-with the same bytes, which a test holds against it: a challenge, the host's proof, ours, and a greeting, an object of
-JSON behind its length. Neither side ever sends the token. Nobody waits for a silent stranger.
+The board's Python is older than the host library's, so this is the server's side of ``offramp_base.listening`` once
+more, with the same bytes, which a test holds against it: a challenge, the host's proof, ours, and a greeting, an object
+of JSON behind its length. Neither side ever sends the token. Nobody waits for a silent stranger.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inverse of `quantise`: rows of binary32 from codes (model: offramp.train.sylvie.model.values); a beat of values a
+// The inverse of `quantise`: rows of binary32 from codes (model: offramp.sylvie.model.values); a beat of values a
 // cycle.
 //
 // A request is a header (see row_packets), then for each WIDTH/64 rows a beat of their bounds (least, greatest; binary32

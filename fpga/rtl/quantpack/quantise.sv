@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of binary32 as packed codes, rounded stochastically (model: offramp.train.sylvie.model); a beat of values a cycle.
+// Rows of binary32 as packed codes, rounded stochastically (model: offramp.sylvie.model); a beat of values a cycle.
 //
 // A request is a header (see row_packets), then for each WIDTH/64 rows a beat of their numbers (64 bits each) and the
 // rows. The answer has for each as many rows their codes, each row from a beat of its own, and a beat of their bounds

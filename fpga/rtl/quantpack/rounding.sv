@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is added before a row's codes are cut off: binary32 in (0, 1) for each lane, by place (model:
-// offramp.train.sylvie.streams); a beat a cycle, latency 14.
+// offramp.sylvie.streams); a beat a cycle, latency 14.
 //
 // 32 columns share 16 words; the lower halves are for the first 16 of them, the upper ones for the others.
 module rounding #(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least and greatest code point of each row as its beats go by (model: offramp.train.sylvie.model.bounds); a beat a
+// Least and greatest code point of each row as its beats go by (model: offramp.sylvie.model.bounds); a beat a
 // cycle, latency 9 + log2(LANES) from a row's last beat.
 module row_bounds #(
     // Values of a beat, a power of two.

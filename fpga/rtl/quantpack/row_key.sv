@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two keys of a row's random numbers: SplitMix64 of seed and row (offramp.train.sylvie.streams); a row a cycle,
+// The two keys of a row's random numbers: SplitMix64 of seed and row (offramp.sylvie.streams); a row a cycle,
 // latency 12.
 module row_key (
     input  wire        clk,

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offramp.errors import OfframpError
 from offramp.fpga.ports import write_kernel
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.synth import Timing, read_timing, yosys_reads
 from offramp.fpga.tools import run_tool, wasm_tool
-from offramp.progress import report
+from offramp_base.errors import OfframpError
+from offramp_base.progress import report
 
 
 class Board(NamedTuple):

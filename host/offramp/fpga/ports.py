@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offramp.ending.files import write_text
-from offramp.errors import OfframpError
 from offramp.fpga.sources import modules
+from offramp_base.ending.files import write_text
+from offramp_base.errors import OfframpError
 
 _HEADER: Final = re.compile(r"^module \w+ #\((.*?)\n\) \((.*?)\n\);", re.DOTALL | re.MULTILINE)
 _PARAMETER: Final = re.compile(r"parameter\s+(?:\[[^\]]*\]\s*)?(\w+)\s*=\s*([^,/\n]+)")

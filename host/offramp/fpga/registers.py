@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from offramp.errors import OfframpError
 from offramp.fpga.sources import register_maps
+from offramp_base.errors import OfframpError
 
 ADDRESS_BITS: Final = 8
 """Of every engine's AXI-Lite port: 256 bytes of registers."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

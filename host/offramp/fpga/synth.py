@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from offramp.errors import OfframpError
 from offramp.fpga.pairing import sites
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, fpga_root
 from offramp.fpga.tools import run_tool, wasm_tool
+from offramp_base.errors import OfframpError
 
 VU35P: Final = {"LUT": 871_680, "FF": 1_743_360, "BRAM": 1_344, "URAM": 640}
 """What the thesis's chip has (AMD DS890); BRAM in blocks of 36 Kbit. The U50 card's is the same die."""

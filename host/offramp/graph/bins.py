@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph import kernels
 from offramp.graph.csr import Adjacency, IntArray, rows_of
+from offramp_base.errors import OfframpError
 
 FLOAT_BYTES: Final = 4
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, csr_of_sorted, distinct, induced
 from offramp.graph.metis import metis_parts
 from offramp.graph.pack import pack
-from offramp.progress import report
+from offramp_base.errors import OfframpError
+from offramp_base.progress import report
 
 Partitioner = Callable[[IntArray, IntArray, int], npt.ArrayLike]
 """``(indptr, indices, k)`` of a connected graph to the part in ``[0, k)`` of each of its vertices."""

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.bins import priority_order
 from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric, rows_of
+from offramp_base.errors import OfframpError
 
 
 class Boundary:

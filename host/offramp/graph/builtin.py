@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.data import Graph, build_graph
+from offramp_base.errors import OfframpError
 
 NEIGHBOURS = 10
 _SKLEARN = ("digits", "wine", "iris", "breast_cancer")

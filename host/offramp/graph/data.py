@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, distinct, symmetric_csr
 from offramp.graph.split import Mask, split_vertices
-from offramp.memory import check_memory
+from offramp_base.errors import OfframpError
+from offramp_base.memory import check_memory
 
 DENSE_FEATURE_BYTES = 64 << 20
 MOST_VERTICES = 1 << 31

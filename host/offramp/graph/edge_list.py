@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from offramp.archive import read_array
-from offramp.documents import read_text
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.graph.data import Graph, build_graph
+from offramp_base.archive import read_array
+from offramp_base.documents import read_text
+from offramp_base.errors import OfframpError
 
 SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
 _COMMENTS = ("#", "%")

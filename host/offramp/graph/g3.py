@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.bins import breadth_first
 from offramp.graph.csr import Adjacency, IntArray
 from offramp.graph.metis import available, balanced_parts, weighted_parts
+from offramp_base.errors import OfframpError
 
 SCALE = 1 << 20
 """What the weights of all vertices come to where one weight stands for both constraints."""

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.data import Graph, build_graph
-from offramp.memory import check_memory
+from offramp_base.errors import OfframpError
+from offramp_base.memory import check_memory
 
 _VERTEX_BYTES, _EDGE_BYTES, _VOTE_BYTES, _FEATURE_BYTES = 64, 96, 24, 28  # at the peak
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+from offramp_base.errors import OfframpError
 
 IMBALANCE = 0.03
 

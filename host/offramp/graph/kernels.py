@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks over CSR arrays in the part of Python that :mod:`offramp.native` compiles; Python runs them too, on arrays."""
+"""Walks over CSR arrays, in the part of Python that :mod:`offramp_base.native` compiles; Python runs them too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from offramp.errors import OfframpError
-from offramp.native.subset import Words, native
+from offramp_base.errors import OfframpError
+from offramp_base.native.subset import Words, native
 
 USED = 0  # state: what the last bin takes
 FILLED = 1  # state: its targets
@@ -80,7 +80,7 @@ def fill(
 @cache
 def fast(kernel: Callable[..., int]) -> Callable[..., int]:
     """The machine code of a kernel, or the kernel itself, run by Python, where there is no LLVM."""
-    from offramp.native.library import compiled
+    from offramp_base.native.library import compiled
 
     try:
         return compiled(kernel)

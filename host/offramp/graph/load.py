@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from offramp.errors import OfframpError
 from offramp.graph.builtin import NAMES, builtin
 from offramp.graph.data import Graph
 from offramp.graph.edge_list import SUFFIXES, read_edge_list
 from offramp.graph.generate import GENERATORS, generate
 from offramp.graph.npz import read_npz
 from offramp.graph.pyg import read_pyg
+from offramp_base.errors import OfframpError
 
 
 def load(

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+from offramp_base.errors import OfframpError
 
 _OPTIONS: Final = 40  # METIS_NOPTIONS
 _OBJECTIVE: Final = 1  # METIS_OPTION_OBJTYPE

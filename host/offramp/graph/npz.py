@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from offramp.archive import Archive, open_archive
-from offramp.ending.files import written
-from offramp.errors import OfframpError
 from offramp.graph.csr import rows_of
 from offramp.graph.data import Graph, build_graph
 from offramp.graph.split import Mask
+from offramp_base.archive import Archive, open_archive
+from offramp_base.ending.files import written
+from offramp_base.errors import OfframpError
 
 _MASKS = ("train", "val", "test")
 

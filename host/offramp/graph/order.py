@@ -8,9 +8,9 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.blocks import Block
 from offramp.graph.csr import IntArray
+from offramp_base.errors import OfframpError
 
 METHODS = ("gamr", "degree", "bfs", "random", "id")
 ROOTS = ("max", "random")

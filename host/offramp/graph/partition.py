@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
 from offramp.graph.g3 import first_stage
 from offramp.graph.kahypar import available as kahypar_available
@@ -18,6 +17,7 @@ from offramp.graph.partition_file import names_file, read_partition
 from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
 from offramp.graph.repartition import Repartition, repartition
 from offramp.splitmix import GOLDEN, mix
+from offramp_base.errors import OfframpError
 
 METHODS = ("auto", "metis", "metis-volume", "kahypar", "g3", "g3-best", "g3-literal", "hash", "chunk", "random")
 

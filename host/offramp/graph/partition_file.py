@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.documents import read_text
-from offramp.ending.files import write_text
-from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency
-from offramp.numerals import whole_number
+from offramp_base.documents import read_text
+from offramp_base.ending.files import write_text
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
 
 _COMMENT: Final = "% offramp partition of graph "
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.data import Graph, build_graph
 from offramp.graph.split import Mask
+from offramp_base.errors import OfframpError
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
 

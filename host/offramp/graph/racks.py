@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency, IntArray, induced, rows_of
+from offramp_base.errors import OfframpError
 
 Owners = Callable[[Adjacency, int], npt.NDArray[np.int32]]
 """``(graph, parts)`` to the part of each vertex."""

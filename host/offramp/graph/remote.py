@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency, IntArray, rows_of
+from offramp_base.errors import OfframpError
 
 _CHUNK = 1 << 24
 

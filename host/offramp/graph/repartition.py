@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import Adjacency, IntArray, entries_of
 from offramp.graph.remote import RemoteNeighbours
 from offramp.splitmix import GOLDEN, mix_word
+from offramp_base.errors import OfframpError
 
 MODES: Final = ("guarded", "best", "literal")
 BALANCES: Final = ("recv", "max")

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+from offramp_base.errors import OfframpError
 
 Mask = npt.NDArray[np.bool_]
 

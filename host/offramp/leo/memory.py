@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Message
+from offramp_base.errors import OfframpError
 
 
 class HostMemory:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.errors import OfframpError
-from offramp.private_folder import check_owned, check_way, make_private, user_cache
+from offramp_base.errors import OfframpError
+from offramp_base.private_folder import check_owned, check_way, make_private, user_cache
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"

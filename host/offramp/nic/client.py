@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Message
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.memory import Arena
 from offramp.nic.rings import Rings, Submission
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 _END_S = 10.0
 _FIRST_LOOKS = 64  # at the ring before the process sleeps until the bell

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hermod's end host in the agent: coflows go out in strict order, a frame at a time, marked with their DSCP.
 
-What :class:`offramp.coflow.endhost.endpoint.Endpoint` does with TCP connections the agent does on a port, with frames
+What :class:`offramp.hermod.endhost.endpoint.Endpoint` does with TCP connections the agent does on a port, with frames
 of at most 1,408 bytes: a more urgent coflow overtakes after the frames that the port already has, at most 64.
 """
 
@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
-from offramp.coflow.endhost.priorities import Mark, Priorities
-from offramp.coflow.endhost.transfers import Span
-from offramp.coflow.factors import Factors
-from offramp.errors import OfframpError
+from offramp.hermod.endhost.priorities import Mark, Priorities
+from offramp.hermod.endhost.transfers import Span
+from offramp.hermod.factors import Factors
 from offramp.leo.device import Message, Status
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.memory import Arena
 from offramp.nic.rings import Rings, Submission
 from offramp.nic.worker import parse_nic_link
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 CELL: Final = 1408
 """Bytes of a frame; pieces of a transfer end at multiples of it."""

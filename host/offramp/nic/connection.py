@@ -11,10 +11,10 @@ import struct
 from pathlib import Path
 from typing import Any, Final
 
-from offramp.errors import OfframpError
-from offramp.listening.objects import parse_object
 from offramp.nic import wire
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.listening.objects import parse_object
+from offramp_base.sealed_memory import SharedMemory
 
 ANSWER_S: Final = 10.0
 MOST_ANSWER: Final = 1 << 20

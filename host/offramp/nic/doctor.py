@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from offramp.checks import Check
 from offramp.nic.build import PACKAGES, TOOLS, cache_folder, missing
-from offramp.transport.rights import has_capability
+from offramp_base.checks import Check
+from offramp_base.transport.rights import has_capability
 
 _PMDS: Final = {
     "librte-compress-zlib23": "librte_compress_zlib.so",

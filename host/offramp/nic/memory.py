@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches of memory that the agent maps (:mod:`offramp.sealed_memory`), given out in pieces."""
+"""Stretches of memory that the agent maps (:mod:`offramp_base.sealed_memory`), given out in pieces."""
 
 from __future__ import annotations
 

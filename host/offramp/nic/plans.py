@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from offramp.graph.csr import IntArray
-from offramp.switch.switchgnn.local_block import LocalBlock, boundary_of, local_block
-from offramp.switch.switchgnn.plan import Plan
+from offramp.switchgnn.local_block import LocalBlock, boundary_of, local_block
+from offramp.switchgnn.plan import Plan
 
 MAGIC: Final = 0x31504753  # "SGP1"
 Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
 from offramp.nic.build import agent_program
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
 
 START_S: Final = 30.0
 STOP_S: Final = 5.0

@@ -9,9 +9,9 @@ import threading
 import time
 from typing import NamedTuple
 
-from offramp.errors import OfframpError
 from offramp.nic import wire
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 
 class Submission(NamedTuple):

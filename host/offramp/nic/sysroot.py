@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 DEBIAN: Final = {"aarch64": "arm64"}
 """Debian's names of architectures."""

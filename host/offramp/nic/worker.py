@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of SwitchGNN whose transport is the agent: it hands over tensors and a doorbell, and gets sums.
 
-What :class:`offramp.switch.switchgnn.worker.Worker` does with frames the agent does here. Plans, features, sums and a
+What :class:`offramp.switchgnn.worker.Worker` does with frames the agent does here. Plans, features, sums and a
 journal lie in memory of this process. When the agent dies the worker waits for one to come back at the same socket, up
 to its time-out, and the new one goes on where the journal says.
 """
@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
 from offramp.leo.device import Status
 from offramp.nic import plans as plan_text
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.rings import Rings, Submission
-from offramp.numerals import whole_number
-from offramp.sealed_memory import SharedMemory
-from offramp.switch.switchgnn.plan import Plan
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.switch.switchgnn.stats import Link, WorkerStats
-from offramp.transport.base import LinkStats
-from offramp.wire.switchgnn import LANES
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.wire import LANES
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
+from offramp_base.sealed_memory import SharedMemory
+from offramp_base.transport.base import LinkStats
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.transport.faulty import Faults
+    from offramp_base.transport.faulty import Faults
 
 PREFIX: Final = "nic:"
 """Of a link ``nic:SOCKET#PORT``: a port of the agent whose control socket is there."""
@@ -68,7 +68,7 @@ class NicWorker:
         plans: those that the switch has, in the same order for every worker.
         link: ``nic:SOCKET#PORT``.
         timeout_s: how long nothing new may arrive, or the agent be gone, before an exchange fails.
-        window, gap_s, recovery, racks: as of :class:`offramp.switch.switchgnn.worker.Worker`.
+        window, gap_s, recovery, racks: as of :class:`offramp.switchgnn.worker.Worker`.
         faults: that the agent makes in both directions, loss and duplication; from ``seed``.
         line_bps: at most so fast.
 

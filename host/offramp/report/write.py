@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from offramp.ending.files import write_text
-from offramp.errors import OfframpError
 from offramp.report.page import render
+from offramp_base.ending.files import write_text
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from pathlib import Path

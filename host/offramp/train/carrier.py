@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 
+from offramp.switchgnn.wire import LANES
 from offramp.train.swap import swap
 from offramp.train.traffic import Traffic
-from offramp.wire.switchgnn import LANES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.switch.switchgnn.plan import Plan
-    from offramp.switch.switchgnn.stats import WorkerStats
+    from offramp.switchgnn.plan import Plan
+    from offramp.switchgnn.stats import WorkerStats
     from offramp.train.carry import Carry
     from offramp.train.group import Group
-    from offramp.transport.base import LinkStats
+    from offramp_base.transport.base import LinkStats
 
 
 class Exchanger(Protocol):
-    """The switch's side: :class:`offramp.switch.switchgnn.worker.Worker`, or a model of it."""
+    """The switch's side: :class:`offramp.switchgnn.worker.Worker`, or a model of it."""
 
     @property
     def stats(self) -> WorkerStats:

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from offramp.graph.csr import IntArray
-from offramp.switch.switchgnn.local_block import boundary_of, entries_of, find
-from offramp.switch.switchgnn.pairwise import partial_ids
-from offramp.switch.switchgnn.scheme_plan import ends_of
-from offramp.wire.objects import sendable
+from offramp.switchgnn.local_block import boundary_of, entries_of, find
+from offramp.switchgnn.pairwise import partial_ids
+from offramp.switchgnn.scheme_plan import ends_of
+from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.switch.switchgnn.scheme_plan import SchemePlan
+    from offramp.switchgnn.scheme_plan import SchemePlan
 
 
 @sendable

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from offramp.archive import open_archive
-from offramp.documents import parse_json
-from offramp.ending.files import written
-from offramp.errors import OfframpError
-from offramp.wire.objects import sendable
+from offramp_base.archive import open_archive
+from offramp_base.documents import parse_json
+from offramp_base.ending.files import written
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph

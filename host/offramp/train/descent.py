@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 RULES: Final = ("lag", "monotone")
 SIGNS: Final = ("prose", "literal", "abs")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.cost import Rates, load_rates
-from offramp.switch.switchgnn.fingerprint import require_fit
-from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
-from offramp.switch.switchgnn.plan_file import load_plan
-from offramp.switch.switchgnn.planner import Planner, fastest, renumbered
-from offramp.switch.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
-from offramp.switch.switchgnn.scheme_plan import SchemePlan
-from offramp.wire.objects import sendable
+from offramp.switchgnn.cost import Rates, load_rates
+from offramp.switchgnn.fingerprint import require_fit
+from offramp.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
+from offramp.switchgnn.plan_file import load_plan
+from offramp.switchgnn.planner import Planner, fastest, renumbered
+from offramp.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
+from offramp.switchgnn.scheme_plan import SchemePlan
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

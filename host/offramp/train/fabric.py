@@ -7,20 +7,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from offramp.errors import OfframpError
-from offramp.numerals import whole_number
 from offramp.p4src import p4_text
-from offramp.switch.p4rt.session import Session
-from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
-from offramp.switch.switchgnn.target import TARGETS
+from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.target import TARGETS
 from offramp.train.results import SwitchTotals
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
+from offramp_base.p4rt.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
-    from offramp.switch.switchgnn.plan import Plan
+    from offramp.switchgnn.plan import Plan
 
 PROGRAMS = {
     ("switch", "v1model"): "switchgnn/v1model.p4",
@@ -85,7 +85,7 @@ class SwitchFabric:
 
     @property
     def links(self) -> list[str]:
-        """The host-side end of every worker's link, as :func:`offramp.transport.open_io` takes it."""
+        """The host-side end of every worker's link, as :func:`offramp_base.transport.open_io` takes it."""
         return [link for _, link in self.endpoint.ports]
 
     def load(self, plans: Sequence[Plan], aggregators: int) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workers of a run as a group: the few collectives that training needs, over gloo.
 
-Gloo does not authenticate anybody. Objects therefore travel as :mod:`offramp.wire.objects` encodes them.
+Gloo does not authenticate anybody. Objects therefore travel as :mod:`offramp_base.wire.objects` encodes them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 import torch.distributed as dist
 
-from offramp.collective import messages
-from offramp.listening import Token
-from offramp.wire.objects import pack, unpack
+from offramp.themis import messages
+from offramp_base.listening import Token
+from offramp_base.wire.objects import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from offramp.train.rows.mailbox import Mailbox
+    from offramp.g3.mailbox import Mailbox
 
 TIMEOUT = dt.timedelta(minutes=30)
 MOST_RESULT: Final = 1 << 30
@@ -52,7 +52,7 @@ class Group:
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
-        from offramp.train.rows.mailbox import NoMailbox
+        from offramp.g3.mailbox import NoMailbox
 
         return NoMailbox(timeout_s)
 
@@ -117,7 +117,7 @@ class GlooGroup(Group):
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
-        from offramp.train.rows.gloo_mailbox import GlooMailbox
+        from offramp.g3.gloo_mailbox import GlooMailbox
 
         return GlooMailbox(self, timeout_s, link_bps)
 

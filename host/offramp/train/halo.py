@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from offramp.wire.objects import sendable
+from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary

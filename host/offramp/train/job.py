@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from offramp.switch.switchgnn.scheme import LANE_BITS
+from offramp.g3.plan import RowPlan
+from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.carry import Carry
 from offramp.train.checkpoint import Snapshot
 from offramp.train.exchange_plan import ExchangePlans
 from offramp.train.halo import Halo
 from offramp.train.local_graph import LocalGraph
 from offramp.train.models import make_model, model_widths
-from offramp.train.rows.plan import RowPlan
 from offramp.train.settings import TrainSettings
-from offramp.wire.objects import sendable
+from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -45,7 +45,7 @@ class WorkerJob:
         carries: this worker's part of the exchanges of each width.
         bits: of a value on the wire.
         code_bits: of a code, where sums of codes travel; else 0.
-        link: this worker's end of the link to the switch, as :func:`offramp.transport.open_io` takes it.
+        link: this worker's end of the link to the switch, as :func:`offramp_base.transport.open_io` takes it.
         facts: of the run, for its checkpoints.
         snapshot: to go on from.
     """

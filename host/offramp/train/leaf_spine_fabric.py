@@ -7,18 +7,18 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
 from offramp.p4src import p4_text
-from offramp.switch.p4rt.session import Session
-from offramp.switch.switchgnn.control import SwitchGnnControl, sizes_for
-from offramp.switch.switchgnn.two_level import leaf_entries, spine_entries
+from offramp.switchgnn.control import SwitchGnnControl, sizes_for
+from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp.train.fabric import PROGRAMS
 from offramp.train.results import SwitchTotals
+from offramp_base.p4rt.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from offramp.switch.switchgnn.leaf_spine import LeafSpine
-    from offramp.switch.switchgnn.plan import Plan
+    from offramp.switchgnn.leaf_spine import LeafSpine
+    from offramp.switchgnn.plan import Plan
 
 
 class LeafSpineFabric:

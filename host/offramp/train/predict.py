@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from offramp.switch.switchgnn.volume import host_volume
+from offramp.switchgnn.volume import host_volume
 from offramp.train.exchange_plan import plan_exchanges
 from offramp.train.job import exchange_widths
 

@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from offramp.ending import reliance
-from offramp.ending.children import ended_as, ends_with_parent, fork_server, is_stopped
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
-from offramp.listening import Token
+from offramp_base.ending import reliance
+from offramp_base.ending.children import ended_as, ends_with_parent, fork_server, is_stopped
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,7 +206,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:
-    from offramp.train.rows.mailbox import PeerLostError
+    from offramp.g3.mailbox import PeerLostError
 
     if isinstance(error, PeerLostError):
         return _Blame.LOST_PEER, str(error)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.scheme import LANE_BITS
+from offramp.switchgnn.scheme import LANE_BITS
+from offramp_base.errors import OfframpError
 
 Floats = npt.NDArray[np.floating]
 

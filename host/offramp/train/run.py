@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES
+from offramp.switchgnn.plan import AGGREGATOR_BYTES
 from offramp.train.group import GlooGroup, Group
 from offramp.train.job import WorkerJob
 from offramp.train.planned import PlannedRun, plan_run
@@ -20,10 +19,11 @@ from offramp.train.propagators import open_way
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.train.traffic import Traffic
 from offramp.train.trainer import OnEpoch, Trainer
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
-    from offramp.switch.switchgnn.plan import Plan
+    from offramp.switchgnn.plan import Plan
     from offramp.train.settings import TrainSettings
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from offramp.errors import OfframpError
+from offramp.g3.schedule import SCHEDULES
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.graph.partition_file import names_file
-from offramp.switch.switchgnn.leaf_spine import LeafSpine, even_racks
-from offramp.switch.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
+from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
+from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.aggregation import AGGREGATORS
-from offramp.train.rows.schedule import SCHEDULES
-from offramp.wire.objects import sendable
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
 MODELS = ("gcn", "sage", "gat", "gcnii", "jknet", "dagnn")
@@ -40,7 +40,7 @@ class TrainSettings:
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
 
     ``schedule`` is when workers compute what and tell each other: :data:`PLAIN`, or one of
-    :data:`offramp.train.rows.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``, by
+    :data:`offramp.g3.schedule.SCHEDULES`, in which neighbours' messages travel, each worker's in ``bins``, by
     default as many as suit the schedule, or in such that two take no more than ``bin_memory`` bytes; ``link_bps``
     emulates network cards of that rate. With ``priorities`` messages and sums of weight gradients are coflows of
     Hermod's end-host scheduler, by its order or first come, first served.
@@ -55,7 +55,7 @@ class TrainSettings:
     ``scale`` of these integers is agreed before each exchange, or carried from the epoch before, with a repetition
     where a value has outgrown it.
 
-    ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switch.switchgnn.scheme`); ``auto``
+    ``scheme`` names the improvements on the exchange of the paper (:mod:`offramp.switchgnn.scheme`); ``auto``
     lets the planner choose by predicted time, under the rates in the file ``rates``.
 
     A worker without news asks for what it lacks after ``retry_s`` seconds. ``loss`` and ``duplication`` are

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
-from offramp.wire.objects import sendable
+from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from offramp.switch.hermod.entries import DROPPED, MARKED, SENT, SwitchPlan, cell, entries_for, full_name
-from offramp_sim.p4 import AnySwitch
-from offramp_sim.p4.state import ActionData, Exact, Replica, TableEntry
+from offramp.hermod.switch.entries import DROPPED, MARKED, SENT, SwitchPlan, cell, entries_for, full_name
+from offramp_p4 import AnySwitch
+from offramp_p4.state import ActionData, Exact, Replica, TableEntry
 
 
 def load(switch: AnySwitch, plan: SwitchPlan) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from offramp.coflow.dag import Coflow
-from offramp.coflow.factors import CType
-from offramp.errors import OfframpError
-from offramp_sim.flow.network import Loaded
+from offramp.hermod.dag import Coflow
+from offramp.hermod.factors import CType
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.framing import End, Frames, acknowledgement_head
 from offramp_sim.hermod.marks import Marks
 from offramp_sim.hermod.transport import Receiver, Sender

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from offramp_sim.flow.network import Loaded
+from offramp_p4.tm.line import PS_PER_S
+from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.framing import goodput
 from offramp_sim.hermod.wire import Sizes, Wire
-from offramp_sim.p4.tm.line import PS_PER_S
 
 
 def fluid(loaded: Loaded, wire: Wire) -> Loaded:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from offramp.wire.ethernet import ETHER_TYPE_IPV4, ipv4_checksum, wire_bytes
+from offramp_base.wire.ethernet import ETHER_TYPE_IPV4, ipv4_checksum, wire_bytes
 
 PAYLOAD_BYTES: Final = 4096
 """RoCEv2's largest MTU."""

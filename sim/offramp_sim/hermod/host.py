@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
+from offramp_p4.tm.joint import Departure
+from offramp_p4.tm.manager import TrafficManager
 from offramp_sim.hermod.flows import Flow
 from offramp_sim.hermod.framing import acknowledgement, parse
 from offramp_sim.net.network import Network
-from offramp_sim.p4.tm.config import PortConfig, QueueConfig, TmConfig
-from offramp_sim.p4.tm.joint import Departure
-from offramp_sim.p4.tm.manager import TrafficManager
 
 PORT: Final = 0
 _DATA: Final = 0

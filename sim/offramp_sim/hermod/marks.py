@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.coflow.dag import Dag
-from offramp.coflow.dscp import CODES, Codec
-from offramp.coflow.factors import CType
-from offramp.coflow.queues import CONTROL, MOST_QUEUES, plan_queues
-from offramp.errors import OfframpError
-from offramp_sim.flow.policies import Order, order_of
+from offramp.hermod.dag import Dag
+from offramp.hermod.dscp import CODES, Codec
+from offramp.hermod.factors import CType
+from offramp.hermod.queues import CONTROL, MOST_QUEUES, plan_queues
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.policies import Order, order_of
 
 _TOP: Final = MOST_QUEUES - 1
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from offramp.coflow.dag import Task
-from offramp_sim.flow.network import Loaded
+from offramp.hermod.dag import Task
+from offramp_p4.tm.line import PS_PER_S
+from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flows import Flow
 from offramp_sim.net.network import Network
-from offramp_sim.p4.tm.line import PS_PER_S
 
 
 class Progress:

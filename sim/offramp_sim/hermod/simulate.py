@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from offramp.errors import OfframpError
-from offramp_sim.flow.network import Loaded
-from offramp_sim.flow.simulate import Outcome, iteration_ends
+from offramp_base.errors import OfframpError
 from offramp_sim.hermod.faults import Faults
+from offramp_sim.hermod.flow.network import Loaded
+from offramp_sim.hermod.flow.simulate import Outcome, iteration_ends
 from offramp_sim.hermod.flows import Flow, flows_of
 from offramp_sim.hermod.host import CoflowHost
 from offramp_sim.hermod.marks import Marks, marks_of

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from offramp.coflow.dag import Coflow
-from offramp.errors import OfframpError
+from offramp.hermod.dag import Coflow
+from offramp_base.errors import OfframpError
+from offramp_p4.tm.line import PS_PER_S
 from offramp_sim.hermod.faults import Faults
 from offramp_sim.hermod.flows import Flow
 from offramp_sim.hermod.host import CoflowHost
 from offramp_sim.hermod.progress import Progress
 from offramp_sim.net.network import Network
-from offramp_sim.p4.tm.line import PS_PER_S
 
 _PATIENCE: Final = 8
 """Times that a flow asks again, later each time, while nothing arrives anywhere."""

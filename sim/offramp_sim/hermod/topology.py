@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from offramp.errors import OfframpError
+from offramp.hermod.switch.entries import SwitchPlan
 from offramp.p4src import p4_source
-from offramp.switch.hermod.entries import SwitchPlan
-from offramp_sim.flow.fabric import Fabric
+from offramp_base.errors import OfframpError
+from offramp_p4 import make_switch
+from offramp_p4.frontend import load
+from offramp_p4.tm.config import TmConfig
+from offramp_p4.tm.line import PS_PER_S
 from offramp_sim.hermod import direct
 from offramp_sim.hermod.faults import Faults
+from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.framing import End
 from offramp_sim.hermod.wire import Wire
 from offramp_sim.net.network import Network
 from offramp_sim.net.switch import SwitchNode
-from offramp_sim.p4 import make_switch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.tm.config import TmConfig
-from offramp_sim.p4.tm.line import PS_PER_S
 
 _PROGRAM: Final = "hermod/v1model.p4"
 _FOR_EVER_PS: Final = 1 << 61

@@ -8,12 +8,12 @@ from math import ceil
 
 import numpy as np
 
-from offramp.coflow.factors import CType
-from offramp.errors import OfframpError
-from offramp_sim.flow.network import Loaded
+from offramp.hermod.factors import CType
+from offramp_base.errors import OfframpError
+from offramp_p4.tm.line import PS_PER_S
+from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.framing import PAYLOAD_BYTES, full_packet_bytes
 from offramp_sim.hermod.transport import ACKNOWLEDGED_AT_ONCE
-from offramp_sim.p4.tm.line import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
 PS: Final = 1000

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main loop: requests come, are given a path, and take its steps.
 
-Written in the part of Python that :mod:`offramp.native` compiles; the selectors are the runtime's own.
+Written in the part of Python that :mod:`offramp_base.native` compiles; the selectors are the runtime's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from offramp.leo.selection.layout import FIRST as FIRST_LOAD
 from offramp.leo.selection.layout import HOLD, LOAD, ROW_PATH, STARTED_ROWS, row_of
 from offramp.leo.selection.layout import RESOURCE as RESOURCE_OF
 from offramp.leo.selection.steps import NETWORK
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 from offramp_sim.leo.layout import (
     ARRIVAL,
     ARRIVALS,

@@ -2,12 +2,12 @@
 """Links and nodes: several servers with a queue for each tenant, served in order of start tags.
 
 Start-time fair queueing (Goyal, Vin, Cheng 1996); with one tenant it is first come, first served. Written in the part
-of Python that :mod:`offramp.native` compiles.
+of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
 
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 from offramp_sim.leo.layout import (
     BUSY,
     CAPACITY,

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.selection.layout import DOWN, PS, Tolerance, make_memory
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import NETWORK, Routes
 from offramp.leo.selection.table import Table
+from offramp_base.errors import OfframpError
 from offramp_sim.leo import layout as at
 from offramp_sim.leo.load import Load, draw
 
@@ -110,7 +110,7 @@ class Outcome:
 
 @cache
 def _run() -> Any:
-    from offramp.native.library import compiled_all
+    from offramp_base.native.library import compiled_all
     from offramp_sim.leo.loop import run
 
     return compiled_all((run,))["run"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import Routes
 from offramp.leo.selection.table import Table
-from offramp.numerals import whole_number
-from offramp.progress import counted
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
+from offramp_base.progress import counted
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Outcome, Rule, simulate
 from offramp_sim.reproduce.item import Curves

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from offramp_sim.p4.tm.config import PortConfig, QueueConfig, TmConfig
-from offramp_sim.p4.tm.joint import Departure
-from offramp_sim.p4.tm.manager import TrafficManager
+from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
+from offramp_p4.tm.joint import Departure
+from offramp_p4.tm.manager import TrafficManager
 
 if TYPE_CHECKING:
     from offramp_sim.net.network import Network

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from offramp.wire.ethernet import wire_bytes
-from offramp_sim.p4.tm.line import PS_PER_S
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.tm.line import PS_PER_S
 
 
 @dataclass(slots=True)

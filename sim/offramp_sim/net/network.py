@@ -9,16 +9,16 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_p4.tm.config import TmConfig, check
 from offramp_sim.net.host import Handler, Host
 from offramp_sim.net.link import Link
 from offramp_sim.net.node import Node
 from offramp_sim.net.series import DepthSeries
 from offramp_sim.net.switch import SwitchNode
-from offramp_sim.p4.tm.config import TmConfig, check
 
 if TYPE_CHECKING:
-    from offramp_sim.p4 import PlainSwitch
+    from offramp_p4 import PlainSwitch
 
 _ARRIVAL: Final = 0
 _SERVICE: Final = 1

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from offramp_sim.p4.tm.joint import Departure
-from offramp_sim.p4.tm.manager import TrafficManager
+from offramp_p4.tm.joint import Departure
+from offramp_p4.tm.manager import TrafficManager
 
 if TYPE_CHECKING:
-    from offramp_sim.p4.native.state.queues import NativeManager
+    from offramp_p4.native.state.queues import NativeManager
 
 
 class Node(Protocol):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import count
 from random import Random
 
-from offramp.wire.ethernet import wire_bytes
-from offramp_sim.p4.tm.config import check
-from offramp_sim.p4.tm.line import PS_PER_S
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.tm.config import check
+from offramp_p4.tm.line import PS_PER_S
 
 Timed = Iterator[tuple[int, bytes]]
 """(picoseconds, frame) in ascending order."""

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.nic.process import AgentProcess
 from offramp.nic.worker import NicWorker
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.switch.switchgnn.worker import Worker
-from offramp.transport import open_io
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.worker import Worker
+from offramp_base.errors import OfframpError
+from offramp_base.transport import open_io
+from offramp_p4.bench.namespace import in_namespace
 from offramp_sim.nic.cpu_time import cpu_ns
 from offramp_sim.nic.links import ends, reflector
 from offramp_sim.nic.testpmd import pace
-from offramp_sim.p4.bench.namespace import in_namespace
 from offramp_sim.switchgnn.jobs import random_job
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 
 def cpu_ns(pid: int) -> int:

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.applications import dfs
 from offramp.leo.applications.compare import running
 from offramp.leo.runtime.dataflow import CPU
 from offramp.leo.selection import Policy
 from offramp.nic.process import AgentProcess
+from offramp_base.errors import OfframpError
 
 Ways = dict[str, list[float]]
 _ACCELERATORS: Final = (dfs.ACCELERATOR, "acc2", "acc3", "acc4")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
-from offramp.iproute import ip
 from offramp.nic.build import agent_program
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.iproute import ip
 
 LINKS: Final = ("veth", "memif", "loop")
 """Packet sockets on a veth pair; shared memory of two processes; rings inside one process."""
@@ -26,7 +26,7 @@ def ends(link: str) -> Iterator[tuple[str, str]]:
     """Both ends of a link as ports of the agent; of ``loop`` the agent has both.
 
     Interfaces are made in the calling thread's network namespace, which should be one of its own, as that of
-    :func:`offramp_sim.p4.bench.namespace.in_namespace`: it takes them with it, also after a kill.
+    :func:`offramp_p4.bench.namespace.in_namespace`: it takes them with it, also after a kill.
 
     Raises:
         OfframpError: no right to make interfaces.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final, NamedTuple
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from offramp_sim.nic.cpu_time import cpu_ns
 from offramp_sim.nic.links import end
 

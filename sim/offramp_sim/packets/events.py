@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp_sim.p4.native.subset import Words, native
+from offramp_p4.native.subset import Words, native
 from offramp_sim.packets.layout import (
     EVENT_KINDS,
     HEAP,

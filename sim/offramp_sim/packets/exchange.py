@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.csr import distinct
-from offramp.switch.switchgnn.plan import Plan
+from offramp.switchgnn.plan import Plan
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.machine import Machine
 from offramp_sim.packets.topology import Topology

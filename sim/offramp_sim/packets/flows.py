@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
+from offramp_base.errors import OfframpError
 
 HADOOP_BYTES = ((100, 0.0), (300, 0.20), (1_000, 0.45), (2_000, 0.55), (10_000, 0.65), (100_000, 0.80),
                 (300_000, 0.90), (1_000_000, 0.95), (10_000_000, 1.0))  # fmt: skip

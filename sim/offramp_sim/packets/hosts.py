@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_sim.p4.native.subset import Words, native
+from offramp_p4.native.subset import Words, native
 from offramp_sim.packets.events import new_packet, packet, schedule
 from offramp_sim.packets.layout import (
     AWAKE,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
 
 Array = npt.NDArray[Any]
@@ -21,9 +21,9 @@ _FIRST_ROOM: Final = 1 << 12
 @cache
 def _code() -> Any:
     try:
-        from offramp_sim.p4.native.compiler import MachineCode
-        from offramp_sim.p4.native.llvm import AliasTags, ll
-        from offramp_sim.p4.native.lowering import Library
+        from offramp_p4.native.compiler import MachineCode
+        from offramp_p4.native.llvm import AliasTags, ll
+        from offramp_p4.native.lowering import Library
     except ImportError:
         raise OfframpError("the packet-level simulator needs the package llvmlite: pip install llvmlite") from None
     from offramp_sim.packets.loop import begin, run

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.plan import Plan
-from offramp.wire.ethernet import wire_bytes
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, SHORT_FRAME_BYTES
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, SHORT_FRAME_BYTES
+from offramp_base.errors import OfframpError
+from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.packets import layout as at
 from offramp_sim.packets.exchange import Protocol, load
 from offramp_sim.packets.flows import Flows

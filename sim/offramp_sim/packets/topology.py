@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from offramp_sim.packets import layout as at
 
 Words = npt.NDArray[np.int64]

@@ -3,40 +3,38 @@
 
 from __future__ import annotations
 
-from offramp.errors import OfframpError
-from offramp_sim.reproduce import (
-    dgs_accuracy,
-    dgs_traffic,
-    dgtp_sensitivity,
-    dgtp_simulations,
-    dgtp_testbed,
-    g3_figures,
-    g3_measured,
-    hermod_effects,
-    hermod_sweep,
-    sylvie_accuracy,
-    sylvie_network,
-    themis_design,
-    themis_microbenchmark,
-    themis_training,
-    torchgt_attention,
-    torchgt_scaling,
-    torchgt_training,
-    unitg_schedule,
-    unitg_training,
-)
-from offramp_sim.reproduce.hermod_scale import figure512, figure513
-from offramp_sim.reproduce.hermod_tables import figure53, figure56, table52, table55
-from offramp_sim.reproduce.hermod_testbed import figure58, figure59, figure510, figure511
+from offramp_base.errors import OfframpError
+from offramp_sim.reproduce.dgs import accuracy as dgs_accuracy
+from offramp_sim.reproduce.dgs import traffic as dgs_traffic
+from offramp_sim.reproduce.dgtp import sensitivity as dgtp_sensitivity
+from offramp_sim.reproduce.dgtp import simulations as dgtp_simulations
+from offramp_sim.reproduce.dgtp import testbed as dgtp_testbed
+from offramp_sim.reproduce.g3 import figures as g3_figures
+from offramp_sim.reproduce.g3 import measured as g3_measured
+from offramp_sim.reproduce.hermod import effects as hermod_effects
+from offramp_sim.reproduce.hermod import sweep as hermod_sweep
+from offramp_sim.reproduce.hermod.scale import figure512, figure513
+from offramp_sim.reproduce.hermod.tables import figure53, figure56, table52, table55
+from offramp_sim.reproduce.hermod.testbed import figure58, figure59, figure510, figure511
 from offramp_sim.reproduce.item import Item
-from offramp_sim.reproduce.leo_applications import figure610, figure611, figure612, figure613
-from offramp_sim.reproduce.leo_design import figure63, figure614, overheads
-from offramp_sim.reproduce.leo_nic import figure611_measured
-from offramp_sim.reproduce.switchgnn_epochs import figure15, improvements
-from offramp_sim.reproduce.switchgnn_graphs import figure1, figure7, figure9, table1
-from offramp_sim.reproduce.switchgnn_packets import figure16, figure19
-from offramp_sim.reproduce.switchgnn_servers import figure11, figure12
-from offramp_sim.reproduce.switchgnn_slots import figure2, figure17, figure18
+from offramp_sim.reproduce.leo.applications import figure610, figure611, figure612, figure613
+from offramp_sim.reproduce.leo.design import figure63, figure614, overheads
+from offramp_sim.reproduce.leo.nic import figure611_measured
+from offramp_sim.reproduce.switchgnn.epochs import figure15, improvements
+from offramp_sim.reproduce.switchgnn.graphs import figure1, figure7, figure9, table1
+from offramp_sim.reproduce.switchgnn.packets import figure16, figure19
+from offramp_sim.reproduce.switchgnn.servers import figure11, figure12
+from offramp_sim.reproduce.switchgnn.slots import figure2, figure17, figure18
+from offramp_sim.reproduce.sylvie import accuracy as sylvie_accuracy
+from offramp_sim.reproduce.sylvie import network as sylvie_network
+from offramp_sim.reproduce.themis import design as themis_design
+from offramp_sim.reproduce.themis import microbenchmark as themis_microbenchmark
+from offramp_sim.reproduce.themis import training as themis_training
+from offramp_sim.reproduce.torchgt import attention as torchgt_attention
+from offramp_sim.reproduce.torchgt import scaling as torchgt_scaling
+from offramp_sim.reproduce.torchgt import training as torchgt_training
+from offramp_sim.reproduce.unitg import schedule as unitg_schedule
+from offramp_sim.reproduce.unitg import training as unitg_training
 
 ITEMS = {
     item.name: item

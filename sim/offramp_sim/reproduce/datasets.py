@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.partition import partition
+from offramp_base.errors import OfframpError
 from offramp_sim.reproduce.files import read_graph
 
 

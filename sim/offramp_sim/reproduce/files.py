@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, load_npz
 
-from offramp.archive import open_archive
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray, rows_of, symmetric_csr
 from offramp.graph.data import MOST_VERTICES
-from offramp.memory import check_memory
+from offramp_base.archive import open_archive
+from offramp_base.errors import OfframpError
+from offramp_base.memory import check_memory
 
 _TEXT_RATIO = 50
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
 from offramp_sim.reproduce.item import Curves, Gantt, Panel
 

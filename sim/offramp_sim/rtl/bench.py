@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from offramp.errors import MultilineError
+from offramp_base.errors import MultilineError
 from offramp_sim.rtl.build import TIMESCALE, Design, build, libraries, runner
 
 

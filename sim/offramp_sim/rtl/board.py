@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.ending.left import temporary_folder
 from offramp.fpga.sources import fpga_root
+from offramp_base.ending.left import temporary_folder
 from offramp_sim.rtl.build import Design, build
 from offramp_sim.rtl.overlay import USUAL, write_overlay
 

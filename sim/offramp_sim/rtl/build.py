@@ -16,9 +16,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from offramp.errors import OfframpError
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, register_maps
+from offramp_base.errors import OfframpError
 
 SIMULATORS: Final = ("icarus", "verilator")
 TIMESCALE: Final = ("1ns", "1ps")

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.cli.tool_environment import default_folder, ensure
-from offramp.errors import OfframpError
 from offramp.fpga.sources import fpga_root
+from offramp_base.errors import OfframpError
+from offramp_base.tools import default_folder, ensure
 from offramp_sim.rtl.board import Board
 from offramp_sim.rtl.overlay import engines_of
 

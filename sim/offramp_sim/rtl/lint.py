@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from offramp.ending.left import temporary_folder
 from offramp.fpga.registers import write_verilog
 from offramp.fpga.sources import closure, modules
+from offramp_base.ending.left import temporary_folder
 from offramp_sim.rtl.build import tools
 
 _QUIET: Final = ("-Wall", "-Wno-DECLFILENAME", "-Wno-WIDTHEXPAND", "-Wno-WIDTHTRUNC", "-Wno-UNUSEDSIGNAL")

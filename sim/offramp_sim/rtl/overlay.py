@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.fpga.ports import interface_of
+from offramp_base.errors import OfframpError
 
 PARAMETERS: Final = {
     "kvs_lookup": {"WIDTH": 128, "FLIGHT": 16},

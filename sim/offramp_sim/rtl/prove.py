@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.fpga.sources import closure
 from offramp.fpga.tools import run_tool
+from offramp_base.errors import OfframpError
 
 TOOLS: Final = ("yosys", "yosys-abc")
 _STEPS: Final = (

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
-from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, make_plan
+from offramp.switchgnn.plan import AGGREGATOR_BYTES, make_plan
+from offramp_base.errors import OfframpError
 from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.ports import Fabric

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
+from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True, eq=False)

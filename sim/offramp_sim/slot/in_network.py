@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from offramp.graph.csr import IntArray, distinct
-from offramp.switch.switchgnn.plan import Plan
-from offramp.wire.ethernet import wire_bytes
-from offramp.wire.switchgnn import SHORT_FRAME_BYTES
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.wire import SHORT_FRAME_BYTES
+from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.outcome import Outcome, Series
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, BlockTrace, Fabric, block_trace
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import IntArray
-from offramp.switch.switchgnn.plan import BlockPlan, Plan
-from offramp.wire.ethernet import wire_bytes
-from offramp.wire.switchgnn import DATA_FRAME_BYTES
+from offramp.switchgnn.plan import BlockPlan, Plan
+from offramp.switchgnn.wire import DATA_FRAME_BYTES
+from offramp_base.errors import OfframpError
+from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import departures, histogram
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
-from offramp.switch.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp_base.errors import OfframpError
 from offramp_sim.slot.chunk_major import chunk_major
 from offramp_sim.slot.host_based import bns_gcn, g3
 from offramp_sim.slot.hybrid import hybrid

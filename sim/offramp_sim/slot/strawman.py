@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, distinct, rows_of
-from offramp.wire.ethernet import wire_bytes
-from offramp.wire.switchgnn import DATA_FRAME_BYTES
+from offramp.switchgnn.wire import DATA_FRAME_BYTES
+from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import backlog, departures
 from offramp_sim.slot.outcome import Outcome, Series, imbalance
 from offramp_sim.slot.ports import Fabric

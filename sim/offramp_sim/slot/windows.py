@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, distinct, rows_of
+from offramp_base.errors import OfframpError
 from offramp_sim.slot.fifo import backlog, departures
 from offramp_sim.slot.in_network import padded
 from offramp_sim.slot.outcome import Outcome, Series

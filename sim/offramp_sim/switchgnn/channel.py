@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offramp.wire.batch import PacketBatch
+from offramp_base.wire.batch import PacketBatch
 
 
 class UnrulyChannel:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from offramp.g3.mailbox import Mailbox, MemoryMailbox
 from offramp.train.group import Group
-from offramp.train.rows.mailbox import Mailbox, MemoryMailbox
-from offramp.transport.base import LinkStats
+from offramp_base.transport.base import LinkStats
 from offramp_sim.switchgnn.lockstep import Lockstep
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from offramp.switch.switchgnn.stats import WorkerStats
+    from offramp.switchgnn.stats import WorkerStats
 
 T = TypeVar("T")
 PATIENCE_S = 60

@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from offramp.switch.switchgnn import guard, origin, telemetry
-from offramp.switch.switchgnn.control import (
+from offramp.switchgnn import guard, origin, telemetry
+from offramp.switchgnn.control import (
     LIMIT,
     NEXT_PASS_SESSION,
     POOL,
     entries_for,
 )
-from offramp.switch.switchgnn.plan import Plan
-from offramp.switch.switchgnn.rows import Rows
-from offramp.switch.switchgnn.target import target_of
-from offramp.switch.switchgnn.two_level import PLACE, SwitchEntries
-from offramp_sim.p4 import AnySwitch
-from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.target import target_of
+from offramp.switchgnn.two_level import PLACE, SwitchEntries
+from offramp_p4 import AnySwitch
+from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 
 
 def load(

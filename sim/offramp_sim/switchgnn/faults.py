@@ -10,8 +10,8 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import PREFIX_BYTES, Kind, kinds_of
+from offramp.switchgnn.wire import PREFIX_BYTES, Kind, kinds_of
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.lockstep import Channel
 
 Mask = npt.NDArray[np.bool_]

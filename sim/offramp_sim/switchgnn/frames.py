@@ -3,16 +3,8 @@
 
 from __future__ import annotations
 
-from offramp.switch.switchgnn.telemetry import Outcome
-from offramp.wire.ethernet import (
-    BROADCAST_IP,
-    BROADCAST_MAC,
-    ETHER_TYPE_IPV4,
-    ETHERNET,
-    IPV4,
-    ipv4_checksum,
-)
-from offramp.wire.switchgnn import (
+from offramp.switchgnn.telemetry import Outcome
+from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     IP_PROTOCOL,
     PREFIX_BYTES,
@@ -22,6 +14,14 @@ from offramp.wire.switchgnn import (
     SWITCHGNN,
     Kind,
     kind_of_flags,
+)
+from offramp_base.wire.ethernet import (
+    BROADCAST_IP,
+    BROADCAST_MAC,
+    ETHER_TYPE_IPV4,
+    ETHERNET,
+    IPV4,
+    ipv4_checksum,
 )
 
 Header = dict[str, int]
@@ -47,7 +47,7 @@ def classify(frame: bytes) -> Header | Outcome:
 
 
 def kind_of(header: Header) -> int:
-    """A value of :class:`~offramp.wire.switchgnn.Kind`, or of no member for flags without a meaning."""
+    """A value of :class:`~offramp.switchgnn.wire.Kind`, or of no member for flags without a meaning."""
     return kind_of_flags(header["is_ack"], header["is_fetch"], header["resend"])
 
 

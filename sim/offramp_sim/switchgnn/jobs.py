@@ -13,7 +13,7 @@ from offramp.graph.blocks import Block
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, symmetric_csr
 from offramp.graph.order import order_ranks
-from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, chunks_for, make_plan
+from offramp.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, chunks_for, make_plan
 
 
 @dataclass(eq=False)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from offramp.switch.switchgnn.leaf_spine import MAX_LEAVES, ROOT, LeafSpine
-from offramp.switch.switchgnn.plan import BlockPlan, Plan
-from offramp.switch.switchgnn.telemetry import Outcome
-from offramp.wire.ethernet import ETHERNET, IPV4, ipv4_checksum
-from offramp.wire.switchgnn import (
+from offramp.switchgnn.leaf_spine import MAX_LEAVES, ROOT, LeafSpine
+from offramp.switchgnn.plan import BlockPlan, Plan
+from offramp.switchgnn.telemetry import Outcome
+from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     LEAF_IP,
     LEVEL_LEAF,
@@ -21,6 +20,7 @@ from offramp.wire.switchgnn import (
     is_newer,
     next_round,
 )
+from offramp_base.wire.ethernet import ETHERNET, IPV4, ipv4_checksum
 from offramp_sim.switchgnn.frames import Header, kind_of, reply
 from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from offramp.switch.switchgnn.leaf_spine import LeafSpine
-from offramp.wire.batch import PacketBatch
+from offramp.switchgnn.leaf_spine import LeafSpine
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.lockstep import Channel, Process, perfect
 
 

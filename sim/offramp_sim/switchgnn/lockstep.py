@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.endpoint import Endpoint
-from offramp.switch.switchgnn.plan import Plan
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.wire.batch import PacketBatch
+from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.recovery import Recovery
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,17 +12,17 @@ import numpy.typing as npt
 import torch
 from scipy.sparse import csr_array
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
-from offramp.switch.switchgnn.control import sizes_for
-from offramp.switch.switchgnn.scheme import LANE_BITS
-from offramp.switch.switchgnn.scheme_plan import SchemePlan
+from offramp.switchgnn.control import sizes_for
+from offramp.switchgnn.scheme import LANE_BITS
+from offramp.switchgnn.scheme_plan import SchemePlan
 from offramp.train.carrier import Carrier
 from offramp.train.carry import own_boundary, plan_carry
 from offramp.train.propagators.quantised import QuantisedPropagator
 from offramp.train.traffic import Traffic
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import PlainSwitch
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.crew import SharedLockstep, ThreadGroup, run_group
 from offramp_sim.switchgnn.lockstep import Lockstep
@@ -53,8 +53,8 @@ class Measured:
 def make_switch_for(made: SchemePlan, engine: str = "auto") -> PlainSwitch:
     """An embedded switch with the program and just the room for ``made``, loaded."""
     from offramp.p4src import p4_source
-    from offramp_sim.p4 import make_switch
-    from offramp_sim.p4.frontend import load
+    from offramp_p4 import make_switch
+    from offramp_p4.frontend import load
 
     sizes = {name: str(size) for name, size in sizes_for([made.plan]).items()}
     switch = make_switch(load(p4_source("switchgnn/v1model.p4"), defines=sizes), engine)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from offramp.switch.switchgnn.plan import BlockPlan, Plan
-from offramp.switch.switchgnn.telemetry import Outcome, totals
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
+from offramp.switchgnn.plan import BlockPlan, Plan
+from offramp.switchgnn.telemetry import Outcome, totals
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.frames import Header, classify, kind_of, reply
 
 Sum = npt.NDArray[np.int32]

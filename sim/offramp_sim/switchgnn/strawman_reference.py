@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offramp.switch.switchgnn.plan import BlockPlan, Plan
-from offramp.switch.switchgnn.telemetry import Outcome
-from offramp.wire.switchgnn import SHORT_FRAME_BYTES, Kind
+from offramp.switchgnn.plan import BlockPlan, Plan
+from offramp.switchgnn.telemetry import Outcome
+from offramp.switchgnn.wire import SHORT_FRAME_BYTES, Kind
 from offramp_sim.switchgnn.frames import Header, reply
 from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
 

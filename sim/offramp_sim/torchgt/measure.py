@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from offramp.ending.children import fork_server
-from offramp.ending.pool import each_in_process
+from offramp_base.ending.children import fork_server
+from offramp_base.ending.pool import each_in_process
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.train.torchgt.pattern import Pattern
+    from offramp.torchgt.pattern import Pattern
 
 KINDS: Final = ("dense", "biased", "topology", "shuffled", "blocks")
 _CLUSTER: Final = 128
@@ -86,8 +86,8 @@ def slope(sizes: npt.ArrayLike, values: npt.ArrayLike) -> float:
 def _run(case: Case, threads: int) -> Cost:
     import torch
 
-    from offramp.train.torchgt.dense import dense_attention
-    from offramp.train.torchgt.kernel import PatternTensors, sparse_attention
+    from offramp.torchgt.dense import dense_attention
+    from offramp.torchgt.kernel import PatternTensors, sparse_attention
 
     torch.set_num_threads(threads)
     tiny = replace(case, tokens=_WARM)
@@ -121,7 +121,7 @@ def _run(case: Case, threads: int) -> Cost:
 
 def make_pattern(case: Case) -> Pattern:
     """The pairs of a case."""
-    from offramp.train.torchgt.pattern import BucketOf, Pattern, pair_keys, pattern_of
+    from offramp.torchgt.pattern import BucketOf, Pattern, pair_keys, pattern_of
 
     tokens, rng = case.tokens, np.random.default_rng(case.seed)
     bucket_of = BucketOf(tokens, 1, tokens, None)

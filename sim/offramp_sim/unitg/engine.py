@@ -9,7 +9,7 @@ from functools import partial
 from itertools import product
 from typing import Final
 
-from offramp.train.unitg.schedule import Op
+from offramp.unitg.schedule import Op
 from offramp_sim.unitg.devices import Device, Work
 from offramp_sim.unitg.network import Network, Transfer
 from offramp_sim.unitg.scenario import COLOCATED, SEQUENTIAL, Scenario

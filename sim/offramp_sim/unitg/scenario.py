@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.errors import OfframpError
-from offramp.train.unitg.schedule import Place
-from offramp.train.unitg.timetable import Timetable, timetable
+from offramp.unitg.schedule import Place
+from offramp.unitg.timetable import Timetable, timetable
+from offramp_base.errors import OfframpError
 
 SEQUENTIAL, COLOCATED, INTERLEAVED, GATED = "sequential", "colocated", "interleaved", "interleaved+gate"
 POLICIES: Final = (SEQUENTIAL, COLOCATED, INTERLEAVED, GATED)

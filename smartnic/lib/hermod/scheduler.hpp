@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frame goes next (offramp.coflow.endhost.scheduler; thesis, section 5.4), of which it is tested to be the equal.
+// Which frame goes next (offramp.hermod.endhost.scheduler; thesis, section 5.4), of which it is tested to be the equal.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of SwitchGNN's protocol for one worker (offramp.switch.switchgnn.endpoint): frames in, frames out.
+// The host side of SwitchGNN's protocol for one worker (offramp.switchgnn.endpoint): frames in, frames out.
 //
 // The features that it uploads and the sums lie in the host's memory, as does a journal of one word. With these an
 // agent that was started anew goes on in the middle of an exchange: the switch drops what was uploaded before, and sums

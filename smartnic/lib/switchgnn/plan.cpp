@@ -117,7 +117,7 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
     Reader reader(text);
     std::uint32_t first = 0, count = 0;
     if (!reader.number(first) || first != magic || !reader.number(count) || count > most_plans) {
-        why = "plans: not what offramp.switch.switchgnn writes";
+        why = "plans: not what offramp.switchgnn writes";
         return false;
     }
     plans.assign(count, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker's share of the plans that the switch has (offramp.switch.switchgnn.local_block), read from what the host
+// One worker's share of the plans that the switch has (offramp.switchgnn.local_block), read from what the host
 // wrote: nothing in it is believed before it is checked.
 #pragma once
 

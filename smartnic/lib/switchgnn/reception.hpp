@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums that a worker collects in one round (offramp.switch.switchgnn.reception).
+// The sums that a worker collects in one round (offramp.switchgnn.reception).
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a worker repeats what may have been lost, and how fast it sends (offramp.switch.switchgnn.recovery and .rate).
+// When a worker repeats what may have been lost, and how fast it sends (offramp.switchgnn.recovery and .rate).
 // Times are nanoseconds on the caller's clock.
 #pragma once
 

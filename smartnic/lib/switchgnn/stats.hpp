@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one worker sent, received and refused (offramp.switch.switchgnn.stats); written to the host as 64-bit numbers.
+// What one worker sent, received and refused (offramp.switchgnn.stats); written to the host as 64-bit numbers.
 #pragma once
 
 #include <cstdint>

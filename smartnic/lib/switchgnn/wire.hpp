@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SwitchGNN packet (offramp.wire.switchgnn): Ethernet, IPv4, a 16-byte header, 32 lanes of int32.
+// The SwitchGNN packet (offramp.switchgnn.wire): Ethernet, IPv4, a 16-byte header, 32 lanes of int32.
 #pragma once
 
 #include <array>

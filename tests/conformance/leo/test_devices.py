@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from leo_devices import DEVICES, opened
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
+from offramp_base.errors import OfframpError
 
 
 @pytest.fixture(params=DEVICES, ids=lambda text: text.replace(":", "-"))

@@ -7,13 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo import dma
 from offramp.leo.device import Status
 from offramp.leo.devices.fpga import FpgaDevice, Options, open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, reduce, sylvie
 from offramp.leo.memory import HostMemory
+from offramp_base.errors import OfframpError
 from offramp_sim.rtl.build import missing
 
 pytestmark = pytest.mark.rtl

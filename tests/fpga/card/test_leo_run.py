@@ -6,10 +6,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.leo.applications.named import SIMULATED_WINDOW, open_application
 from offramp.leo.devices.fpga import SIMULATED_S
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_sim.rtl.build import missing
 
 pytestmark = pytest.mark.rtl

@@ -14,7 +14,7 @@ from offramp.leo import dma, router
 from offramp.leo.functions import ebs, kvs, reduce
 from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory
-from offramp.train.sylvie import model, quantiser
+from offramp.sylvie import model, quantiser
 from rtl import quantpack_cases
 
 pytestmark = [pytest.mark.hls, pytest.mark.timeout(600)]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
-from offramp_sim.p4 import ir
-from offramp_sim.p4.types import BOOL, Bits
+from offramp_base.errors import OfframpError
+from offramp_p4 import ir
+from offramp_p4.types import BOOL, Bits
 from p4_ir import BIT8, BIT16, compile_body, const, ref, var
 
 Env = dict[ir.Var, int]

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from offramp_sim.p4.v1model.hashing import algorithm
+from offramp_p4.v1model.hashing import algorithm
 
 CHECK = b"123456789"
 

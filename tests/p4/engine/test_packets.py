@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4 import ir
-from offramp_sim.p4.engine.faults import ParserFault
-from offramp_sim.p4.engine.layout import CURSOR, OUTPUT
-from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.types import BOOL, PACKET, VOID, Bits, Field, Header, Type, Varbit
+from offramp_p4 import ir
+from offramp_p4.engine.faults import ParserFault
+from offramp_p4.engine.layout import CURSOR, OUTPUT
+from offramp_p4.source import Unsupported
+from offramp_p4.types import BOOL, PACKET, VOID, Bits, Field, Header, Type, Varbit
 from p4_ir import BIT8, BIT32, ERRORS, compile_body, const, ref, var
 
 PACKET_VAR = ir.Var("packet", PACKET)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from both_engines import MakeSwitch
-from offramp_sim.p4 import ir
-from offramp_sim.p4.source import Pos, Unsupported
-from offramp_sim.p4.types import VOID, Field, Header, Stack, Struct, Tuple
+from offramp_p4 import ir
+from offramp_p4.source import Pos, Unsupported
+from offramp_p4.types import VOID, Field, Header, Stack, Struct, Tuple
 from p4_ir import BIT8, compile_body, const, ref, var
 from p4_programs import program
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.state import CloneSession, Replica
-from offramp_sim.p4.switch import Switch
-from offramp_sim.p4.tm import PacedSwitch, TmConfig
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.frontend import load_text
+from offramp_p4.state import CloneSession, Replica
+from offramp_p4.switch import Switch
+from offramp_p4.tm import PacedSwitch, TmConfig
 from p4_programs import program
 from tna_programs import tna
 

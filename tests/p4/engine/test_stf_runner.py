@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.stf import parse, run_stf
-from offramp_sim.p4.stf.control import Control
-from offramp_sim.p4.stf.parse import _FORMS, StfError
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
+from offramp_p4.frontend import load_text
+from offramp_p4.stf import parse, run_stf
+from offramp_p4.stf.control import Control
+from offramp_p4.stf.parse import _FORMS, StfError
 from p4_programs import program
 
 TEXT = program(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4 import ir
-from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.state import (
+from offramp_p4 import ir
+from offramp_p4.source import Unsupported
+from offramp_p4.state import (
     ANY,
     ActionData,
     ActionProfileState,
@@ -25,7 +25,7 @@ from offramp_sim.p4.state import (
     TableState,
     Ternary,
 )
-from offramp_sim.p4.types import Annotation, Bits
+from offramp_p4.types import Annotation, Bits
 from p4_ir import BIT8, ref, var
 
 PUT = ir.TableAction(ir.Action("put", [ir.Var("x", BIT8)], ir.Block([])), [])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from both_engines import MakeSwitch
-from offramp.errors import OfframpError
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import PlainSwitch
-from offramp_sim.p4.records import Digest, SwitchStats
-from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.state import (
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch
+from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.source import Unsupported
+from offramp_p4.state import (
     ActionData,
     CloneSession,
     Exact,
@@ -153,7 +153,7 @@ def test_random_is_a_function_of_the_seed(switch: MakeSwitch) -> None:
 
 def test_log_msg(switch: MakeSwitch, caplog: pytest.LogCaptureFixture) -> None:
     s = switch('log_msg("a {} of {} x", { hdr.h.a, hdr.h.c }); log_msg("plain");')
-    with caplog.at_level(logging.INFO, logger="offramp_sim.p4"):
+    with caplog.at_level(logging.INFO, logger="offramp_p4"):
         s.process_one(0, b"\1\2\3\4")
     assert [record.getMessage() for record in caplog.records] == ["a 1 of 772 x", "plain"]
 

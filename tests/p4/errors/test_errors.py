@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import offramp_sim.p4
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.source import P4Error
+import offramp_p4
+from offramp_p4.frontend import load
+from offramp_p4.source import P4Error
 
 pytestmark = pytest.mark.p4
 HERE = Path(__file__).parent
-INCLUDE = Path(offramp_sim.p4.__file__).parent / "include"
+INCLUDE = Path(offramp_p4.__file__).parent / "include"
 PROGRAMS = sorted(HERE.glob("*/*.p4"))
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4 import ir
-from offramp_sim.p4.frontend import load, load_text
-from offramp_sim.p4.frontend.check import fold
-from offramp_sim.p4.frontend.syntax.preprocess import Preprocessor, flatten
-from offramp_sim.p4.source import Pos
-from offramp_sim.p4.types import Bits
+from offramp_p4 import ir
+from offramp_p4.frontend import load, load_text
+from offramp_p4.frontend.check import fold
+from offramp_p4.frontend.syntax.preprocess import Preprocessor, flatten
+from offramp_p4.source import Pos
+from offramp_p4.types import Bits
 from p4_programs import program
 
 

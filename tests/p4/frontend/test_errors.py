@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4.frontend import load, load_text
-from offramp_sim.p4.source import P4Error, Unsupported
+from offramp_p4.frontend import load, load_text
+from offramp_p4.source import P4Error, Unsupported
 from p4_programs import program
 
 # (what is hung into the ingress body, the message without its place)

@@ -16,23 +16,23 @@ from typing import Any
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp_sim.p4 import ir, reference
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.fuzz import Campaign, random_program
-from offramp_sim.p4.fuzz.campaign import PACKETS
-from offramp_sim.p4.fuzz.compare import Case, Outcome, compare, python_engine, traced_engine
-from offramp_sim.p4.fuzz.isolate import in_parallel, isolated
-from offramp_sim.p4.fuzz.minimise import minimise
-from offramp_sim.p4.fuzz.packets import random_packets
-from offramp_sim.p4.fuzz.reference import against_bmv2
+from offramp_base.errors import OfframpError
+from offramp_p4 import ir, reference
+from offramp_p4.frontend import load_text
+from offramp_p4.fuzz import Campaign, random_program
+from offramp_p4.fuzz.campaign import PACKETS
+from offramp_p4.fuzz.compare import Case, Outcome, compare, python_engine, traced_engine
+from offramp_p4.fuzz.isolate import in_parallel, isolated
+from offramp_p4.fuzz.minimise import minimise
+from offramp_p4.fuzz.packets import random_packets
+from offramp_p4.fuzz.reference import against_bmv2
 
 pytestmark = pytest.mark.p4
 
 
 def native(program: ir.Program) -> Any:
     pytest.importorskip("llvmlite")
-    from offramp_sim.p4.fuzz.compare import native_engine
+    from offramp_p4.fuzz.compare import native_engine
 
     return native_engine(program)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from offramp.hermod.switch.entries import SwitchPlan
 from offramp.p4src import p4_source
-from offramp.switch.hermod.entries import SwitchPlan
+from offramp_p4 import AnySwitch, ir, make_switch
+from offramp_p4.frontend import load
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import AnySwitch, ir, make_switch
-from offramp_sim.p4.frontend import load
 
 MakeHermod = Callable[[SwitchPlan], AnySwitch]
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, random_frame
+from offramp.hermod.switch.entries import Profile
 from offramp.p4src import p4_source
-from offramp.switch.hermod.entries import Profile
+from offramp_p4 import ir, make_switch
+from offramp_p4.reference import missing, run
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import ir, make_switch
-from offramp_sim.p4.reference import missing, run
 
 pytestmark = [pytest.mark.p4, pytest.mark.bmv2, pytest.mark.slow]
 

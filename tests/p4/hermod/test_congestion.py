@@ -12,12 +12,12 @@ from collections import Counter
 import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, ecn_of, ipv4, random_frame, with_mark
-from offramp.switch.hermod.entries import Profile, SwitchPlan
-from offramp.wire.ethernet import ipv4_checksum
+from offramp.hermod.switch.entries import Profile, SwitchPlan
+from offramp_base.wire.ethernet import ipv4_checksum
+from offramp_p4 import PlainSwitch, ir, make_switch
+from offramp_p4.tm import QueuedSwitch, TmConfig
+from offramp_p4.tna.metadata import IntrinsicHeader
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import PlainSwitch, ir, make_switch
-from offramp_sim.p4.tm import QueuedSwitch, TmConfig
-from offramp_sim.p4.tna.metadata import IntrinsicHeader
 
 pytestmark = pytest.mark.p4
 

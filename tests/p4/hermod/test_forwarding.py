@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from hermod_model import CONGESTED, PORTS, Model, random_frame
+from offramp.hermod.switch.entries import BY_DSCP, SwitchPlan, full_name
 from offramp.p4src import p4_source
-from offramp.switch.hermod.entries import BY_DSCP, SwitchPlan, full_name
-from offramp.wire.batch import PacketBatch
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import AnySwitch, ir
+from offramp_p4.stf import run_stf
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import AnySwitch, ir
-from offramp_sim.p4.stf import run_stf
 
 pytestmark = pytest.mark.p4
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 import pytest
 
 from hermod_model import CONGESTED, HOSTS, LEASE, PORTS, QUIET, Model, ipv4, random_frame
-from offramp.errors import OfframpError
-from offramp.switch.hermod.entries import CLASSES, Role, SwitchPlan
+from offramp.hermod.switch.entries import CLASSES, Role, SwitchPlan
+from offramp_base.errors import OfframpError
+from offramp_p4 import AnySwitch, ir, make_switch
+from offramp_p4.tm import QueuedSwitch, TmConfig
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import AnySwitch, ir, make_switch
-from offramp_sim.p4.tm import QueuedSwitch, TmConfig
 
 pytestmark = pytest.mark.p4
 

@@ -13,15 +13,15 @@ from dataclasses import replace
 import pytest
 
 from hermod_model import HOSTS, PORTS, QUIET, Model, dscp_of, ipv4, random_frame, version
+from offramp.hermod.switch.entries import EXCESS, POLICED, STRANGERS, Rate, Role, SwitchPlan, cell, full_name
 from offramp.p4src import p4_source
-from offramp.switch.hermod.entries import EXCESS, POLICED, STRANGERS, Rate, Role, SwitchPlan, cell, full_name
-from offramp.wire.batch import PacketBatch
-from offramp.wire.ethernet import ipv4_checksum
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import ipv4_checksum
+from offramp_p4 import AnySwitch, PlainSwitch, make_switch
+from offramp_p4.frontend import load
+from offramp_p4.tm import PortConfig, QueuedSwitch, TmConfig
+from offramp_p4.tm.config import QueueConfig
 from offramp_sim.hermod import direct
-from offramp_sim.p4 import AnySwitch, PlainSwitch, make_switch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.tm import PortConfig, QueuedSwitch, TmConfig
-from offramp_sim.p4.tm.config import QueueConfig
 
 pytestmark = pytest.mark.p4
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from offramp.p4src import p4_root
-from offramp_sim.p4.frontend import load, load_text
-from offramp_sim.p4.lint import lint
+from offramp_p4.frontend import load, load_text
+from offramp_p4.lint import lint
 from p4_programs import program
 
 pytestmark = pytest.mark.p4

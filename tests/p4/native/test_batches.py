@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.native.state import context
-from offramp_sim.p4.state import CloneSession, Replica
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.frontend import load_text
+from offramp_p4.native import NativeSwitch
+from offramp_p4.native.state import context
+from offramp_p4.state import CloneSession, Replica
 from p4_programs import program
 from twins import Twins
 

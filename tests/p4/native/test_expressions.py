@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from offramp_sim.p4.frontend import load_text
+from offramp_p4.frontend import load_text
 from p4_expressions import random_program
 from twins import Twins
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.p4src import p4_source
-from offramp_sim.p4 import ir
-from offramp_sim.p4.frontend import load, load_text
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.source import Unsupported
+from offramp_base.errors import OfframpError
+from offramp_p4 import ir
+from offramp_p4.frontend import load, load_text
+from offramp_p4.native import NativeSwitch
+from offramp_p4.source import Unsupported
 from p4_expressions import random_program
 from p4_programs import program
 from twins import Twins

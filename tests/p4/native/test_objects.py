@@ -8,9 +8,9 @@ import random
 
 import pytest
 
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.native import NativeSwitch
-from offramp_sim.p4.state import (
+from offramp_p4.frontend import load_text
+from offramp_p4.native import NativeSwitch
+from offramp_p4.state import (
     ANY,
     ActionData,
     CloneSession,
@@ -251,7 +251,7 @@ def test_messages_digests_and_checks(caplog: pytest.LogCaptureFixture) -> None:
     assert len(twins.digests[0]) == 2 * 4 * 5
     for switch in twins.both:
         caplog.clear()
-        with caplog.at_level(logging.INFO, "offramp_sim.p4"):
+        with caplog.at_level(logging.INFO, "offramp_p4"):
             for packet in packets:
                 switch.process_one(*packet)
         switch_texts.append([(r.levelname, r.name, r.getMessage()) for r in caplog.records])

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4.native.compiler import MachineCode
-from offramp_sim.p4.native.llvm import AliasTags, ll
-from offramp_sim.p4.native.lowering import Library
-from offramp_sim.p4.native.runtime import bits, checksums, division, hashtable, meters, randomness
-from offramp_sim.p4.native.runtime import context as at
-from offramp_sim.p4.native.state.context import Context, address
-from offramp_sim.p4.native.state.hashtable import HashTable, as_words
-from offramp_sim.p4.state import MeterCell
-from offramp_sim.p4.v1model import hashing
+from offramp_p4.native.compiler import MachineCode
+from offramp_p4.native.llvm import AliasTags, ll
+from offramp_p4.native.lowering import Library
+from offramp_p4.native.runtime import bits, checksums, division, hashtable, meters, randomness
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.hashtable import HashTable, as_words
+from offramp_p4.state import MeterCell
+from offramp_p4.v1model import hashing
 
 FUNCTIONS = [
     bits.copy_bits,
@@ -138,7 +138,7 @@ RATES = st.tuples(st.floats(0, 1e9), st.integers(0, 10**6))
 def test_meters(
     buckets: int, committed: tuple[float, int], peak: tuple[float, int], packets: list[tuple[int, int]]
 ) -> None:
-    from offramp_sim.p4.native.state.arrays import NativeMeterCell
+    from offramp_p4.native.state.arrays import NativeMeterCell
 
     ctx, row = context(), np.zeros(at.METER_WORDS, np.int64)
     cell, native = MeterCell(), NativeMeterCell(row)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from offramp.p4src import p4_root
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.stf.control import Control
-from offramp_sim.p4.stf.parse import parse
+from offramp_p4.frontend import load
+from offramp_p4.stf.control import Control
+from offramp_p4.stf.parse import parse
 from twins import Twins
 
 FOLDERS = [Path(__file__).parents[1] / "stf", p4_root() / "examples"]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.p4src import p4_source
-from offramp.switch.switchgnn.control import POOL
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load
+from offramp.switchgnn.control import POOL
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.frontend import load
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import random_job

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.state import ANY, ActionData, Exact, Lpm, Match, Optional, Range, StateError, TableEntry, Ternary
-from offramp_sim.p4.state.match import prefix_mask
+from offramp_p4.frontend import load_text
+from offramp_p4.state import ANY, ActionData, Exact, Lpm, Match, Optional, Range, StateError, TableEntry, Ternary
+from offramp_p4.state.match import prefix_mask
 from p4_programs import program
 from twins import AnySwitch, Twins
 

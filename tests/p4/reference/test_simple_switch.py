@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from offramp_sim.p4.bench.bmv2 import measure_bmv2
-from offramp_sim.p4.bench.exchange import switchgnn
-from offramp_sim.p4.bench.router import router
-from offramp_sim.p4.reference import missing
+from offramp_p4.bench.bmv2 import measure_bmv2
+from offramp_p4.bench.router import router
+from offramp_p4.reference import missing
+from offramp_sim.switchgnn.workloads import switchgnn
 
 pytestmark = [pytest.mark.p4, pytest.mark.bmv2, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from offramp_sim.p4.ports.alarm import Alarm
+from offramp_p4.ports.alarm import Alarm
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import Code, RpcError
-from offramp_sim.p4.runtime.arbitration import Arbitration, Controller
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_p4.runtime.arbitration import Arbitration, Controller
 
 
 class Client:

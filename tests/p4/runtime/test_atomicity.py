@@ -12,9 +12,9 @@ import threading
 import pytest
 
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import Code, RpcError
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import Code, RpcError
 from p4rt_lab import DELETE, INSERT, MODIFY
 
 ALL_OR_NONE = [v1.WriteRequest.ROLLBACK_ON_ERROR, v1.WriteRequest.DATAPLANE_ATOMIC]

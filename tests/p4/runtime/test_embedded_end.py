@@ -10,9 +10,9 @@ from contextlib import closing
 
 import pytest
 
-from offramp.ending import reliance
-from offramp.transport import open_io
-from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp_base.ending import reliance
+from offramp_base.transport import open_io
+from offramp_p4.embedded import EmbeddedSwitch
 
 
 @pytest.mark.parametrize(

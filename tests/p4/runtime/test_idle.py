@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from frames import ethernet, mac
-from offramp.switch.p4rt.schema import v1
+from offramp_base.p4rt.schema import v1
 from p4rt_lab import DELETE, INSERT, MODIFY
 
 MS = 1_000_000

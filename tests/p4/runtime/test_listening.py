@@ -7,13 +7,13 @@ import stat
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.session import Session
-from offramp_sim.p4.runtime.device import Device
-from offramp_sim.p4.runtime.server import Server
-from offramp_sim.p4.runtime.service import Service
-from offramp_sim.p4.serve import Settings
-from offramp_sim.p4.switch import Switch
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.server import Server
+from offramp_p4.runtime.service import Service
+from offramp_p4.serve import Settings
+from offramp_p4.switch import Switch
 
 
 def server(address, **options):

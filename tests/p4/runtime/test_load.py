@@ -19,15 +19,15 @@ import grpc
 import pytest
 
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt import schema
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.status import Code
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.runtime import server
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt import schema
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.runtime import server
 
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 STAMPS = Path(__file__).with_name("stamps.p4")
@@ -205,8 +205,8 @@ def test_no_packet_sees_half_of_a_pipeline(start):
 
 KILLED = """
 import sys, time
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.status import Code
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code
 session = Session(sys.argv[1], election_id=int(sys.argv[2])).__enter__()
 entries = [session.table_entry("mac", {"hdr.ethernet.dst": n}, "drop") for n in range(1000)]
 print("ready", flush=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import config
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.runtime.ids import SymbolTable, field_ids, name_hash
-from offramp_sim.p4.runtime.p4info import generate
-from offramp_sim.p4.types import Annotation
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import config
+from offramp_p4.frontend import load_text
+from offramp_p4.runtime.ids import SymbolTable, field_ids, name_hash
+from offramp_p4.runtime.p4info import generate
+from offramp_p4.types import Annotation
 
 PROGRAM = """
 #include <core.p4>

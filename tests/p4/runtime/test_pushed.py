@@ -12,18 +12,18 @@ import time
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.native.cache import ObjectCache
-from offramp.switch.p4rt.schema import config
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.status import Code, RpcError
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.maker import SwitchMaker
-from offramp_sim.p4.runtime.bounded import BoundedCompiler, CompileBudget
-from offramp_sim.p4.runtime.device import Device
-from offramp_sim.p4.runtime.local import LocalConnection
-from offramp_sim.p4.runtime.service import Service
+from offramp_base.errors import OfframpError
+from offramp_base.native.cache import ObjectCache
+from offramp_base.p4rt.schema import config
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.frontend import load
+from offramp_p4.maker import SwitchMaker
+from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
+from offramp_p4.runtime.device import Device
+from offramp_p4.runtime.local import LocalConnection
+from offramp_p4.runtime.service import Service
 from p4_programs import program
 
 SECRET = "hunter2"
@@ -226,7 +226,7 @@ def test_a_program_is_tried_once(monkeypatch, tmp_path):
     for _ in range(2):
         with BoundedCompiler(make).trying(text, "prog.p4") as cache:
             built.append(type(cache) is ObjectCache)
-            from offramp_sim.p4.frontend import load_pushed
+            from offramp_p4.frontend import load_pushed
 
             switch = make(load_pushed(text, "prog.p4"), cache)
     assert built == [False, True]
@@ -235,8 +235,8 @@ def test_a_program_is_tried_once(monkeypatch, tmp_path):
 
 def test_the_parent_compiles_nothing(monkeypatch, tmp_path):
     """Machine code comes from the other process, also where the cache cannot keep it."""
-    from offramp.native import compiler as native
-    from offramp_sim.p4.frontend import load_pushed
+    from offramp_base.native import compiler as native
+    from offramp_p4.frontend import load_pushed
 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from frames import ethernet, mac
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import RpcError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import RpcError
 from p4rt_lab import DELETE, INSERT, MODIFY
 
 GET = v1.GetForwardingPipelineConfigRequest

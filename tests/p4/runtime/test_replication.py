@@ -10,11 +10,11 @@ import pytest
 
 import namespaces
 from frames import ethernet, mac
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.session import Session
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.embedded import EmbeddedSwitch
 from p4rt_lab import DELETE, INSERT, MODIFY
 
 FEATURES = Path(__file__).with_name("features.p4")

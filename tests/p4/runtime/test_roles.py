@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import stratum, v1, wellknown
-from offramp.switch.p4rt.status import Code, RpcError
-from offramp_sim.p4.runtime import arbitration, roles
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import stratum, v1, wellknown
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_p4.runtime import arbitration, roles
 from p4rt_lab import CPU_PORT, INSERT, MODIFY
 
 MS = 1_000_000

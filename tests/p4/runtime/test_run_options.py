@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 
 import namespaces
 from frames import ethernet, mac
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.p4src import p4_root
-from offramp.switch.p4rt.session import Session
-from offramp.transport import open_io
-from offramp.wire import pcap
-from offramp.wire.batch import PacketBatch
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import open_io
+from offramp_base.wire import pcap
+from offramp_base.wire.batch import PacketBatch
+from offramp_cli.app import app
 
 pytestmark = pytest.mark.p4
 

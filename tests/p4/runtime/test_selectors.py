@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from frames import ethernet
-from offramp.switch.p4rt.schema import v1
+from offramp_base.p4rt.schema import v1
 from p4rt_lab import DELETE, INSERT, MODIFY
 
 TYPE = 0x9000

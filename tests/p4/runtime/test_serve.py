@@ -15,14 +15,14 @@ import pytest
 
 import namespaces
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.session import Session
-from offramp.transport import open_io
-from offramp.transport.unix import UnixIO
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import serve
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.ports import unix
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import open_io
+from offramp_base.transport.unix import UnixIO
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import serve
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.ports import unix
 
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 
@@ -64,7 +64,7 @@ def test_interface_that_vanishes_and_returns(tmp_path):
             h2.close()
 
 
-RUN = "import typer; from offramp.cli.switch_run import run; app = typer.Typer(); app.command()(run); app()"
+RUN = "import typer; from offramp_cli.switch.run import run; app = typer.Typer(); app.command()(run); app()"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

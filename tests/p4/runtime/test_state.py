@@ -10,12 +10,12 @@ from __future__ import annotations
 import pytest
 
 from frames import mac
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.status import Code
-from offramp_sim.p4.runtime import arbitration, roles
-from offramp_sim.p4.state.match import Exact, Ternary
-from offramp_sim.p4.state.profile import ActionData
-from offramp_sim.p4.state.table import TableEntry
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import Code
+from offramp_p4.runtime import arbitration, roles
+from offramp_p4.state.match import Exact, Ternary
+from offramp_p4.state.profile import ActionData
+from offramp_p4.state.table import TableEntry
 from p4_programs import program
 
 TABLES = program(

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from frames import ethernet
-from offramp.switch.p4rt.schema import v1, wellknown
-from offramp.switch.p4rt.status import Code, RpcError
+from offramp_base.p4rt.schema import v1, wellknown
+from offramp_base.p4rt.status import Code, RpcError
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import v1
-from offramp.switch.p4rt.session import Session
-from offramp.switch.p4rt.tls import Tls
-from offramp_sim.p4 import serve
-from offramp_sim.p4.serve import Settings
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.tls import Tls
+from offramp_p4 import serve
+from offramp_p4.serve import Settings
 
 
 def openssl(folder, *arguments):
@@ -95,7 +95,7 @@ def test_a_name_that_is_not_in_the_address(pem, start, tmp_path):
         session.capabilities()
 
 
-RUN = "import typer; from offramp.cli.switch_run import run; app = typer.Typer(); app.command()(run); app()"
+RUN = "import typer; from offramp_cli.switch.run import run; app = typer.Typer(); app.command()(run); app()"
 
 
 def test_the_options_of_switch_run(pem, tmp_path):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from frames import ethernet, mac
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.schema import v1
-from offramp_sim.p4.runtime.translation import MAX_STRINGS, Named, Renumbered, Translations, read_tables
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
+from offramp_p4.runtime.translation import MAX_STRINGS, Named, Renumbered, Translations, read_tables
 from p4rt_lab import CPU_PORT, INSERT, Lab
 
 FEATURES = Path(__file__).with_name("features.p4")

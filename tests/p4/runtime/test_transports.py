@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 import namespaces
 from frames import ethernet, mac
-from offramp.cli.app import app
-from offramp.errors import OfframpError
-from offramp.switch.p4rt.session import Session
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.bench.transports.exchange import measure_exchange
-from offramp_sim.p4.bench.transports.link import measure_link
-from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_cli.app import app
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_sim.transports.exchange import measure_exchange
+from offramp_sim.transports.link import measure_link
 
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 ON_INTERFACES = [pytest.param(name, marks=pytest.mark.netns) for name in ("af_packet", "af_xdp")]
@@ -142,7 +142,7 @@ def test_golden_errors_of_transports(arguments, message):
 
 
 def test_veth_pairs_need_root(monkeypatch):
-    monkeypatch.setattr("offramp_sim.p4.veth_links.os.geteuid", lambda: 1000)
+    monkeypatch.setattr("offramp_p4.veth_links.os.geteuid", lambda: 1000)
     with pytest.raises(OfframpError) as failure:
         EmbeddedSwitch(None, [1], transport="af_packet")
     message = "veth pairs to the embedded switch need root; --transport unix or udp needs no rights"

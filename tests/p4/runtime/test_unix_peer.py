@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.unix import UnixPort
-from offramp_sim.p4.ports.unix_peer import UnixPeer
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.ports.unix import UnixPort
+from offramp_p4.ports.unix_peer import UnixPeer
 
 pytestmark = pytest.mark.p4
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from offramp_sim.p4.state import CounterState, Exact, MeterState, RegisterState, StateError, Ternary, ValueSetState
-from offramp_sim.p4.state.arrays import MeterCell
-from offramp_sim.p4.types import Bits
+from offramp_p4.state import CounterState, Exact, MeterState, RegisterState, StateError, Ternary, ValueSetState
+from offramp_p4.state.arrays import MeterCell
+from offramp_p4.types import Bits
 
 
 @pytest.mark.parametrize("index", [-1, 4])

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp_sim.p4 import ir
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.state import (
+from offramp_base.errors import OfframpError
+from offramp_p4 import ir
+from offramp_p4.frontend import load_text
+from offramp_p4.state import (
     ANY,
     ActionData,
     ActionProfileState,
@@ -26,8 +26,8 @@ from offramp_sim.p4.state import (
     TableState,
     Ternary,
 )
-from offramp_sim.p4.state.match import Any as AnyMatch
-from offramp_sim.p4.state.match import matches, normalise, prefix_mask
+from offramp_p4.state.match import Any as AnyMatch
+from offramp_p4.state.match import matches, normalise, prefix_mask
 from p4_programs import program
 
 LOCAL = """
@@ -57,7 +57,7 @@ def table(name: str) -> TableState:
 
 
 def tables_of(loaded: ir.Program) -> list[ir.Table]:
-    from offramp_sim.p4 import make_switch
+    from offramp_p4 import make_switch
 
     return [state.table for state in make_switch(loaded, "python").tables.values()]
 

@@ -11,12 +11,12 @@ from typing import Protocol
 import pytest
 
 from offramp.p4src import p4_source
-from offramp.switch.switchgnn import barrier
-from offramp.switch.switchgnn.plan import MAX_NEED
-from offramp.switch.switchgnn.target import TNA, target_of
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4 import PlainSwitch, ir, make_switch
-from offramp_sim.p4.frontend import load
+from offramp.switchgnn import barrier
+from offramp.switchgnn.plan import MAX_NEED
+from offramp.switchgnn.target import TNA, target_of
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import PlainSwitch, ir, make_switch
+from offramp_p4.frontend import load
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import Job
 from offramp_sim.switchgnn.reference import ReferenceSwitch

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
+from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_senders import from_senders

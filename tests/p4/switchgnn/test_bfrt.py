@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 from fake_bfrt import FakeBfrt
-from offramp.errors import OfframpError
+from offramp.bfrt.info import BfrtInfo
+from offramp.bfrt.session import BfrtSession
 from offramp.p4src import p4_source
-from offramp.switch.bfrt.info import BfrtInfo
-from offramp.switch.bfrt.session import BfrtSession
-from offramp.switch.switchgnn import barrier, origin, telemetry
-from offramp.switch.switchgnn.bfrt_control import SwitchGnnBfrt
-from offramp.switch.switchgnn.control import NEXT_PASS_SESSION, entries_for
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.switch.switchgnn.target import TNA
-from offramp_sim.p4 import make_switch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
+from offramp.switchgnn import barrier, origin, telemetry
+from offramp.switchgnn.bfrt_control import SwitchGnnBfrt
+from offramp.switchgnn.control import NEXT_PASS_SESSION, entries_for
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.target import TNA
+from offramp_base.errors import OfframpError
+from offramp_p4 import make_switch
+from offramp_p4.frontend import load
+from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep

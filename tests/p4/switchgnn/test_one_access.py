@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.lint.one_access import violations
+from offramp_p4.frontend import load_text
+from offramp_p4.lint.one_access import violations
 
 pytestmark = pytest.mark.p4
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from offramp.p4src import p4_source
-from offramp.switch.p4rt import p4info
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.runtime.p4info import generate
+from offramp_base.p4rt import p4info
+from offramp_p4.frontend import load
+from offramp_p4.runtime.p4info import generate
 
 pytestmark = [pytest.mark.p4, pytest.mark.bmv2]
 

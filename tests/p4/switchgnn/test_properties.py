@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.wire.batch import PacketBatch
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
@@ -182,7 +182,7 @@ def test_garbage_is_treated_as_by_the_reference_by_replication(p4_targets, make_
 
 
 def check_garbage(make_target, make_reference, frames: list[bytes], flips: list[tuple[int, int]]) -> None:
-    from offramp.wire.switchgnn import LANES, build_frames
+    from offramp.switchgnn.wire import LANES, build_frames
 
     job = random_job(1, vertices=10, edges=20, workers=3, limit=4)
     block = job.plans[0].blocks[0]

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.ethernet import ipv4_checksum
-from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
+from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
+from offramp_base.wire.ethernet import ipv4_checksum
 from offramp_sim.switchgnn.jobs import six_vertices
 from switchgnn_senders import from_senders
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.switchgnn import LANES, NO_ID, build_frames
+from offramp.switchgnn.wire import LANES, NO_ID, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
 from switchgnn_senders import from_senders
 

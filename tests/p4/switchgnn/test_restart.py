@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import PREFIX_BYTES, SWITCHGNN
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.wire import PREFIX_BYTES, SWITCHGNN
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import random_job
 from offramp_sim.switchgnn.lockstep import Lockstep

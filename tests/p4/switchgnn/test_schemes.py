@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.switch.switchgnn.scheme import Scheme, candidates
-from offramp.switch.switchgnn.scheme_plan import SchemePlan
+from offramp.switchgnn.scheme import Scheme, candidates
+from offramp.switchgnn.scheme_plan import SchemePlan
 from offramp_sim.switchgnn.jobs import Job, random_job
 from offramp_sim.switchgnn.measure import ports_of, remote_sums, run_exchange
 from scheme_plans import plan_or_none

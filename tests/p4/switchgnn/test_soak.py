@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from switchgnn_soak import Soak
 
 pytestmark = pytest.mark.p4

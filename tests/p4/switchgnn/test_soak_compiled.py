@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.p4src import p4_source, p4_text
-from offramp_sim.p4.frontend import load
+from offramp_base.errors import OfframpError
+from offramp_p4.frontend import load
 from switchgnn_soak import SIZES
 from switchgnn_soak.campaign import Plan, Tally, campaign
 from switchgnn_soak.compiled import CompiledSoak, Rates

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from offramp.switch.switchgnn.leaf_spine import even_racks
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import LANES, NO_ID, build_frames
+from offramp.switchgnn.leaf_spine import even_racks
+from offramp.switchgnn.wire import LANES, NO_ID, build_frames
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import Job, six_vertices
 from offramp_sim.switchgnn.leaf_reference import addressed

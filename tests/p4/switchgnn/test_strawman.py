@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from offramp.wire.switchgnn import LANES, NO_ID, SWITCHGNN, build_frames
+from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_sim.switchgnn.jobs import six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from switchgnn_senders import from_senders

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.p4src import p4_source
-from offramp.switch.switchgnn.control import entries_for, sizes_for
-from offramp.switch.switchgnn.target import TNA, V1MODEL, target_of
-from offramp_sim.p4 import make_switch
-from offramp_sim.p4.frontend import load
+from offramp.switchgnn.control import entries_for, sizes_for
+from offramp.switchgnn.target import TNA, V1MODEL, target_of
+from offramp_base.errors import OfframpError
+from offramp_p4 import make_switch
+from offramp_p4.frontend import load
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.switch.switchgnn.leaf_spine import CrossRack, LeafSpine, cross_rack
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import NO_ID, SWITCHGNN, build_frames
+from offramp.switchgnn.leaf_spine import CrossRack, LeafSpine, cross_rack
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.wire import NO_ID, SWITCHGNN, build_frames
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, random_job, six_vertices
 from offramp_sim.switchgnn.leaf_reference import addressed

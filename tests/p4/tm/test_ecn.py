@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from both_engines import MakeSwitch
-from offramp.wire.ethernet import ipv4_checksum
-from offramp_sim.p4.tm import PortConfig, QueueConfig, QueuedSwitch, TmConfig, mark_ce
+from offramp_base.wire.ethernet import ipv4_checksum
+from offramp_p4.tm import PortConfig, QueueConfig, QueuedSwitch, TmConfig, mark_ce
 from p4_programs import program
 
 RATE = 8 * 10**9

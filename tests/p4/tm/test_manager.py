@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byte_scheduler import QUANTUM, Frame, simulate
-from offramp.errors import OfframpError
-from offramp.wire.ethernet import wire_bytes
-from offramp_sim.p4.tm import PortConfig, QueueConfig, TmConfig, TrafficManager
+from offramp_base.errors import OfframpError
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.tm import PortConfig, QueueConfig, TmConfig, TrafficManager
 
 BYTE_PS = 1000
 RATE = 8 * 10**9  # a byte in 1000 ps

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from both_engines import MakeSwitch
-from offramp.errors import OfframpError
-from offramp.wire.batch import PacketBatch
-from offramp.wire.ethernet import wire_bytes
-from offramp_sim.p4 import PlainSwitch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.state import CloneSession, Replica
-from offramp_sim.p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4 import PlainSwitch
+from offramp_p4.frontend import load
+from offramp_p4.state import CloneSession, Replica
+from offramp_p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
 
 PROGRAM = load(Path(__file__).with_name("queues.p4"))
 US = 10**6

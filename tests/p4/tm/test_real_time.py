@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import namespaces
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp.wire.ethernet import wire_bytes
-from offramp_sim.p4.embedded import EmbeddedSwitch
-from offramp_sim.p4.tm import QueueConfig, TmConfig
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.embedded import EmbeddedSwitch
+from offramp_p4.tm import QueueConfig, TmConfig
 
 PROGRAM = Path(__file__).with_name("queues.p4")
-RUN = "import typer; from offramp.cli.switch_run import run; app = typer.Typer(); app.command()(run); app()"
+RUN = "import typer; from offramp_cli.switch.run import run; app = typer.Typer(); app.command()(run); app()"
 RATE = 4_000_000
 SIZE = 1000
 FRAME_S = wire_bytes(SIZE) * 8 / RATE

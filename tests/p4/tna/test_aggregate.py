@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.state import ActionData, Exact, Replica, TableEntry
-from offramp_sim.p4.switch import Switch
-from offramp_sim.p4.tna.resources import estimate
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.frontend import load
+from offramp_p4.state import ActionData, Exact, Replica, TableEntry
+from offramp_p4.switch import Switch
+from offramp_p4.tna.resources import estimate
 
 pytestmark = pytest.mark.p4
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.state import CloneSession, Replica
-from offramp_sim.p4.switch import Digest, Switch
+from offramp_p4.frontend import load_text
+from offramp_p4.source import Unsupported
+from offramp_p4.state import CloneSession, Replica
+from offramp_p4.switch import Digest, Switch
 from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4

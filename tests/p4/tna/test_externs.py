@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.source import Unsupported
-from offramp_sim.p4.state import ActionData, Exact, Group, MeterCell, TableEntry
-from offramp_sim.p4.switch import Switch
-from offramp_sim.p4.tna import hashing
-from offramp_sim.p4.tna.arrays import colour_aware
-from offramp_sim.p4.tna.pipeline import TnaPipeline
+from offramp_p4.frontend import load_text
+from offramp_p4.source import Unsupported
+from offramp_p4.state import ActionData, Exact, Group, MeterCell, TableEntry
+from offramp_p4.switch import Switch
+from offramp_p4.tna import hashing
+from offramp_p4.tna.arrays import colour_aware
+from offramp_p4.tna.pipeline import TnaPipeline
 from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.state import Replica
-from offramp_sim.p4.switch import Switch
-from offramp_sim.p4.tna.replication import Node, TofinoReplication, Tree
+from offramp_base.errors import OfframpError
+from offramp_p4.frontend import load_text
+from offramp_p4.state import Replica
+from offramp_p4.switch import Switch
+from offramp_p4.tna.replication import Node, TofinoReplication, Tree
 from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4

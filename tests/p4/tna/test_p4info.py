@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from offramp.switch.p4rt.schema import v1
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.runtime import p4info
-from offramp_sim.p4.runtime.pipeline import Pipeline
-from offramp_sim.p4.switch import Switch
+from offramp_base.p4rt.schema import v1
+from offramp_p4.frontend import load_text
+from offramp_p4.runtime import p4info
+from offramp_p4.runtime.pipeline import Pipeline
+from offramp_p4.switch import Switch
 from tna_programs import tna
 
 pytestmark = pytest.mark.p4

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.source import P4Error, Unsupported
-from offramp_sim.p4.state import ActionData, Exact, TableEntry
-from offramp_sim.p4.switch import Switch
+from offramp_p4.frontend import load_text
+from offramp_p4.source import P4Error, Unsupported
+from offramp_p4.state import ActionData, Exact, TableEntry
+from offramp_p4.switch import Switch
 from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4

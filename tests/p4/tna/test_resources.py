@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.switch_resources import resources
-from offramp_sim.p4.frontend import load, load_text
-from offramp_sim.p4.source import P4Error, Unsupported
-from offramp_sim.p4.tna.resources import ResourceReport, estimate
+from offramp_cli.switch.resources import resources
+from offramp_p4.frontend import load, load_text
+from offramp_p4.source import P4Error, Unsupported
+from offramp_p4.tna.resources import ResourceReport, estimate
 from p4_programs import program
 from tna_programs import tna
 

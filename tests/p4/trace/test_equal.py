@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.stf.replay import replay
-from offramp_sim.p4.switch import Switch
-from offramp_sim.p4.trace import PacketTrace
+from offramp_p4.frontend import load
+from offramp_p4.stf.replay import replay
+from offramp_p4.switch import Switch
+from offramp_p4.trace import PacketTrace
 
 pytestmark = pytest.mark.p4
 FOLDER = Path(__file__).parents[1] / "stf"

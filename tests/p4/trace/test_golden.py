@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from offramp.p4src import p4_source
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.frontend import load
-from offramp_sim.p4.stf.replay import replay
-from offramp_sim.p4.switch import Switch
-from offramp_sim.p4.trace import PacketTrace
-from offramp_sim.p4.trace.render import tree
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.frontend import load
+from offramp_p4.stf.replay import replay
+from offramp_p4.switch import Switch
+from offramp_p4.trace import PacketTrace
+from offramp_p4.trace.render import tree
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep

@@ -9,8 +9,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_LAYOUT = struct.Struct("<Qdd")
+_LAYOUT = struct.Struct("<QddQ")  # the case twice: while both differ, what is between them is half written
 SIZE = _LAYOUT.size
+_LOOKS, _PAUSE_S = 1000, 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,16 @@ class Progress:
 
     def begin(self, case: int) -> None:
         """A case begins in this process, now."""
-        _LAYOUT.pack_into(self._memory, 0, case, time.monotonic(), time.process_time())
+        _LAYOUT.pack_into(self._memory, 0, case, time.monotonic(), time.process_time(), case)
 
     def read(self) -> At:
         """The case under way; ``began_s`` is 0 before the first."""
-        return At(*_LAYOUT.unpack_from(self._memory, 0))
+        for _ in range(_LOOKS):  # a writer may have been interrupted between its fields, or have died there
+            case, began_s, cpu_s, again = _LAYOUT.unpack_from(self._memory, 0)
+            if case == again:
+                break
+            time.sleep(_PAUSE_S)
+        return At(case, began_s, cpu_s)
 
     def close(self) -> None:
         """Unmap."""

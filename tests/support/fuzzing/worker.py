@@ -23,7 +23,7 @@ from typing import Any
 
 from fuzzing.progress import Progress
 from fuzzing.target import Target, case_rng, load
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 _PR_SET_PDEATHSIG = 1
 _LONGEST_MESSAGE = 24_100  # the longest escape of a character is six times as long
@@ -92,7 +92,7 @@ def _unreadable(message: str, lines: int) -> str:
 def _where(error: BaseException) -> str:
     """The last line of our own that the error passed, else the last one at all."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if any(part in f.filename for part in ("/offramp/", "/offramp_sim/"))] or list(frames)
+    ours = [f for f in frames if any(part.startswith("offramp") for part in Path(f.filename).parts)] or list(frames)
     if not ours:
         return "?"
     last: Any = ours[-1]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

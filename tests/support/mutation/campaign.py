@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from mutation.forks import KILLED, SLOW, SURVIVED
 from mutation.mutants import Mutant, mutant_at, places_of
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 ROOT = Path(__file__).resolve().parents[3]
 _PRELOADED = (
@@ -162,7 +162,7 @@ def _copy() -> Iterator[Path]:
 
 @contextmanager
 def _server(folder: Path, preload: tuple[str, ...]) -> Iterator[subprocess.Popen[str]]:
-    paths = [folder / "host", folder / "sim", folder / "tests" / "support"]
+    paths = [folder / name for name in ("base", "switch", "host", "sim", "cli", "tests/support")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "mutation.forks", *preload]
     pipe = subprocess.PIPE

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from offramp.leo.device import Status
-from offramp.train.sylvie import model
+from offramp.sylvie import model
 
 HEADER = struct.Struct("<BBHIQQ")
 """Bits, compact, columns, rows, number of the request, seed."""

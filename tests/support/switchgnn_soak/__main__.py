@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from switchgnn_soak.campaign import PROGRAMS, Plan, Tally, campaign
 from switchgnn_soak.compiled import Rates
 

@@ -12,9 +12,9 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from offramp.errors import OfframpError
 from offramp.p4src import p4_source
-from offramp_sim.p4.frontend import load
+from offramp_base.errors import OfframpError
+from offramp_p4.frontend import load
 from switchgnn_soak.compiled import RUNS_PER_JOB, VERDICTS, CompiledSoak, Outcome, Rates
 from switchgnn_soak.jobs import SIZES
 from switchgnn_soak.library import load_library

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from offramp.switch.switchgnn.leaf_spine import LeafSpine
+from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp_sim.switchgnn.jobs import Job, random_job
 
 SIZES = {

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from offramp.errors import OfframpError
 from offramp.nic.build import source_root
+from offramp_base.errors import OfframpError
 
 _COMMAND = ("g++", "-std=c++20", "-O2", "-fPIC", "-shared")
 _I64, _I32, _DOUBLE, _POINTER = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p

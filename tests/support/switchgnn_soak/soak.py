@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from offramp.switch.switchgnn.recovery import Recovery
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import Kind
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.wire import Kind
+from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.faults import Blackout, Bursts, KindLost, LastLost, Replay, chain
 from offramp_sim.switchgnn.lockstep import Channel, Lockstep, Process

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.coflow.chakra import load_dag
-from offramp.errors import OfframpError
+from offramp.hermod.chakra import load_dag
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 
 _DENSE = """layers: 4
 hidden: 1024

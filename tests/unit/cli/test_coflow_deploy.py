@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import fake_sonic
 import namespaces
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.p4src import p4_source
-from offramp_sim.p4.embedded import EmbeddedSwitch
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
+from offramp_p4.embedded import EmbeddedSwitch
 
 
 def run(*arguments: str, code: int = 0) -> str:

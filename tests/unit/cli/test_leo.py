@@ -10,9 +10,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.leo.config import load_config, resolve
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 
 
 def run(*arguments: str) -> Result:

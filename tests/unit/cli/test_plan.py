@@ -7,9 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from offramp.cli.plan import plan
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.plan_file import load_plan
+from offramp.switchgnn.plan_file import load_plan
+from offramp_base.errors import OfframpError
+from offramp_cli.switchgnn.plan import plan
 
 
 @pytest.fixture

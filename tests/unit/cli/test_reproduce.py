@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_sim.reproduce.catalogue import ITEMS, find
 from offramp_sim.reproduce.datasets import COPIES, DATASETS, Dataset, sample, without_locality
-from offramp_sim.reproduce.switchgnn_servers import GPU_BYTES_PER_S, GPU_EFFICIENCY, GPU_FLOPS, compute_s
+from offramp_sim.reproduce.switchgnn.servers import GPU_BYTES_PER_S, GPU_EFFICIENCY, GPU_FLOPS, compute_s
 
 
 def test_list_names_every_item_with_its_time():

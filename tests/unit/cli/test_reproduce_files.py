@@ -11,9 +11,9 @@ import pytest
 from scipy.sparse import coo_array, save_npz
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.graph.csr import symmetric_csr
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_sim.reproduce.datasets import sample
 from offramp_sim.reproduce.files import read_graph
 

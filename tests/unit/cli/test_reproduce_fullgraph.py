@@ -8,7 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
+from offramp_cli.app import app
 
 SIMULATED = ["g3/fig4.2", "g3/fig4.13", "sylvie/table3.11"]
 

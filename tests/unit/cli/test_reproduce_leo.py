@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
+from offramp_cli.app import app
 from offramp_sim.reproduce.catalogue import find
 
 ITEMS = [*(f"leo/fig6.{n}" for n in (3, 10, 11, 12, 13, 14)), "leo/overheads"]

@@ -7,7 +7,7 @@ import json
 
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
+from offramp_cli.app import app
 
 SMALL = ["table1", "table2", "table3", "fig5", "fig7", "fig9"]
 
@@ -33,7 +33,7 @@ def test_tables_and_small_figures(tmp_path):
 
 def test_training_follows_the_papers_ratios(monkeypatch):
     """Figure 12 for the smallest workload: calibrated at one point, right at the others."""
-    from offramp_sim.reproduce import themis_training
+    from offramp_sim.reproduce.themis import training as themis_training
 
     monkeypatch.setattr(themis_training, "MODELS", {"resnet-152": None})
     found = themis_training.figure12(1.0, 0)

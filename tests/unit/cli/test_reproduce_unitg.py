@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
+from offramp_cli.app import app
 from offramp_sim.reproduce.catalogue import find
 
 TRAINED = {"unitg/table5.1", "unitg/table5.2", "unitg/fig5.6", "unitg/fig5.11"}

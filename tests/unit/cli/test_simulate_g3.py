@@ -8,7 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
+from offramp_cli.app import app
 
 SMALL = ["--graph", "ba:n=300,m=4", "--workers", "3", "--partition", "hash", "--link", "1G"]
 

@@ -8,9 +8,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
-from offramp.placement import read_plan
+from offramp.dgtp import read_plan
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 
 QUICK = ["--reliefs", "500", "--steps", "300", "--trials", "50", "--walks", "2", "--iterations", "20"]
 QUICK += ["--processes", "1"]

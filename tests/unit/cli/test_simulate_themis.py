@@ -8,8 +8,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 
 
 def simulate(*arguments):

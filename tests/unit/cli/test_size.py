@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.cli.size import parse_size
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.size import parse_size
 
 
 @pytest.mark.parametrize(

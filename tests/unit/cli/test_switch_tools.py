@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
 from offramp.p4src import p4_root
-from offramp.switch.p4rt import p4info
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt import p4info
+from offramp_cli.app import app
 
 PROGRAM = str(p4_root() / "examples/reflector.p4")
 TABLES = Path(__file__).parents[2] / "p4/stf/tables.p4"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.listening import Token
+from offramp_base.listening import Token
+from offramp_cli.app import app
 
 
 def test_a_token_file_is_new_private_and_different_each_time(tmp_path: Path) -> None:

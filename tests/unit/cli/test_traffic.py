@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.cli.traffic import BUFFER_BYTES, config, parse_rate
-from offramp.errors import OfframpError
-from offramp_sim.p4.serve import Settings
-from offramp_sim.p4.tm import QueueConfig
+from offramp_base.errors import OfframpError
+from offramp_cli.switch.traffic import BUFFER_BYTES, config, parse_rate
+from offramp_p4.serve import Settings
+from offramp_p4.tm import QueueConfig
 
 
 @pytest.mark.parametrize(

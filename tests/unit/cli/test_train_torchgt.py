@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 
 TINY = ["--graph", "karate", "--layers", "1", "--hidden", "8", "--heads", "2", "--clusters", "2", "--block", "4"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 import typer
 
-from offramp.cli.training import Systems
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.training import Systems
 
 
 def training(calls: list[tuple[str, str]]) -> typer.Typer:

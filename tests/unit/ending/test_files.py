@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from offramp.ending import files
-from offramp.ending.files import sweep_partial, write_text, written
+from offramp_base.ending import files
+from offramp_base.ending.files import sweep_partial, write_text, written
 
 
 @pytest.fixture(params=[True, False], ids=["unnamed files", "a file system without"], autouse=True)
@@ -22,7 +22,7 @@ def _unnamed(request, monkeypatch) -> None:
 
 
 def dead_owner() -> str:
-    program = "from offramp.ending.owner import owner; print(owner())"
+    program = "from offramp_base.ending.owner import owner; print(owner())"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from offramp.ending import left
-from offramp.ending.left import namespaces, sweep, temporary_folder
-from offramp.ending.owner import is_left, owned_name, owner
-from offramp.iproute import NAMESPACES, ip
+from offramp_base.ending import left
+from offramp_base.ending.left import namespaces, sweep, temporary_folder
+from offramp_base.ending.owner import is_left, owned_name, owner
+from offramp_base.iproute import NAMESPACES, ip
 
 
 @pytest.fixture(autouse=True)
@@ -30,14 +30,14 @@ def place(monkeypatch) -> Iterator[Path]:
 
 def of_the_dead() -> str:
     """The beginning of a name of what a process owned that has ended."""
-    program = "from offramp.ending.owner import owned_name; print(owned_name())"
+    program = "from offramp_base.ending.owner import owned_name; print(owned_name())"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_a_killed_process_folder_is_removed_by_the_next_that_makes_one(place: Path) -> None:
     program = """
 import os, signal, tempfile
-from offramp.ending.left import temporary_folder
+from offramp_base.ending.left import temporary_folder
 with temporary_folder() as name:
     open(name + "/file", "w").close()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -93,8 +93,8 @@ def test_a_process_id_that_is_used_again_is_not_the_owner() -> None:
 
 
 def test_a_zombie_is_dead() -> None:
-    child = subprocess.Popen([sys.executable, "-c", "from offramp.ending.owner import owned_name; print(owned_name())"],
-                             stdout=subprocess.PIPE, text=True)  # fmt: skip
+    code = "from offramp_base.ending.owner import owned_name; print(owned_name())"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     name = child.stdout.readline()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.profile import peers
+from offramp_base.errors import OfframpError
 
 SEMAPHORES = Path("/dev/shm")
 
@@ -22,7 +22,7 @@ SHARED = (
     "from offramp.leo.profile.peers import measure_shared\nif __name__ == '__main__':\n    measure_shared(1 << 30)\n"
 )
 EXCHANGE = """
-from offramp_sim.p4.bench.transports.exchange import measure_exchange
+from offramp_sim.transports.exchange import measure_exchange
 if __name__ == '__main__':
     measure_exchange('udp', 3600.0, vertices=60)
 """

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from offramp.coflow.deploy.sonic.files import Files
+from offramp.dgtp.launch import export
+from offramp.dgtp.plan import Plan, Role
 from offramp.fpga.ports import write_kernel
-from offramp.placement.launch import export
-from offramp.placement.plan import Plan, Role
+from offramp.hermod.deploy.sonic.files import Files
+from offramp_p4.fuzz.findings import Finding
 from offramp_sim.figures import save
-from offramp_sim.p4.fuzz.findings import Finding
 
 
 def a_plan(folder: Path) -> None:

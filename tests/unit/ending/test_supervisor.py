@@ -18,8 +18,8 @@ ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 START = """
 import os, signal, subprocess, sys, threading, time
 from pathlib import Path
-from offramp.ending.left import temporary_folder
-from offramp.ending.supervisor import supervised
+from offramp_base.ending.left import temporary_folder
+from offramp_base.ending.supervisor import supervised
 def ready():
     Path("ready").write_text(str(os.getpid()))
 def work():
@@ -133,7 +133,9 @@ def test_nohup_lives_on_when_the_terminal_goes(tmp_path: Path) -> None:
 def test_the_supervisor_costs_little() -> None:
     def run(words: str) -> float:
         begun = time.monotonic()
-        subprocess.run([sys.executable, "-c", f"from offramp.ending.supervisor import supervised; {words}"], check=True)
+        subprocess.run(
+            [sys.executable, "-c", f"from offramp_base.ending.supervisor import supervised; {words}"], check=True
+        )
         return time.monotonic() - begun
 
     pairs = [(run("supervised(lambda: None)"), run("pass")) for _ in range(7)]

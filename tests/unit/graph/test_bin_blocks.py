@@ -16,7 +16,7 @@ from offramp.graph.bin_blocks import bin_blocks
 from offramp.graph.bins import priority_order
 from offramp.graph.boundary import Boundary
 from offramp.graph.data import build_graph
-from offramp.switch.switchgnn.plan import AGGREGATOR_BYTES, make_plan
+from offramp.switchgnn.plan import AGGREGATOR_BYTES, make_plan
 
 
 def cut_of(seed: int, n: int, workers: int) -> Boundary:

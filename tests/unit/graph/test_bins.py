@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph import kernels
 from offramp.graph.bins import (
     BinLimit,
@@ -25,6 +24,7 @@ from offramp.graph.builtin import builtin
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
+from offramp_base.errors import OfframpError
 
 A = symmetric_csr(
     8, *np.array([[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 5], [4, 5], [5, 6], [6, 7], [2, 6], [1, 7]]).T

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.blocks import imbalance, plan_blocks
 from offramp.graph.generate import generate
 from offramp.graph.pack import pack
+from offramp_base.errors import OfframpError
 
 
 def assert_valid(blocks, edges, limit):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import symmetric_csr
+from offramp_base.errors import OfframpError
 
 
 def test_six_vertex_example(g6_boundary):

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.load import load
+from offramp_base.errors import OfframpError
 
 
 def test_digits_is_a_symmetric_ten_neighbour_graph():

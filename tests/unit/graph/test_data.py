@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from offramp.errors import OfframpError
 from offramp.graph import data
 from offramp.graph.data import build_graph
+from offramp_base.errors import OfframpError
 
 
 def test_directed_edges_are_symmetrised_and_loops_dropped():

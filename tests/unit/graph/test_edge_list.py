@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.load import load
+from offramp_base.errors import OfframpError
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph import g3, metis
 from offramp.graph.boundary import Boundary
 from offramp.graph.generate import generate
 from offramp.graph.load import load
 from offramp.graph.partition import partition
+from offramp_base.errors import OfframpError
 
 FACEBOOK = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[4] / "shared" / "data")) / "facebook.npz"
 

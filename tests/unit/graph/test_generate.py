@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import rows_of
 from offramp.graph.load import load
+from offramp_base.errors import OfframpError
 
 SPECS = ["sbm:n=400,k=3", "sbm:n=400,gamma=2.2,degree=20", "rmat:scale=8", "ba:n=300,m=3"]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.load import load
+from offramp_base.errors import OfframpError
 
 
 @pytest.mark.parametrize("spec", ["digit", "graph.json", "folder/", ""])

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.data import build_graph
 from offramp.graph.load import load
 from offramp.graph.npz import save_npz
+from offramp_base.errors import OfframpError
 
 DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[4] / "shared" / "data"))
 

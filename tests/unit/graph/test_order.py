@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.blocks import Block
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.order import METHODS, order, order_ranks
+from offramp_base.errors import OfframpError
 
 
 def block(*edges):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph import partition as module
 from offramp.graph.boundary import Boundary
 from offramp.graph.generate import generate
 from offramp.graph.kahypar import kahypar_parts
 from offramp.graph.partition import METHODS, partition
+from offramp_base.errors import OfframpError
 
 PACKAGE = {"metis": "pymetis", "metis-volume": "pymetis", "kahypar": "mtkahypar"}  # G3 does without
 

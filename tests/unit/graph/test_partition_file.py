@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.data import build_graph
 from offramp.graph.partition import partition
 from offramp.graph.partition_file import write_partition
 from offramp.train.settings import TrainSettings
+from offramp_base.errors import OfframpError
 
 
 def path(n: int):

@@ -9,8 +9,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.load import load
+from offramp_base.errors import OfframpError
 
 
 class Tensor:

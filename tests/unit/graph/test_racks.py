@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.data import build_graph
 from offramp.graph.generate import generate
 from offramp.graph.kahypar import available
 from offramp.graph.partition import METHODS, partition
 from offramp.graph.racks import cross_rack, rack_of
+from offramp_base.errors import OfframpError
 
 
 def brute_force(graph, owner, workers: int, racks: int) -> int:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.builtin import builtin
 from offramp.graph.csr import symmetric_csr
@@ -20,6 +19,7 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.graph.remote import RemoteNeighbours
 from offramp.graph.repartition import MODES, Repartition, repartition
+from offramp_base.errors import OfframpError
 
 
 def undirected(n, edges):

@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.graph.split import split_vertices
+from offramp_base.errors import OfframpError
 
 LABELS = np.repeat([0, 1, 2, 3], [1000, 700, 200, 100])
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from offramp.coflow.job import Job
-from offramp.coflow.models import Model
-from offramp_sim.flow.network import Loaded
-from offramp_sim.flow.study import Setup, one, prepare
+from offramp.hermod.job import Job
+from offramp.hermod.models import Model
+from offramp_sim.hermod.flow.network import Loaded
+from offramp_sim.hermod.flow.study import Setup, one, prepare
 from offramp_sim.hermod.fluid import fluid
 from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
 from offramp_sim.hermod.wire import Wire

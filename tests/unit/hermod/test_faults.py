@@ -6,15 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.coflow.dag import Coflow, Dag, Flows
-from offramp.coflow.factors import CType, Factors
-from offramp.coflow.job import Job
-from offramp.coflow.models import Model
-from offramp.errors import OfframpError
-from offramp_sim.flow.fabric import Fabric
-from offramp_sim.flow.network import Loaded, load
-from offramp_sim.flow.study import Setup, prepare
+from offramp.hermod.dag import Coflow, Dag, Flows
+from offramp.hermod.factors import CType, Factors
+from offramp.hermod.job import Job
+from offramp.hermod.models import Model
+from offramp_base.errors import OfframpError
 from offramp_sim.hermod.faults import Faults, Pause, parse_pause
+from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.network import Loaded, load
+from offramp_sim.hermod.flow.study import Setup, prepare
 from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
 from offramp_sim.hermod.wire import Wire
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE, builtin, parse_config
 from offramp.leo.config.source import read_source
 from offramp.leo.config.topology import Topology
+from offramp_base.errors import OfframpError
 
 GOOD = """\
 hardware:

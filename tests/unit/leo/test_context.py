@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from leo_lab import batch, lab, program, serve_while
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime.context import Context
 from offramp.leo.runtime.dataflow import Program, Trip
@@ -15,6 +14,7 @@ from offramp.leo.runtime.native_functions import READ, WRITE
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.runtime.tenants import Tenants
 from offramp.leo.selection import Dependency, Table
+from offramp_base.errors import OfframpError
 
 
 def test_registering_twice_and_calling_what_nobody_registered():

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.runtime.station import Station
+from offramp_base.errors import OfframpError
 
 
 @pytest.mark.parametrize(

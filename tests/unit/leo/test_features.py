@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
+from offramp.dgs.selection import select
 from offramp.leo.functions import features
-from offramp.train.dgs.selection import select
+from offramp_base.errors import OfframpError
 
 
 def test_it_is_what_the_sampler_computes() -> None:

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leo_lab import ROWS, batch, lab, program, serve_while
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.functions import FunctionDevice
 from offramp.leo.runtime.dataflow import Trip
+from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)
 LIMIT_S = 20.0

@@ -19,9 +19,9 @@ import pytest
 from offramp_pynq import agent as board
 from offramp_pynq import listening
 
-from offramp.errors import OfframpError
 from offramp.leo.devices import fpga_link
-from offramp.listening import Token, connect
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token, connect
 
 SECONDS = 30.0
 SECRET = b"of this board, and of no other"

@@ -6,11 +6,11 @@ import struct
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.devices import model, open_device
 from offramp.leo.devices.fpga_model import FUNCTIONS, Options, Times
 from offramp.leo.functions import ebs, kvs, reduce
+from offramp_base.errors import OfframpError
 
 
 class Clock:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.functions.crc import CRC32, CRC32C, crc
 from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory
+from offramp_base.errors import OfframpError
 
 SEEDED = settings(max_examples=40, deadline=None, derandomize=True)
 

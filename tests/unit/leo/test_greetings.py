@@ -16,8 +16,6 @@ import pytest
 
 from leo_hostile import DEVICES, FUNCTIONS, ROWS, STRIDE, responder
 from leo_lab import batch, lab, program, serve_while
-from offramp import listening
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime import responder as module
 from offramp.leo.runtime.dataflow import Trip
@@ -28,9 +26,11 @@ from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import PROTOCOL, VERSION, parse_hello
 from offramp.leo.transports.link import LinkDown
 from offramp.leo.transports.shared import memory_bytes
-from offramp.listening import Access, Token
-from offramp.listening.handshake import ANSWER_BYTES, CHALLENGE, VERDICT_BYTES
-from offramp.sealed_memory import SEALS, SharedMemory
+from offramp_base import listening
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, Token
+from offramp_base.listening.handshake import ANSWER_BYTES, CHALLENGE, VERDICT_BYTES
+from offramp_base.sealed_memory import SEALS, SharedMemory
 
 RING = ring_size(2 * STRIDE, ROWS)
 GOOD = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime.jct import Stamps, overhead, pack_delay, unpack_delay
+from offramp_base.errors import OfframpError
 
 
 def test_golden_intra_host_time():

@@ -8,12 +8,12 @@ import os
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime import journal as at
 from offramp.leo.runtime.machine import machine
 from offramp.leo.runtime.memory import Host
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 RECOVER = machine(at.recover)["recover"]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.config import load_config
 from offramp.leo.device import Completion, Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
@@ -16,6 +15,7 @@ from offramp.leo.profile import machine
 from offramp.leo.profile.functions import measure_function
 from offramp.leo.profile.peers import measure_shared
 from offramp.leo.profile.samples import sample
+from offramp_base.errors import OfframpError
 
 BUSY_NS = {kvs.NAME: 1500, ebs.NAME: 2500, reduce.NAME: 3500, "compress": 4500, "decompress": 5500}
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from leo_tables import random_table
-from offramp.errors import OfframpError
 from offramp.leo.selection.capacity import capacity
 from offramp.leo.selection.program import Program, enumerate_paths, solve
 from offramp.leo.selection.table import Table
+from offramp_base.errors import OfframpError
 
 
 def golden(k: int, backlog: list[float]) -> Program:

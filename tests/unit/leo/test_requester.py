@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leo_lab import ROWS, batch, lab, program
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.functions import FunctionDevice
@@ -22,6 +21,7 @@ from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.native_functions import ADD
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.state import State
+from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)
 

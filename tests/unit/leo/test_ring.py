@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime import ring
 from offramp.leo.runtime.machine import machine
 from offramp.leo.runtime.memory import make_end, ring_size, ring_words
+from offramp_base.errors import OfframpError
 
 SIZE = 4096
 F = machine(ring.reserve, ring.publish_ring, ring.front, ring.pass_over, ring.give_back)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
 from offramp.leo.applications import compare
 from offramp.leo.applications.compare import running
 from offramp.leo.applications.kvs import Ycsb
@@ -20,6 +19,7 @@ from offramp.leo.applications.named import open_application
 from offramp.leo.config import builtin
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.selection import Policy
+from offramp_cli.app import app
 
 NEW_HOST = """
 hardware:

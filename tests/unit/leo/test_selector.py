@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leo_tables import random_table
-from offramp.errors import OfframpError
 from offramp.leo.selection import HOLD, Dependency, Policy, Selector, Table
 from offramp.leo.selection.layout import PS, UNIT, Tolerance
 from offramp.leo.selection.model import ModelSelector
+from offramp_base.errors import OfframpError
 
 DRAWN = (Policy.UNIFORM, Policy.WEIGHTED)
 

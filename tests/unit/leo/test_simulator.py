@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE
 from offramp.leo.selection import Dependency, Policy, Table
 from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
+from offramp_base.errors import OfframpError
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Rule, simulate
 from offramp_sim.leo.study import misread

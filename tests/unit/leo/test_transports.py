@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from leo_lab import ROWS, batch, lab, program
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports import TRANSPORTS, connect
 from offramp.leo.transports.link import LinkDown
+from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.listening import Access, Greeting, Limits, Listener, Token, connect
-from offramp.listening.address import parse_address
-from offramp.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, ServerHandshake
-from offramp.listening.sockets import private_files
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, Greeting, Limits, Listener, Token, connect
+from offramp_base.listening.address import parse_address
+from offramp_base.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, ServerHandshake
+from offramp_base.listening.sockets import private_files
 
 TOKEN = Token(b"0123456789abcdef")
 OTHER = Token(b"another-token-16")

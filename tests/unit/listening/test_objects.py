@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.listening.handshake import frame
-from offramp.listening.objects import array, check_object, choice, integer, number, optional, parse_object, text
+from offramp_base.errors import OfframpError
+from offramp_base.listening.handshake import frame
+from offramp_base.listening.objects import array, check_object, choice, integer, number, optional, parse_object, text
 
 FIELDS = {
     "rows": integer(1, 64),

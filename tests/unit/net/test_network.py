@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from both_engines import MakeSwitch
-from offramp.errors import OfframpError
-from offramp.wire.ethernet import wire_bytes
+from offramp_base.errors import OfframpError
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.frontend import load_text
+from offramp_p4.tm import QueueConfig, TmConfig
 from offramp_sim.net import Host, Network, bursts, constant_rate, poisson
-from offramp_sim.p4.frontend import load_text
-from offramp_sim.p4.tm import QueueConfig, TmConfig
 from p4_programs import program
 
 GBIT = 10**9

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
-from offramp.switch.switchgnn.plan import make_plan
+from offramp.switchgnn.plan import make_plan
+from offramp_base.errors import OfframpError
 from offramp_sim.packets import Links, Protocol, all_to_all, background, balanced, flows, leaf_spine, simulate, star
 from offramp_sim.packets.flows import mean_hadoop_bytes
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn

@@ -11,11 +11,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from offramp.errors import OfframpError
 from offramp.report import write_report
 from offramp.report.charts import Line, line_chart, steps
 from offramp.report.page import render
 from offramp.report.units import number, si
+from offramp_base.errors import OfframpError
 
 
 class Text(HTMLParser):

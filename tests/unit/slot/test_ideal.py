@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.order import order_ranks
+from offramp_base.errors import OfframpError
 from offramp_sim.slot.ideal import slot_trace
 
 

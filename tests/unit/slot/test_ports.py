@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
-from offramp.switch.switchgnn.plan import make_plan
+from offramp.switchgnn.plan import make_plan
+from offramp_base.errors import OfframpError
 from offramp_sim.slot.ideal import slot_trace
 from offramp_sim.slot.ports import Fabric, block_trace, exchange_trace
 

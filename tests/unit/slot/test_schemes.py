@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.partition import partition
-from offramp.switch.switchgnn.volume import host_volume, plan_volume, unlimited_volume
+from offramp.switchgnn.volume import host_volume, plan_volume, unlimited_volume
+from offramp_base.errors import OfframpError
 from offramp_sim.slot.chunk_major import slice_widths
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, epoch_seconds, slot_seconds, stream_packets
 from offramp_sim.slot.in_network import ACK_WIRE_BYTES

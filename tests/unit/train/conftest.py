@@ -3,24 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from offramp.graph.data import Graph, build_graph
 from offramp_sim.switchgnn.crew import ThreadGroup, run_group
+from one_thread import one_compute_thread
 
-
-@pytest.fixture(autouse=True)
-def _one_compute_thread() -> Iterator[None]:
-    """Workers are threads already; more of them inside PyTorch only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+__all__ = ["graph", "in_group", "make_graph", "one_compute_thread"]
 
 
 @pytest.fixture

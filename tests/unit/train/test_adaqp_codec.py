@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.errors import OfframpError
+from offramp.g3.mailbox import Key
+from offramp.sylvie.adaqp import row_weights, variance
+from offramp.sylvie.adaqp_codec import AdaqpCodec
+from offramp.sylvie.message import message_bytes
 from offramp.train.planned import plan_run
-from offramp.train.rows.mailbox import Key
 from offramp.train.settings import TrainSettings
-from offramp.train.sylvie.adaqp import row_weights, variance
-from offramp.train.sylvie.adaqp_codec import AdaqpCodec
-from offramp.train.sylvie.message import message_bytes
+from offramp_base.errors import OfframpError
 
 BASE = TrainSettings("random", workers=2, propagator="p2p", partition="hash", schedule="g3", bins=1, codec="adaqp")
 COLUMNS = 16

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.data import build_graph
-from offramp.switch.switchgnn.scheme import Scheme
-from offramp.switch.switchgnn.scheme_plan import plan_scheme
+from offramp.switchgnn.scheme import Scheme
+from offramp.switchgnn.scheme_plan import plan_scheme
 from offramp.train.carrier import Carrier
 from offramp.train.carry import plan_carry
 from offramp.train.codec import CarriedCodec, Site
 from offramp.train.group import Group
 from offramp.train.propagators.switch import SwitchPropagator
 from offramp.train.traffic import Traffic
-from offramp.transport import LinkStats
+from offramp_base.errors import OfframpError
+from offramp_base.transport import LinkStats
 
 FAN_IN = 7
 
@@ -29,7 +29,7 @@ class Loopback:
     """A worker whose exchange gives back what it is given, and notes it."""
 
     def __init__(self) -> None:
-        from offramp.switch.switchgnn.stats import Link, WorkerStats
+        from offramp.switchgnn.stats import Link, WorkerStats
 
         self.stats = WorkerStats(Link(), Link())
         self.link = LinkStats()

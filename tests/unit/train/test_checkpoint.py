@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.ending.files import written
-from offramp.ending.owner import owner
-from offramp.errors import OfframpError
 from offramp.train.checkpoint import Snapshot, facts, load, save
 from offramp.train.planned import plan_run
 from offramp.train.propagators import open_way
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp_base.ending.files import written
+from offramp_base.ending.owner import owner
+from offramp_base.errors import OfframpError
 
 BASE = TrainSettings("random", workers=2, propagator="p2p", partition="hash", hidden=5, epochs=6, dropout=0.2)
 
@@ -135,7 +135,7 @@ def test_killed_writers_leave_a_whole_checkpoint_and_the_next_one_removes_their_
     tmp_path: Path, monkeypatch, unnamed: bool
 ) -> None:
     if not unnamed:
-        monkeypatch.setattr("offramp.ending.files._unnamed", lambda _: None)
+        monkeypatch.setattr("offramp_base.ending.files._unnamed", lambda _: None)
     path, pieces = tmp_path / "run.npz", 0
     save(path, _snapshot(1), KNOWN)
     (tmp_path / f".run.npz.{owner()}").symlink_to(path)  # of a process that lives: not theirs to remove

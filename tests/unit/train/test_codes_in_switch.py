@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.errors import OfframpError
 from offramp.train import quantiser
 from offramp.train.planned import plan_run
 from offramp.train.propagators import through_switch
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.crew import SharedLockstep
 from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from offramp.coflow.factors import CType
-from offramp.errors import OfframpError
+from offramp.g3.coflow_mailbox import CoflowMailbox
+from offramp.g3.mailbox import Key, parse_header
+from offramp.hermod.factors import CType
 from offramp.train.planned import plan_run
 from offramp.train.propagators import open_way
-from offramp.train.rows.coflow_mailbox import CoflowMailbox
-from offramp.train.rows.mailbox import Key, parse_header
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=6, epochs=3, layers=3, schedule="g3", bins=3
@@ -122,7 +122,7 @@ def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph) -> None:
 
 
 def test_sums_are_dp_and_rows_ep(in_group, monkeypatch) -> None:
-    from offramp.coflow.endhost.endpoint import Endpoint
+    from offramp.hermod.endhost.endpoint import Endpoint
 
     seen: set[tuple[int, CType, int]] = set()
     exchange = Endpoint.exchange

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
+from offramp.g3.arrivals import Arrivals
+from offramp.g3.codec import PlainCodec
+from offramp.g3.engine import RowEngine
+from offramp.g3.plan import plan_rows
+from offramp.g3.schedule import SCHEDULES
 from offramp.graph.bins import memory_limit
 from offramp.graph.data import build_graph
 from offramp.train.group import Group
 from offramp.train.models.base import Model
 from offramp.train.planned import plan_run
 from offramp.train.reduction import LayerwiseSum
-from offramp.train.rows.arrivals import Arrivals
-from offramp.train.rows.codec import PlainCodec
-from offramp.train.rows.engine import RowEngine
-from offramp.train.rows.plan import plan_rows
-from offramp.train.rows.schedule import SCHEDULES
 from offramp.train.settings import TrainSettings
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5), (5, 6), (6, 7), (2, 6), (1, 7)])

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp.ending.reliance import relied_on
-from offramp.errors import OfframpError
 from offramp.train.processes import run_workers
+from offramp_base.ending.reliance import relied_on
+from offramp_base.errors import OfframpError
 
 WORKLOADS = Path(__file__).parent / "workloads"
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.errors import OfframpError
 from offramp.graph.boundary import Boundary
 from offramp.graph.partition import partition
-from offramp.switch.switchgnn.volume import host_volume
+from offramp.switchgnn.volume import host_volume
 from offramp.train.codec import FixedPointCodec
 from offramp.train.halo import plan_halo
 from offramp.train.propagators import LocalPropagator, P2pPropagator
+from offramp_base.errors import OfframpError
 
 WORKERS = 3
 WIDTH = 5

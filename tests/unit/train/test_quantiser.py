@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
 from offramp.train import quantiser
+from offramp_base.errors import OfframpError
 
 
 @settings(derandomize=True, deadline=None)

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.errors import OfframpError
+from offramp.g3.codec import PlainCodec, SampledCodec
+from offramp.g3.control import AdaptiveControl
+from offramp.g3.mailbox import Key
+from offramp.sylvie.codec import SylvieCodec
+from offramp.sylvie.message import message_bytes
+from offramp.sylvie.widths import candidates, importance, joint_widths
+from offramp.sylvie.wire import SYLVIE
 from offramp.train.planned import plan_run
 from offramp.train.propagators import open_way
-from offramp.train.rows.codec import PlainCodec, SampledCodec
-from offramp.train.rows.control import AdaptiveControl
-from offramp.train.rows.mailbox import Key
 from offramp.train.settings import TrainSettings
-from offramp.train.sylvie.codec import SylvieCodec
-from offramp.train.sylvie.message import message_bytes
-from offramp.train.sylvie.widths import candidates, importance, joint_widths
 from offramp.train.trainer import Trainer
-from offramp.wire.sylvie import SYLVIE
+from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=16, epochs=8, lr=0.03, schedule="g3", bins=2

@@ -13,16 +13,16 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
+from offramp.g3.mailbox import NoMailbox
+from offramp.g3.schedule import SCHEDULES
 from offramp.graph.data import build_graph
 from offramp.train.group import Group
 from offramp.train.models import make_model
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_way
-from offramp.train.rows.mailbox import NoMailbox
-from offramp.train.rows.schedule import SCHEDULES
 from offramp.train.settings import MODELS, TrainSettings
 from offramp.train.trainer import Trainer
+from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=6, epochs=3, dtype="float64", schedule="g3", bins=3

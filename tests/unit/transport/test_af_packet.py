@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import namespaces
-from offramp.errors import OfframpError
-from offramp.transport import open_io
-from offramp.transport.af_packet import AfPacketSocket
-from offramp.wire.batch import PacketBatch
+from offramp_base.errors import OfframpError
+from offramp_base.transport import open_io
+from offramp_base.transport.af_packet import AfPacketSocket
+from offramp_base.wire.batch import PacketBatch
 
 pytestmark = pytest.mark.netns
 
@@ -151,6 +151,6 @@ def test_no_permission_is_told(monkeypatch):
     def denied(*_):
         raise PermissionError
 
-    monkeypatch.setattr("offramp.transport.interface.socket.socket", denied)
+    monkeypatch.setattr("offramp_base.transport.interface.socket.socket", denied)
     with pytest.raises(OfframpError, match="interface lo: raw sockets need root or CAP_NET_RAW; unix:PATH links"):
         open_io("lo")

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import namespaces
-from offramp.errors import OfframpError
-from offramp.transport import open_io
-from offramp.transport.af_packet import AfPacketSocket
-from offramp.transport.xdp import bpf
-from offramp.transport.xdp.socket import FRAMES, AfXdpSocket
-from offramp.wire.batch import PacketBatch
+from offramp_base.errors import OfframpError
+from offramp_base.transport import open_io
+from offramp_base.transport.af_packet import AfPacketSocket
+from offramp_base.transport.xdp import bpf
+from offramp_base.transport.xdp.socket import FRAMES, AfXdpSocket
+from offramp_base.wire.batch import PacketBatch
 
 pytestmark = pytest.mark.netns
 

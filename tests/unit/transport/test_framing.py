@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
-from offramp.transport.framing import MAX_FRAME, MAX_MESSAGE, MESSAGE_BYTES, pack, unpack
-from offramp.wire.batch import PacketBatch
+from offramp_base.errors import OfframpError
+from offramp_base.transport.framing import MAX_FRAME, MAX_MESSAGE, MESSAGE_BYTES, pack, unpack
+from offramp_base.wire.batch import PacketBatch
 
 
 @given(st.lists(st.binary(max_size=300), max_size=40))

@@ -10,12 +10,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.transport import memory, open_io
-from offramp.transport.faulty import Faults, Faulty, apply_faults
-from offramp.transport.framing import MAX_MESSAGE, pack, unpack
-from offramp.transport.unix import UnixIO
-from offramp.wire.batch import PacketBatch
+from offramp_base.errors import OfframpError
+from offramp_base.transport import memory, open_io
+from offramp_base.transport.faulty import Faults, Faulty, apply_faults
+from offramp_base.transport.framing import MAX_MESSAGE, pack, unpack
+from offramp_base.transport.unix import UnixIO
+from offramp_base.wire.batch import PacketBatch
 
 
 def numbered(count, size=20):

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import namespaces
-from offramp.errors import OfframpError
-from offramp.transport import FrameIO, open_io
-from offramp.transport.datagrams import MOST_SEGMENTS
-from offramp.transport.socket_io import SocketIO
-from offramp.transport.udp import UdpSocket
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.unix import UnixPort
+from offramp_base.errors import OfframpError
+from offramp_base.transport import FrameIO, open_io
+from offramp_base.transport.datagrams import MOST_SEGMENTS
+from offramp_base.transport.socket_io import SocketIO
+from offramp_base.transport.udp import UdpSocket
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.ports.unix import UnixPort
 
 TYPE = b"\x90\x00"
 

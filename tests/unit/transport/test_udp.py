@@ -10,17 +10,17 @@ import time
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.listening import Token
-from offramp.transport import open_io
-from offramp.transport.framing import MAX_FRAME
-from offramp.transport.socket_io import SocketIO
-from offramp.transport.udp import UdpSocket, resolve
-from offramp.transport.udp_guard import First, Local, Named, Proved
-from offramp.transport.udp_join import ASK, COOKIE, JOIN, JOINING, LABELS, PROOF, REFUSED, WELCOME, refusal, say
-from offramp.transport.udp_owner import _read
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.udp import UdpPort
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
+from offramp_base.transport import open_io
+from offramp_base.transport.framing import MAX_FRAME
+from offramp_base.transport.socket_io import SocketIO
+from offramp_base.transport.udp import UdpSocket, resolve
+from offramp_base.transport.udp_guard import First, Local, Named, Proved
+from offramp_base.transport.udp_join import ASK, COOKIE, JOIN, JOINING, LABELS, PROOF, REFUSED, WELCOME, refusal, say
+from offramp_base.transport.udp_owner import _read
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.ports.udp import UdpPort
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_second_host_is_told_that_there_is_one(port):
 
 def test_a_process_of_another_user_is_nobody(port, monkeypatch):
     """Judged by the kernel's table of sockets, in which the sender's has its user."""
-    monkeypatch.setattr("offramp.transport.udp_owner._read", lambda: OtherUsers(_read()))
+    monkeypatch.setattr("offramp_base.transport.udp_owner._read", lambda: OtherUsers(_read()))
     host = open_io(port.name)
     host.send(batch_of(b"first"))
     assert received(port, 0.05) == []
@@ -217,7 +217,7 @@ def test_a_host_proves_its_token_and_the_port_proves_it_too():
     ],
 )
 def test_tokens_that_differ_are_told(theirs, ours, message, monkeypatch):
-    monkeypatch.setattr("offramp.transport.udp.PROVE_S", 0.5)
+    monkeypatch.setattr("offramp_base.transport.udp.PROVE_S", 0.5)
     with serving(theirs) as port, pytest.raises(OfframpError, match=message):
         UdpSocket.connect(port.name.removeprefix("udp:"), ours)
 

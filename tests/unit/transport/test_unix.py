@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from offramp.errors import OfframpError
-from offramp.transport import open_io
-from offramp.wire.batch import PacketBatch
-from offramp_sim.p4.ports.unix import UnixPort
+from offramp_base.errors import OfframpError
+from offramp_base.transport import open_io
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.ports.unix import UnixPort
 
 NOBODY = 65534
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from offramp.coflow.dag import Coflow, Compute
-from offramp.coflow.factors import CType, key
-from offramp.coflow.queues import plan_queues
-from offramp.errors import OfframpError
-from offramp.switch.hermod.entries import Role
-from offramp.train.unitg.coflows import OF_TEXT, codec_of, gated_plan, gradient_factors, transfer_factors, unitg_dag
-from offramp.train.unitg.schedule import Op, Place
-from offramp.train.unitg.timetable import timetable
-from offramp_sim.flow.simulate import Outcome, simulate
-from offramp_sim.flow.study import Setup, prepare_traces
+from offramp.hermod.dag import Coflow, Compute
+from offramp.hermod.factors import CType, key
+from offramp.hermod.queues import plan_queues
+from offramp.hermod.switch.entries import Role
+from offramp.unitg.coflows import OF_TEXT, codec_of, gated_plan, gradient_factors, transfer_factors, unitg_dag
+from offramp.unitg.schedule import Op, Place
+from offramp.unitg.timetable import timetable
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.flow.simulate import Outcome, simulate
+from offramp_sim.hermod.flow.study import Setup, prepare_traces
 
 if TYPE_CHECKING:
     import numpy as np

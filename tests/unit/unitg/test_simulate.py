@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from offramp.cli.app import app
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_sim.unitg.engine import Outcome, simulate
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
 

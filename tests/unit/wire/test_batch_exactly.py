@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.batch import PacketBatch
-from offramp.wire.switchgnn import DATA_FRAME_BYTES, SHORT_FRAME_BYTES, build_frames, parse_frames
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, SHORT_FRAME_BYTES, build_frames, parse_frames
+from offramp_base.wire.batch import PacketBatch
 
 
 @pytest.mark.parametrize("batch", [PacketBatch.empty(), PacketBatch.of([]), PacketBatch.concatenate([])])

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.wire.ethernet import ETHERNET, IPV4, ipv4_checksum, ipv4_frame_prefix, wire_bytes
+from offramp_base.wire.ethernet import ETHERNET, IPV4, ipv4_checksum, ipv4_frame_prefix, wire_bytes
 
 
 def test_header_sizes() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.errors import OfframpError
-from offramp.wire.fields import HeaderFormat
+from offramp_base.errors import OfframpError
+from offramp_base.wire.fields import HeaderFormat
 
 ODD = HeaderFormat("odd", {"a": 3, "b": 13, "c": 1, "d": 48, "e": 7, "f": 56})
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 
-from offramp.errors import OfframpError
-from offramp.wire import objects
-from offramp.wire.objects import pack, sendable, unpack
+from offramp_base.errors import OfframpError
+from offramp_base.wire import objects
+from offramp_base.wire.objects import pack, sendable, unpack
 
 
 @sendable
@@ -204,18 +204,18 @@ def test_what_is_not_marked_does_not_travel() -> None:
 
 
 def test_the_jobs_of_every_kind_of_training_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    from offramp.dgs.run import prepare
+    from offramp.dgs.settings import DgsSettings
+    from offramp.dgs.share import Share
     from offramp.graph.load import load
-    from offramp.train.dgs.run import prepare
-    from offramp.train.dgs.settings import DgsSettings
-    from offramp.train.dgs.share import Share
+    from offramp.torchgt import run as torchgt
+    from offramp.torchgt.settings import TorchGtSettings
+    from offramp.torchgt.trainer import RankJob
     from offramp.train.job import WorkerJob
     from offramp.train.planned import plan_run
     from offramp.train.settings import TrainSettings
-    from offramp.train.torchgt import run as torchgt
-    from offramp.train.torchgt.settings import TorchGtSettings
-    from offramp.train.torchgt.trainer import RankJob
-    from offramp.train.unitg.job import UnitgJob, plan
-    from offramp.train.unitg.settings import UnitgSettings
+    from offramp.unitg.job import UnitgJob, plan
+    from offramp.unitg.settings import UnitgSettings
 
     karate = load("karate")
     jobs: list[tuple[Any, Any]] = []

@@ -8,8 +8,9 @@ import re
 import pytest
 
 from offramp.p4src import p4_source
-from offramp.wire import ethernet, switchgnn
-from offramp.wire.fields import HeaderFormat
+from offramp.switchgnn import wire as switchgnn
+from offramp_base.wire import ethernet
+from offramp_base.wire.fields import HeaderFormat
 
 HEADERS = {
     "include/ethernet.p4": [ethernet.ETHERNET],

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.wire.switchgnn import LANES, build_frames, worker_ip, worker_mac
+from offramp.switchgnn.wire import LANES, build_frames, worker_ip, worker_mac
 
 pytest.importorskip("scapy", reason="scapy is not installed")
 

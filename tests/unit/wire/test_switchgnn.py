@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.wire.batch import PacketBatch
-from offramp.wire.ethernet import ipv4_checksum
-from offramp.wire.switchgnn import (
+from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     LANES,
     NO_ID,
@@ -23,6 +21,8 @@ from offramp.wire.switchgnn import (
     next_round,
     parse_frames,
 )
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import ipv4_checksum
 
 GOLDEN = {
     "DATA": (

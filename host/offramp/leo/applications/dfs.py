@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
@@ -29,6 +28,7 @@ from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.runtime.responder import Service
 from offramp.leo.selection import Dependency
+from offramp_base.errors import OfframpError
 
 STORE: Final = "dfs.store"
 CHUNK: Final = 256_000

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.applications import basic
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.samples import VARIANTS, sample
@@ -31,6 +30,7 @@ from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.runtime.responder import Service
 from offramp.leo.selection import Dependency, Table
+from offramp_base.errors import OfframpError
 
 _MOVE: Final = "move."
 _TRACE: Final = 1 << 14

@@ -21,7 +21,6 @@ import torch
 import torch.distributed as dist
 
 from offramp.ddp import mean_of
-from offramp.errors import OfframpError
 from offramp.leo.applications.allreduce import measure, plan, program
 from offramp.leo.device import Status
 from offramp.leo.functions import reduce
@@ -31,6 +30,7 @@ from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy
+from offramp_base.errors import OfframpError
 
 ROWS: Final = 32
 Floats = npt.NDArray[np.float32]

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.kvs_check import PUT, check_values
 from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_of, memory_bytes, values_of
@@ -28,6 +27,7 @@ from offramp.leo.runtime.machine import address
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.selection import Dependency
+from offramp_base.errors import OfframpError
 
 GET: Final = 0
 WRITES: Final = {"C": 0.0, "B": 0.05}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A check of the store's answers that costs little beside them.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from offramp.leo.applications.kvs_store import LAST, MIX, VALUE_BYTES
 from offramp.leo.device import Status
 from offramp.leo.runtime.batch import LENGTH, ROW, STATUS, USER
 from offramp.leo.runtime.machine import machine
-from offramp.native.subset import Bytes, Words, native
+from offramp_base.native.subset import Bytes, Words, native
 
 PUT: Final = 1
 _OK = int(Status.OK)

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.applications import basic
 from offramp.leo.device import Device
 from offramp.leo.devices.model import ModelDevice
@@ -17,6 +16,7 @@ from offramp.leo.functions import kvs
 from offramp.leo.runtime import native_functions as at
 from offramp.leo.runtime.memory import Host
 from offramp.leo.runtime.responder import Service
+from offramp_base.errors import OfframpError
 
 VALUE_BYTES: Final = 64
 FIRST_VALUE: Final = 64

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.applications.workload import Workload
 from offramp.leo.runtime.batch import Completions, Words
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.requester import Requester
+from offramp_base.errors import OfframpError
 
 _BATCH: Final = 1024
 _BATCH_BYTES: Final = 1 << 16

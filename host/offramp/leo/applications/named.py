@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from offramp.errors import OfframpError
 from offramp.leo.applications.application import Application
 from offramp.leo.devices import patience_s
 from offramp.leo.transports import TRANSPORTS
+from offramp_base.errors import OfframpError
 
 Devices = Mapping[str, str]
 SIMULATED_WINDOW: Final = 64

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts and applications look like, from YAML: read, checked, resolved to physical links and tables."""
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 try:
     import pydantic as pydantic

@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from offramp.errors import OfframpError
 from offramp.leo.config.models import Application, Document, Hardware, Profile
 from offramp.leo.config.models import Path as LeoPath
 from offramp.leo.config.source import Place, Source, parse_source, read_source
+from offramp_base.errors import OfframpError
 
 APPLICATIONS = ("kvs", "dfs", "ebs", "dml")
 HARDWARE = ("direct", "on-path", "off-path")

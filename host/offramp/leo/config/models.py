@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
-from offramp.errors import OfframpError
+from offramp.dgtp.quantity import amount
 from offramp.leo.selection.table import Dependency
-from offramp.placement.quantity import amount
+from offramp_base.errors import OfframpError
 
 PROFILE: Final = "profile"
 """In the place of a number: it is measured (``offramp leo profile``)."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from offramp.errors import OfframpError
 from offramp.leo.config.files import Config
 from offramp.leo.config.models import Kind
+from offramp_base.errors import OfframpError
 
 
 def with_cores(config: Config, cores: int | None) -> Config:

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from offramp.documents import MOST_BYTES, BoundedLoader, line_of, problem_of, read_text
-from offramp.errors import OfframpError
+from offramp_base.documents import MOST_BYTES, BoundedLoader, line_of, problem_of, read_text
+from offramp_base.errors import OfframpError
 
 Place = tuple[str | int, ...]
 """Keys and indices from the top of a file to a node."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo.config.files import Config
 from offramp.leo.config.models import Kind, Link, Model
+from offramp_base.errors import OfframpError
 
 LOGICAL: Final = ("CN", "NC", "CA", "AC", "AN", "NA")
 

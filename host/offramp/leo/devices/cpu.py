@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from offramp.errors import OfframpError
 from offramp.leo.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
+from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Device, Memory, Message, Status
+from offramp_base.errors import OfframpError
 
 
 def open_device(options: str, name: str) -> FaultyDevice:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo import dma
 from offramp.leo.device import Completion, Message, Status
 from offramp.leo.devices.fpga_link import ABORT, COPY, DEQUANTISE, EBS, LOOKUP, QUANTISE, REDUCE, Link
@@ -23,6 +22,7 @@ from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, reduce, sylvie
 from offramp.leo.runtime.station import HANG_S
+from offramp_base.errors import OfframpError
 
 _ENGINES: Final = {
     "kvs_lookup": {kvs.NAME: LOOKUP},

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
-from offramp.listening import Token, connect
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token, connect
 
 REQUEST: Final = struct.Struct("<BQI")
 """Operation, serial number, bytes of the message that follows."""

@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.fpga import timing
 from offramp.leo.device import Message, Status
 from offramp.leo.devices import model
@@ -24,6 +23,7 @@ from offramp.leo.devices.options import parse
 from offramp.leo.functions import ebs, kvs, reduce
 from offramp.leo.runtime.engine import make_engine
 from offramp.leo.runtime.responder import Engine, Words
+from offramp_base.errors import OfframpError
 
 FUNCTIONS: Final = (kvs.NAME, ebs.NAME, reduce.NAME)
 _SLOTS: Final = 1 << 13

@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Message, Status
 from offramp.leo.memory import HostMemory
+from offramp_base.errors import OfframpError
 
 
 class FunctionDevice:

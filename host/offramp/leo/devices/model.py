@@ -18,13 +18,13 @@ from typing import Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
 from offramp.leo.runtime.engine import make_engine
 from offramp.leo.runtime.responder import Engine, Words
+from offramp_base.errors import OfframpError
 
 _ENGINE_SLOTS: Final = 1 << 13
 _FEW: Final = 64

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Message, Status
 from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
 from offramp.leo.runtime import native_functions
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 FUNCTIONS: Final = {
     kvs.NAME: wire.Function.KVS_LOOKUP,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 T = TypeVar("T")
 

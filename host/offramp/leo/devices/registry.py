@@ -6,8 +6,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Device
+from offramp_base.errors import OfframpError
 
 KINDS: Final[dict[str, str]] = {
     "cpu": "offramp.leo.devices.cpu",

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.device import CompiledFunction, Message, Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
 from offramp.leo.runtime import native_ebs, native_functions, serve
+from offramp_base.errors import OfframpError
 
 Function = Callable[[Message], bytes]
 DEFAULT_BYTES: Final = 1 << 20

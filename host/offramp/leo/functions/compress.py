@@ -10,8 +10,8 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Message
+from offramp_base.errors import OfframpError
 
 COMPRESS: Final = "compress"
 DECOMPRESS: Final = "decompress"

@@ -19,8 +19,8 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Memory, Message
+from offramp_base.errors import OfframpError
 
 NAME: Final = "ebs.lookup"
 REQUEST: Final = struct.Struct("<IIQQ")

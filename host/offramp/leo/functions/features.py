@@ -3,7 +3,7 @@
 
 The table is ``(n, F)`` float32, row after row. Request: rows, columns (4 bytes each), the number of each row (4 each),
 the number of each column (4 each); no columns stand for all. Answer: ``(rows, columns)`` float32. It is what
-:func:`offramp.train.dgs.selection.select` computes at the owner of the rows.
+:func:`offramp.dgs.selection.select` computes at the owner of the rows.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Message
+from offramp_base.errors import OfframpError
 
 NAME: Final = "features.select"
 HEADER: Final = struct.Struct("<II")

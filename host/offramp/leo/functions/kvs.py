@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Memory
 from offramp.leo.functions.crc import CRC32, CRC32C, Keys, crc
+from offramp_base.errors import OfframpError
 
 NAME: Final = "kvs.lookup"
 SLOTS: Final = 4

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 NAME: Final = "reduce"
 HEADER: Final = struct.Struct("<BBHI")

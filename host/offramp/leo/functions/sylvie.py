@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sylvie.quantise`` and ``sylvie.dequantise``: Sylvie's quantise-and-pack on rows of float32, and back.
 
-Bits and rounding are those of :mod:`offramp.train.sylvie.model`: a row's codes follow from its values, the seed and its
+Bits and rounding are those of :mod:`offramp.sylvie.model`: a row's codes follow from its values, the seed and its
 number alone.
 
 ``sylvie.quantise`` takes bits (1 byte: 1, 2, 4 or 8), compact (1), 2 bytes of zeros, rows (4), columns (4), 4 bytes of
@@ -20,9 +20,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Message
-from offramp.train.sylvie import model
+from offramp.sylvie import model
+from offramp_base.errors import OfframpError
 
 QUANTISE: Final = "sylvie.quantise"
 DEQUANTISE: Final = "sylvie.dequantise"

@@ -7,7 +7,6 @@ import platform
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from offramp.errors import OfframpError
 from offramp.leo.config import Config, resolve
 from offramp.leo.config.models import LinkProfile
 from offramp.leo.device import Device
@@ -15,7 +14,8 @@ from offramp.leo.profile.functions import measure_function
 from offramp.leo.profile.memory import measure_memory
 from offramp.leo.profile.peers import measure_shared, measure_tcp
 from offramp.leo.profile.samples import sample
-from offramp.progress import report
+from offramp_base.errors import OfframpError
+from offramp_base.progress import report
 
 MEDIA: Final[Mapping[str, Callable[[], LinkProfile]]] = {
     "memory": measure_memory,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.leo.config.models import LinkProfile
-from offramp.native.subset import Words, copy, native
+from offramp_base.native.subset import Words, copy, native
 
 _BYTES: Final = 32 << 20
 _LINE: Final = 64
@@ -44,7 +44,7 @@ def move(into: Words, source: Words, size: int, times: int) -> int:
 
 @cache
 def _functions() -> dict[str, Any]:
-    from offramp.native.library import compiled
+    from offramp_base.native.library import compiled
 
     return {function.__name__: compiled(function) for function in (chase, scatter, move)}
 

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from multiprocessing import reduction
 from typing import Any, Final, Self
 
-from offramp import listening
-from offramp.ending.children import ended_as, ends_with_parent
-from offramp.errors import OfframpError
 from offramp.leo.config.models import LinkProfile
-from offramp.listening import Access, Token
-from offramp.sealed_memory import SharedMemory
+from offramp_base import listening
+from offramp_base.ending.children import ended_as, ends_with_parent
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, Token
+from offramp_base.sealed_memory import SharedMemory
 
 _SMALL: Final = 64
 _LARGE: Final = 1 << 20

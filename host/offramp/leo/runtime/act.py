@@ -3,7 +3,7 @@
 
 What is not compiled escapes to Python, as at the responder (:mod:`offramp.leo.runtime.serve`).
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from offramp.leo.runtime.state import (
     QUEUE_TAIL,
     STRIDE,
 )
-from offramp.native.subset import Bytes, Words, call_word, native
+from offramp_base.native.subset import Bytes, Words, call_word, native
 
 _OK = int(Status.OK)
 _MESSAGE = serve.MESSAGE

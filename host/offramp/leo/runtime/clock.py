@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from offramp.native.subset import Words, call_back, inlined
+from offramp_base.native.subset import Words, call_back, inlined
 
 CLOCK: Final = 0  # words of every state of compiled code: the function, its argument, what it fills in
 ARGUMENT: Final = 1

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Device, Status
 from offramp.leo.runtime.batch import Batch
 from offramp.leo.runtime.clock import Clock
@@ -25,8 +24,9 @@ from offramp.leo.runtime.responder import Responder, Service
 from offramp.leo.runtime.station import Station
 from offramp.leo.runtime.wrappers import ROLES, Wrappers
 from offramp.leo.transports.connect import Listener
-from offramp.listening import Access
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access
+from offramp_base.sealed_memory import SharedMemory
 
 _READ: Final = struct.Struct("<qI")
 _WRITE: Final = struct.Struct("<q")

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime.ring import ONCE, ORDERED
 from offramp.leo.selection import Dependency, Table
+from offramp_base.errors import OfframpError
 
 CPU: Final = "cpu"
 """The role of the host's own processor: what it calls is compiled, or a Python function."""

@@ -4,7 +4,7 @@
 It keeps the time of :class:`offramp.leo.devices.model.ModelDevice` and calls compiled functions on the device's own
 tables. Requests of a connection end in the order in which they came, so those of a key do.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.native.subset import Bytes, Words, copy, inlined, native
+from offramp_base.native.subset import Bytes, Words, copy, inlined, native
 
 HEAD: Final = 0
 TAIL: Final = 1

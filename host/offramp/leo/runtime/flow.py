@@ -3,7 +3,7 @@
 
 Python's part of a round costs as much as dozens of requests, and would be their latency.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from offramp.leo.runtime.intake import COUNT, NEXT
 from offramp.leo.runtime.pace import PATIENCE_NS, after_round
 from offramp.leo.runtime.request import admit, collect, receive, send
 from offramp.leo.runtime.state import ESCAPED, FAILED, IN_FLIGHT, LINKS
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 
 # The words of a call.
 WINDOW: Final = 0  # requests under way, at most

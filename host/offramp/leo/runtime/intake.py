@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime import batch as of
 from offramp.leo.runtime.machine import address, machine
-from offramp.native.subset import Words, native
+from offramp_base.errors import OfframpError
+from offramp_base.native.subset import Words, native
 
 # An intake's words.
 NEXT: Final = 0  # the first that is not admitted

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 HEADER: Final = struct.Struct("<I")
 MOST_DELAY: Final = 0xFFFFFFFF

@@ -6,18 +6,18 @@ puts into the log. The answer is kept and the entry marked as committed before t
 was killed at any moment left either no trace or what :func:`recover` completes. What a device or a function in Python
 does is not in the log: after a crash such a request is answered LOST, and nobody does it again.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Status
 from offramp.leo.runtime.dataflow import MOST_TRIPS
 from offramp.leo.runtime.state import MOST_ROWS
-from offramp.native.subset import Bytes, Words, copy, inlined, native, publish
+from offramp_base.errors import OfframpError
+from offramp_base.native.subset import Bytes, Words, copy, inlined, native, publish
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ def machine(*marked: Callable[..., int]) -> dict[str, Callable[..., int]]:
     Raises:
         OfframpError: llvmlite is missing.
     """
-    from offramp.native.library import compiled_all
+    from offramp_base.native.library import compiled_all
 
     return {name: _callable(function) for name, function in compiled_all(marked).items()}
 

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime import ring
-from offramp.sealed_memory import SharedMemory
+from offramp_base.errors import OfframpError
+from offramp_base.sealed_memory import SharedMemory
 
 Words = npt.NDArray[np.int64]
 LEAST_RING: Final = 4096

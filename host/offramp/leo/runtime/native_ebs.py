@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``ebs.lookup`` in machine code (:mod:`offramp.leo.functions.ebs`): QoS, block table and address table of a read.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from offramp.leo.device import Status
 from offramp.leo.functions import ebs
 from offramp.leo.runtime.serve import MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
-from offramp.native.subset import Bytes, Words, below, copy, inlined, native
+from offramp_base.native.subset import Bytes, Words, below, copy, inlined, native
 
 # The context.
 VOLUMES: Final = 0  # address and number of volumes

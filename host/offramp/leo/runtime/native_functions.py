@@ -3,7 +3,7 @@
 
 They answer what the models of :mod:`offramp.leo.functions` do. What they write goes through the journal.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from offramp.leo.runtime.journal import LENGTH as WRITE_LENGTH
 from offramp.leo.runtime.machine import machine
 from offramp.leo.runtime.native_ebs import ebs_lookup
 from offramp.leo.runtime.serve import HOST, HOST_BYTES, LOG, MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
-from offramp.native.subset import Bytes, Words, copy, inlined, native
+from offramp_base.native.subset import Bytes, Words, copy, inlined, native
 
 _OK = int(Status.OK)
 _LENGTH = int(Status.BAD_LENGTH)

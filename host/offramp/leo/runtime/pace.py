@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long loops in machine code go on, and when they leave the rings alone.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp.leo.runtime.clock import now_ns
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 
 ROUNDS_NS: Final = 500_000
 """Of rounds without Python while there is work."""

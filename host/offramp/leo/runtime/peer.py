@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from offramp.leo.transports.link import Link
-from offramp.listening import Token, parse_address
+from offramp_base.listening import Token, parse_address
 
 
 @runtime_checkable

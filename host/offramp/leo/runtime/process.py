@@ -24,13 +24,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.journal import journal_words
 from offramp.leo.runtime.memory import Host
-from offramp.listening import Token
-from offramp.sealed_memory import SharedMemory
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
+from offramp_base.sealed_memory import SharedMemory
 
 _START_S: Final = 60.0
 _ENDED: Final = 64
@@ -250,7 +250,7 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.runtime.responder import Responder
     from offramp.leo.runtime.station import Station
     from offramp.leo.transports.connect import Listener
-    from offramp.listening import Access
+    from offramp_base.listening import Access
 
     segment = SharedMemory.attach(spec["segment"], spec["segment_bytes"], "the process that started this one")
     host = Host(segment, spec["memory_bytes"], spec["journals"], journal_words(spec["rows"]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requester in machine code: request handler, path selector and request state table (specification section 6).
 
-Written in the part of Python that :mod:`offramp.native` compiles. ``table`` is :mod:`offramp.leo.runtime.state`'s,
+Written in the part of Python that :mod:`offramp_base.native` compiles. ``table`` is :mod:`offramp.leo.runtime.state`'s,
 ``selector`` :mod:`offramp.leo.selection.layout`'s memory. Times are nanoseconds.
 """
 
@@ -88,7 +88,7 @@ from offramp.leo.runtime.state import (
 )
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
 from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS, row_of
-from offramp.native.subset import Bytes, Words, copy, inlined, native, observe
+from offramp_base.native.subset import Bytes, Words, copy, inlined, native, observe
 
 _OK = int(Status.OK)
 _ABORTED = int(Status.ABORTED)

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Device, compiled_function
 from offramp.leo.runtime import flow, request
 from offramp.leo.runtime import state as at
@@ -31,7 +30,8 @@ from offramp.leo.runtime.station import Station
 from offramp.leo.selection import Policy, Selector
 from offramp.leo.transports.connect import connect
 from offramp.leo.transports.link import Link, LinkDown
-from offramp.listening import Token
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
 
 Words = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]

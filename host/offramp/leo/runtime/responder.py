@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Message, Status
 from offramp.leo.runtime import journal as at_journal
 from offramp.leo.runtime import serve as at
@@ -30,6 +29,7 @@ from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello, buffer_bytes
 from offramp.leo.transports.link import Link, LinkDown
+from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
 Finish = Callable[[int, bytes], bytes]

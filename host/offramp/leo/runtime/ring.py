@@ -10,14 +10,14 @@ The other side can write all of that at any time, so a ring believes nothing of 
 words with its own position and the ring's size. A position or a length of the other side is read once, checked, and
 used as it was when it was checked. What cannot be sets FAULT, and the end is of no use any more.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from offramp.native.subset import Bytes, Words, below, inlined, native, observe, publish
+from offramp_base.native.subset import Bytes, Words, below, inlined, native, observe, publish
 
 # The words of an end.
 HEAD_AT: Final = 0  # address of the word that the producer publishes

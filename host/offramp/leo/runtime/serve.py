@@ -4,7 +4,7 @@
 What runs elsewhere, on an accelerator or in Python, escapes: it is handed to the caller and answered by
 :func:`respond`. A CPU function is compiled code ``status = f(arguments)``; its arguments are the words below.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from offramp.leo.runtime.ring import (
     take_words,
 )
 from offramp.leo.runtime.state import MOST_ROWS
-from offramp.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
+from offramp_base.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
 
 # The state's words.
 MEMORY: Final = CLOCK_WORDS  # address and bytes of the host's memory

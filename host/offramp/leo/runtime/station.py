@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo.device import Completion, Device, Message, Status
+from offramp_base.errors import OfframpError
 
 HANG_S: Final = 1.0
 """Without a completion for so long, a device with work is reset."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime.batch import Batch, Words
 from offramp.leo.runtime.requester import Requester
+from offramp_base.errors import OfframpError
 
 QUANTUM: Final = 32
 """Requests of one tenant that are admitted together."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 ROLES: Final = ("cpu", "acc")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.selection.table import Table, Times
+from offramp_base.errors import OfframpError
 
 _MRPS = 1e3  # requests a nanosecond in millions a second
 

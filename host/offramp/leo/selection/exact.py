@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best of all sequences of k choices, by enumeration with a bound (specification section 2), in machine code.
 
-Written in the part of Python that :mod:`offramp.native` compiles. Queues follow equations 6.1 and 6.2; a request is
-charged the backlog that it meets, before its own work.
+Written in the part of Python that :mod:`offramp_base.native` compiles. Queues follow equations 6.1 and 6.2; a request
+is charged the backlog that it meets, before its own work.
 """
 
 from __future__ import annotations
 
 from offramp.leo.selection.layout import ALLOWED, BASE, FIRST, LOAD, NONE, PATHS, RESOURCE, RESOURCES, SLACK
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 
 _ENDLESS = 0x3FFFFFFFFFFFFFFF
 

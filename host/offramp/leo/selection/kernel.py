@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The selector in machine code: requests begin, end, move from a path that fails, and wait for their key.
 
-Written in the part of Python that :mod:`offramp.native` compiles; other compiled functions may call these. ``memory``
-is :mod:`offramp.leo.selection.layout`'s; times are ps of one clock, of which only differences count.
+Written in the part of Python that :mod:`offramp_base.native` compiles; other compiled functions may call these.
+``memory`` is :mod:`offramp.leo.selection.layout`'s; times are ps of one clock, of which only differences count.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from offramp.leo.selection.layout import (
 )
 from offramp.leo.selection.learning import join, learn, part
 from offramp.leo.selection.scores import best_path, scaled, wait
-from offramp.native.subset import Words, inlined, native
+from offramp_base.native.subset import Words, inlined, native
 
 _LONGEST = 1 << 50  # ps: what an estimate of a gap may come to
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of requests under way: a chained hash table, and those who wait in the order in which they came.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from offramp.leo.selection.layout import (
     entry_of,
     row_of,
 )
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 
 _MULTIPLIER = 0x1E3779B97F4A7C15
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.table import Table
-from offramp.native.subset import Words, inlined
+from offramp_base.native.subset import Words, inlined
 
 Memory = npt.NDArray[np.int64]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What finished requests teach of a path: its own T, what a unit of work takes, how long the network keeps answers.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from offramp.leo.selection.layout import (
     WAITED,
     row_of,
 )
-from offramp.native.subset import Words, native
+from offramp_base.native.subset import Words, native
 
 OFFSET_SHIFT = 6  # what one request adds to it
 AWAY_SHIFT = 10

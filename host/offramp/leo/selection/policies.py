@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 
 class Policy(StrEnum):

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.selection import exact
 from offramp.leo.selection.layout import PS, Tolerance, make_memory
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.table import Table, Times
+from offramp_base.errors import OfframpError
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Solution:
 
 @cache
 def _search() -> Any:
-    from offramp.native.library import compiled
+    from offramp_base.native.library import compiled
 
     return compiled(exact.search)
 

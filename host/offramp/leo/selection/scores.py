@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each rule minimises (specification section 3); :mod:`offramp.leo.selection.model` says the same more slowly.
 
-Written in the part of Python that :mod:`offramp.native` compiles.
+Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from offramp.leo.selection.layout import (
     row_of,
 )
 from offramp.leo.selection.policies import Policy
-from offramp.native.subset import Words, inlined, native
+from offramp_base.native.subset import Words, inlined, native
 
 _LOOKAHEAD = Policy.LOOKAHEAD.code
 _OUTSTANDING = Policy.OUTSTANDING.code

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
 from offramp.leo.selection import layout as at
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.table import Table
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ ROWS: Final = 4096
 @cache
 def _functions() -> dict[str, Callable[..., int]]:
     from offramp.leo.selection import kernel
-    from offramp.native.library import compiled_all
+    from offramp_base.native.library import compiled_all
 
     marked = (kernel.choose, kernel.choose_many, kernel.finished, kernel.reroute, kernel.set_down)
     return compiled_all(marked)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 Times = npt.NDArray[np.float64]
 MOST_PATHS: Final = 62

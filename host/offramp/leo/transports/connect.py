@@ -10,15 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from offramp import listening
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
 from offramp.leo.transports.greeting import PROTOCOL, VERSION, Hello, parse_hello, parse_memory
 from offramp.leo.transports.link import TRANSPORTS, Control, Link, LinkDown
 from offramp.leo.transports.shared import SharedLink, memory_bytes
 from offramp.leo.transports.tcp import TcpLink
-from offramp.listening import Access, Limits, Token, parse_address
-from offramp.sealed_memory import SharedMemory
+from offramp_base import listening
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, Limits, Token, parse_address
+from offramp_base.sealed_memory import SharedMemory
 
 _TIMEOUT_S: Final = 10.0
 _LIMITS: Final = Limits(pending=64, descriptors=1, accepts=2)

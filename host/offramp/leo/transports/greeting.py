@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime.memory import LEAST_RING, MOST_RING, MOST_STRIDE
 from offramp.leo.runtime.ring import ENTRY_BYTES
 from offramp.leo.runtime.state import MOST_ROWS
 from offramp.leo.transports.link import TRANSPORTS
-from offramp.listening.objects import array, check_object, choice, integer, optional, text
+from offramp_base.errors import OfframpError
+from offramp_base.listening.objects import array, check_object, choice, integer, optional, text
 
 PROTOCOL: Final = "leo"
-"""As :mod:`offramp.listening` calls it."""
+"""As :mod:`offramp_base.listening` calls it."""
 VERSION: Final = 2
 MOST_NAMES: Final = 256
 MOST_PAIRS: Final = 1024

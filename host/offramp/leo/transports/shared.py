@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from offramp.leo.runtime.memory import make_end, ring_words
 from offramp.leo.transports.link import Control, LinkDown, check_ends
-from offramp.sealed_memory import SharedMemory
+from offramp_base.sealed_memory import SharedMemory
 
 _CHECKED = 256
 """Calls of ``pump`` between two looks at the control socket, which cost a system call."""

@@ -23,10 +23,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.errors import OfframpError
 from offramp.leo.runtime import ring
 from offramp.leo.runtime.memory import RING_HEADER_WORDS, End, ring_words
 from offramp.leo.transports.link import Control, LinkDown, check_ends
+from offramp_base.errors import OfframpError
 
 _API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
 _IN_PROGRESS: Final = 1

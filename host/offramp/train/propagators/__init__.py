@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from offramp.errors import OfframpError
-from offramp.switch.switchgnn.scheme import LANE_BITS
+from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.codec import CarriedCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
 from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.p2p import P2pPropagator
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from offramp.g3.mailbox import Mailbox
     from offramp.nic.worker import NicWorker
-    from offramp.switch.switchgnn.worker import Worker
+    from offramp.switchgnn.worker import Worker
     from offramp.train.carrier import Exchanger
     from offramp.train.group import Group
     from offramp.train.job import WorkerJob
-    from offramp.train.rows.mailbox import Mailbox
 
 __all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator", "open_way", "through_switch"]
 
@@ -50,7 +50,7 @@ def _mailbox(job: WorkerJob, group: Group) -> Mailbox:
     settings = job.settings
     if settings.priorities is None or group.size == 1:
         return group.mailbox(settings.timeout_s, settings.link_bps)
-    from offramp.train.rows.coflow_mailbox import CoflowMailbox
+    from offramp.g3.coflow_mailbox import CoflowMailbox
 
     layers = len(job.widths) - 1
     return CoflowMailbox(
@@ -74,7 +74,7 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
         codec = _codec(job, group) if settings.codec == "fixed" else None
         yield P2pPropagator(group, job.halo, codec, getattr(torch, settings.dtype))
     else:
-        from offramp.switch.switchgnn.fingerprint import job_fingerprint
+        from offramp.switchgnn.fingerprint import job_fingerprint
 
         assert job.exchanges is not None
         _agree(group, job_fingerprint(job.exchanges.plans))
@@ -86,12 +86,12 @@ def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
 
 def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | NicWorker:
     """The worker's end of its link: frames that are made here, or the agent of a smartNIC that makes them."""
-    from offramp.switch.switchgnn.rate import RateControl
-    from offramp.switch.switchgnn.recovery import Recovery
-    from offramp.switch.switchgnn.worker import Worker
-    from offramp.transport import open_io
-    from offramp.transport.faulty import Faults, Faulty
-    from offramp.transport.links import NIC
+    from offramp.switchgnn.rate import RateControl
+    from offramp.switchgnn.recovery import Recovery
+    from offramp.switchgnn.worker import Worker
+    from offramp_base.transport import open_io
+    from offramp_base.transport.faulty import Faults, Faulty
+    from offramp_base.transport.links import NIC
 
     assert job.exchanges is not None
     settings, plans = job.settings, job.exchanges.plans

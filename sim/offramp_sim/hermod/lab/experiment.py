@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from offramp.ending.left import temporary_folder
-from offramp.errors import OfframpError
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
 from offramp_sim.hermod.lab.namespace import require
 from offramp_sim.hermod.lab.rank import Place, priorities, rank_work
 from offramp_sim.hermod.lab.scenario import KINDS, Scenario

@@ -13,7 +13,7 @@ import subprocess
 import time
 from typing import Final
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 _CLONE_NEWNET: Final = 0x40000000
 _SIOCETHTOOL: Final = 0x8946

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
 from offramp_sim.hermod.lab.experiment import Outcome
 from offramp_sim.hermod.lab.scenario import KINDS

@@ -11,17 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp.coflow.endhost.priorities import Priorities
-from offramp.coflow.endhost.tuning import Tuning
-from offramp.errors import OfframpError
-from offramp.wire.objects import sendable
+from offramp.hermod.endhost.priorities import Priorities
+from offramp.hermod.endhost.tuning import Tuning
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
 from offramp_sim.hermod.lab.namespace import bring_up, enter_new
 from offramp_sim.hermod.lab.scenario import KINDS, LAYERS, MICRO_BATCHES, Scenario
 
 if TYPE_CHECKING:
     import torch
 
-    from offramp.coflow.endhost.endpoint import Endpoint
+    from offramp.hermod.endhost.endpoint import Endpoint
     from offramp.train.group import Group
 
 INTERFACE: Final = "coflow0"
@@ -74,7 +74,7 @@ def rank_work(group: Group, place: Place, report: Callable[[Any], None]) -> list
     """Run the scenario; on rank 0 what each rank saw."""
     import torch
 
-    from offramp.coflow.endhost.group import endpoint_of
+    from offramp.hermod.endhost.group import endpoint_of
 
     enter_new()
     scenario = place.scenario
@@ -102,9 +102,9 @@ def _run(group: Group, endpoint: Endpoint, scenario: Scenario) -> tuple[dict[str
     """Spans of the coflows at this rank, and those whose contents were wrong."""
     import torch
 
-    from offramp.coflow.endhost.all_reduce import AllReduce
-    from offramp.coflow.endhost.messages import Messages
-    from offramp.coflow.operator import AllToAll
+    from offramp.hermod.endhost.all_reduce import AllReduce
+    from offramp.hermod.endhost.messages import Messages
+    from offramp.hermod.operator import AllToAll
 
     size, rank, unit = group.size, group.rank, scenario.unit
     sums, line = AllReduce(endpoint), Messages(endpoint)

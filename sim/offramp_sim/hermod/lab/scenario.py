@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.coflow.factors import CType, Factors
-from offramp.coflow.queues import MOST_QUEUES
-from offramp.errors import OfframpError
+from offramp.hermod.factors import CType, Factors
+from offramp.hermod.queues import MOST_QUEUES
+from offramp_base.errors import OfframpError
 
 MOST_RANKS: Final = 16
 LAYERS: Final = 32

@@ -13,22 +13,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from offramp.coflow.endhost.priorities import Priorities
-from offramp.errors import OfframpError
+from offramp.hermod.endhost.priorities import Priorities
+from offramp.hermod.switch.control import HermodControl
+from offramp.hermod.switch.entries import SwitchPlan
 from offramp.p4src import p4_source
-from offramp.switch.hermod.control import HermodControl
-from offramp.switch.hermod.entries import SwitchPlan
-from offramp.switch.p4rt.session import Session
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_p4.serve import Running, Settings, build
+from offramp_p4.tm import PacedSwitch, QueueConfig, TmConfig
 from offramp_sim.hermod.lab.namespace import enter_new, veth
 from offramp_sim.hermod.lab.rank import INTERFACE, mac
 from offramp_sim.hermod.lab.scenario import Scenario
-from offramp_sim.p4.serve import Running, Settings, build
-from offramp_sim.p4.tm import PacedSwitch, QueueConfig, TmConfig
 
 _QUEUE_PACKETS: Final = 256
 _STARTS_S: Final = 60.0
 _SETTLED_S: Final = 0.1
-_PORTS: Final = logging.getLogger("offramp_sim.p4.ports.interface")
+_PORTS: Final = logging.getLogger("offramp_p4.ports.interface")
 
 
 def switch_plan(priorities: Priorities, ranks: int) -> SwitchPlan:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from offramp.errors import OfframpError
+from offramp_base.errors import OfframpError
 
 
 def add(group, item, report):

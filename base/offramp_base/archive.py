@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays from ``.npz`` and ``.npy`` files that someone else may have written: each is checked before it is read."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.documents import open_regular
+from offramp_base.errors import OfframpError
+from offramp_base.memory import check_memory
+
+_DEFLATE_RATIO = 1040  # a deflated byte stands for at most 1032
+_TEXT_BYTES = 1 << 20  # of one string: they are names and settings
+
+
+class Archive:
+    """An open ``.npz`` file; every error names the file and the field."""
+
+    def __init__(self, path: Path, members: zipfile.ZipFile) -> None:
+        self.path = path
+        self._zip = members
+        self._fields = {info.filename.removesuffix(".npy"): info for info in members.infolist()}
+
+    def __contains__(self, field: str) -> bool:
+        return field in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the fields."""
+        return iter(self._fields)
+
+    def header(self, field: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and type of a field; its values are not read, but there are as many bytes as they need.
+
+        Raises:
+            OfframpError: it is missing or damaged.
+        """
+        where = f"{self.path}: {field}"
+        if field not in self._fields:
+            raise OfframpError(f"{where}: missing")
+        info = self._fields[field]
+        if info.file_size > _DEFLATE_RATIO * (info.compress_size + 1):
+            raise OfframpError(f"{where}: cannot be read: {info.compress_size} bytes cannot hold {info.file_size}")
+        with _readable(where), self._zip.open(info) as member:
+            return _header(member, info.file_size)
+
+    def values(self, field: str) -> npt.NDArray[Any]:
+        """The values of a field whose :meth:`header` is as the caller expects.
+
+        Raises:
+            OfframpError: it is missing, damaged or beyond memory.
+        """
+        self.header(field)
+        where, info = f"{self.path}: {field}", self._fields[field]
+        check_memory(2 * info.file_size, where)
+        with _readable(where), self._zip.open(info) as member:
+            return _array(member)
+
+    def read(self, field: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
+        """Field ``field``, whose dtype kind is one of ``kinds`` (NumPy's letters).
+
+        Raises:
+            OfframpError: it is missing, damaged, beyond memory, or of another type or number of dimensions.
+        """
+        shape, dtype = self.header(field)
+        where = f"{self.path}: {field}"
+        if dtype.kind not in kinds or len(shape) != dimensions:
+            raise OfframpError(
+                f"{where}: expected {dimensions} dimensions of kind {'/'.join(kinds)}, got {len(shape)} of {dtype}"
+            )
+        if dtype.kind in "US" and dtype.itemsize > _TEXT_BYTES:
+            raise OfframpError(f"{where}: {dtype.itemsize} bytes of text, expected at most {_TEXT_BYTES}")
+        return self.values(field)
+
+    def integers(self, field: str, dimensions: int = 1) -> npt.NDArray[np.int64]:
+        """Integer field as int64.
+
+        Raises:
+            OfframpError: as :meth:`read`, or a number beyond int64.
+        """
+        array = self.read(field, "iu", dimensions)
+        if array.dtype.kind == "u" and array.size and int(array.max()) >= 1 << 63:
+            raise OfframpError(f"{self.path}: {field}: expected integers below 2**63")
+        return array.astype(np.int64)
+
+    def scalar(self, field: str) -> int:
+        """Integer field without dimensions."""
+        return int(self.read(field, "iu", 0))
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[Archive]:
+    """Open an ``.npz`` file without unpickling anything.
+
+    Raises:
+        OfframpError: no such file, or not an ``.npz`` file.
+    """
+    with _opened(path) as file:
+        try:
+            members = zipfile.ZipFile(file)
+        except Exception:  # whatever zipfile makes of damaged directories
+            file.seek(0)
+            found = ", found a single array" if file.read(6) == b"\x93NUMPY" else ""
+            raise OfframpError(f"{path}: expected a NumPy .npz file{found}") from None
+        with members:
+            yield Archive(path, members)
+
+
+def read_array(path: Path) -> npt.NDArray[Any]:
+    """The array in an ``.npy`` file; nothing is unpickled.
+
+    Raises:
+        OfframpError: no such file, not an ``.npy`` file, or beyond memory.
+    """
+    with _opened(path) as file, _readable(f"{path}", "expected a NumPy .npy file"):
+        size = os.fstat(file.fileno()).st_size
+        _header(file, size)
+        check_memory(size, str(path))
+        file.seek(0)
+        return _array(file)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        file = open_regular(path)
+    except FileNotFoundError:
+        raise OfframpError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise OfframpError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    with file:
+        yield file
+
+
+@contextmanager
+def _readable(where: str, expected: str = "cannot be read") -> Iterator[None]:
+    try:
+        yield
+    except OfframpError:
+        raise
+    except Exception as error:  # whatever zipfile, its codecs and NumPy make of damaged bytes
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise OfframpError(f"{where}: {expected}: {reason}") from None
+
+
+def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of an array in a file of ``size`` bytes, which must be as many as they need."""
+    version = np.lib.format.read_magic(file)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ValueError(f"version {version[0]}.{version[1]} of the format is for arrays with named fields")
+    shape, _, dtype = readers[version](file)
+    if dtype.hasobject:
+        raise ValueError("Object arrays cannot be loaded")
+    if any(length < 0 for length in shape):
+        raise ValueError("a negative length")
+    needed = file.tell() + dtype.itemsize * math.prod(shape)
+    if needed != size:
+        raise ValueError(f"{size} bytes, where shape {shape} of {dtype} needs {needed}")
+    return shape, dtype
+
+
+def _array(file: IO[bytes]) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # SciPy refuses the other byte order

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes: they end when they are told, and with their parent however that ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from functools import cache
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from offramp_base.ending.left import temporary_folder
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
+
+STOP_S: Final = 5.0
+
+
+def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess, grace_s: float = STOP_S) -> None:
+    """End a child: by SIGTERM, and if it has not ended in time, by SIGKILL, which also ends one that is stopped.
+
+    It has been waited for when this returns. With ``grace_s`` of 0 it is killed at once.
+    """
+    if grace_s > 0:
+        process.terminate()
+        if _ended(process, grace_s):
+            return
+    process.kill()
+    _ended(process, None)
+
+
+def fork_server(preload: list[str]) -> ForkServerContext:
+    """Starts processes as forks of a server that has imported these modules, and has no threads.
+
+    The server's socket is in a temporary folder of ours: :mod:`multiprocessing` removes its own only where a process
+    ends by itself.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(preload)
+    multiprocessing.current_process()._config.setdefault("tempdir", _servers_folder().name)  # type: ignore[attr-defined]
+    return context
+
+
+@cache
+def _servers_folder() -> tempfile.TemporaryDirectory[str]:
+    return temporary_folder()
+
+
+def ended_as(name: str, code: int | None) -> str:
+    """How something ended, by its exit code as :mod:`subprocess` and :mod:`multiprocessing` have it."""
+    if code is not None and code < 0:
+        return f"{name} was killed by {signal.Signals(-code).name}"
+    return f"{name} ended with exit code {code}"
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process has been stopped, by SIGSTOP or from a terminal (proc(5))."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
+
+
+def ends_with_parent() -> None:
+    """Let this process of :mod:`multiprocessing` end with its parent, and leave the terminal's keys to that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "called in a child of multiprocessing"
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _ended(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess, seconds: float | None) -> bool:
+    if isinstance(process, BaseProcess):
+        process.join(seconds)
+        return not process.is_alive()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one way to listen: where, for whom, and how a peer shows who it is (docs/security.md).
+
+Every server of Offramp binds through this package: to loopback or a Unix socket of mode 0600 by default, to any other
+address only with a token that peers prove, or with TLS where gRPC speaks. A peer proves its token before a byte of its
+greeting is read, greetings have limits in size, time and number, and nobody waits for a silent peer.
+"""
+
+from offramp_base.listening.access import Access
+from offramp_base.listening.address import Address, parse_address
+from offramp_base.listening.connect import connect
+from offramp_base.listening.limits import Limits
+from offramp_base.listening.listener import Greeting, Listener
+from offramp_base.listening.token import Token
+
+__all__ = ["Access", "Address", "Greeting", "Limits", "Listener", "Token", "connect", "parse_address"]

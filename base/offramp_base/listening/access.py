@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may speak to a listener."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offramp_base.errors import OfframpError
+from offramp_base.listening.address import Address
+from offramp_base.listening.token import Token
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a peer must show.
+
+    Attributes:
+        token: that it must prove; None: nothing.
+        certificates: clients show certificates by TLS (gRPC alone does).
+        insecure: an address beyond this machine is served though nobody shows anything.
+    """
+
+    token: Token | None = None
+    certificates: bool = False
+    insecure: bool = False
+
+    def check(self, address: Address, what: str) -> None:
+        """Refuse to serve strangers of other machines by accident.
+
+        Raises:
+            OfframpError: the address is reachable from other machines, and nobody would have to show who he is.
+        """
+        if not (address.local or self.token or self.certificates or self.insecure):
+            ways = "client certificates (TLS)" if what == "gRPC" else "a token (OFFRAMP_TOKEN_FILE)"
+            raise OfframpError(
+                f"{what} {address}: other machines reach this address; it needs {ways}, or --insecure where every "
+                "machine that reaches it is trusted"
+            )

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From LLVM assembly to machine code in this process: optimisation, code generation, the cache, linking."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import sys
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import __version__ as llvmlite_version  # type: ignore[import-untyped]
+from llvmlite import binding
+
+from offramp_base.errors import OfframpError
+from offramp_base.native.cache import ObjectCache
+
+_LEVEL: Final = 2
+_SAFE_BITS: Final = 256
+"""LLVM fails, by ending the process, on some combinations of operations on longer integers."""
+_COMPILE_S: Final = 600.0
+
+
+@cache
+def _initialize() -> None:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+
+
+def _machine(level: int = _LEVEL) -> Any:
+    """A target machine for this host; whoever is given it owns it."""
+    _initialize()
+    target = binding.Target.from_default_triple()
+    features = binding.get_host_cpu_features().flatten()
+    return target.create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=features, opt=level, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+def compile_here(text: str, level: int = _LEVEL) -> bytes:
+    """The object file of a module, made in this process."""
+    machine = _machine(level)
+    module = binding.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    options = binding.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = level > 0
+    builder = binding.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    result: bytes = machine.emit_object(module)
+    return result
+
+
+def _compile(text: str) -> bytes:
+    """The object file of a module; if LLVM may fail on it, made by another process, if need be not optimised.
+
+    Raises:
+        OfframpError: LLVM fails.
+    """
+    if max(map(int, re.findall(r"\bi(\d+)\b", text)), default=0) <= _SAFE_BITS:
+        return compile_here(text)
+    for level in (_LEVEL, 0):
+        command = [sys.executable, "-m", "offramp_base.native.compiler", str(level)]
+        done = subprocess.run(command, input=text.encode(), capture_output=True, check=False, timeout=_COMPILE_S)
+        if done.returncode == 0:
+            return done.stdout
+    raise OfframpError("LLVM cannot compile the program: its numbers are too long")
+
+
+def _fingerprint() -> str:
+    return "\n".join(
+        [
+            llvmlite_version,
+            ".".join(map(str, binding.llvm_version_info)),
+            binding.get_default_triple(),
+            binding.get_host_cpu_name(),
+            binding.get_host_cpu_features().flatten(),
+        ]
+    )
+
+
+class MachineCode:
+    """A module in memory, ready to be called.
+
+    Attributes:
+        cached: whether the object came from the cache.
+
+    Raises:
+        OfframpError: LLVM cannot compile it.
+    """
+
+    def __init__(self, text: str, cache: ObjectCache | None = None) -> None:
+        store = ObjectCache() if cache is None else cache
+        key = f"{_fingerprint()}\n{text}"
+        payload = store.get(key)
+        self.cached = payload is not None
+        if payload is None:
+            payload = _compile(text)
+            store.put(key, payload)
+        _initialize()
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine())
+        self._engine.add_object_file(binding.ObjectFileRef.from_data(payload))
+        self._engine.finalize_object()
+
+    def function(self, name: str, result: Any, *params: Any) -> Any:
+        """A ctypes function; the GIL is released while it runs."""
+        address = self._engine.get_function_address(name)
+        assert address, name
+        return ctypes.CFUNCTYPE(result, *params)(address)
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(compile_here(sys.stdin.read(), int(sys.argv[1])))

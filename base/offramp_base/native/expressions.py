@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of the run-time system (:mod:`offramp_base.native.subset`) in LLVM."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_base.native import subset
+from offramp_base.native.llvm import F64, I1, I8, I32, I64, PTR, Value, const, i64, ll
+
+if TYPE_CHECKING:
+    from offramp_base.native.lowering import Library
+
+ELEMENTS: Final[dict[str, tuple[Any, int, bool]]] = {  # LLVM type, bytes, signed
+    "Bytes": (I8, 1, False),
+    "Ints": (I32, 4, True),
+    "Words": (I64, 8, True),
+    "Doubles": (F64, 8, True),
+    "Memory": (I8, 1, False),
+}
+_SCALARS: Final = {"int": I64, "float": F64, "bool": I1, "None": ll.VoidType()}
+_ARITHMETIC: Final[dict[type, str]] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.FloorDiv: "udiv",
+    ast.Mod: "urem",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "lshr",
+}
+_FLOATING: Final[dict[type, str]] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_COMPARISONS: Final[dict[type, str]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+Typed = tuple[Value, str]
+"""A value and the name of its type in the subset."""
+
+
+def llvm_type(name: str) -> Any:
+    """The LLVM type of an annotation."""
+    return PTR if name in ELEMENTS else _SCALARS[name]
+
+
+class Expressions:
+    """Places and values within one function.
+
+    Attributes:
+        made: the LLVM function.
+        b: writes into it.
+        variables: address and type by name.
+    """
+
+    def __init__(self, library: Library, python: Callable[..., object], made: Value) -> None:
+        self.library, self.made = library, made
+        self.globals: dict[str, Any] = python.__globals__
+        self.entry = made.append_basic_block("entry")
+        start = made.append_basic_block("start")
+        self.allocate = ll.IRBuilder(self.entry)
+        self.allocate.branch(start)
+        self.allocate.position_before(self.entry.terminator)
+        self.b = ll.IRBuilder(start)
+        self.variables: dict[str, Typed] = {}
+
+    # --- places
+
+    def _assign(self, name: str, typed: Typed) -> None:
+        value, kind = typed
+        if name not in self.variables:
+            self.variables[name] = (self.allocate.alloca(llvm_type(kind), name=name), kind)
+        slot, declared = self.variables[name]
+        assert declared == kind, f"{name} is {declared}, then {kind}"
+        self.b.store(value, slot)
+
+    def _load(self, name: str) -> Typed:
+        slot, kind = self.variables[name]
+        return self.b.load(slot, typ=llvm_type(kind)), kind
+
+    def _store(self, target: ast.expr, typed: Typed) -> None:
+        if isinstance(target, ast.Name):
+            self._assign(target.id, typed)
+            return
+        assert isinstance(target, ast.Subscript)
+        pointer, element, kind = self._element(target)
+        value = typed[0]
+        if isinstance(element, ll.IntType) and element.width < 64:
+            value = self.b.trunc(value, element)
+        self.library.tags.mark(self.b.store(value, pointer, align=1 if kind == "Memory" else None), kind)
+
+    def _element(self, e: ast.Subscript) -> tuple[Value, Any, str]:
+        base, kind = self.value(e.value)
+        if kind == "Memory":
+            assert isinstance(e.slice, ast.Name)
+            offset, size = self.library.fields[self.globals[e.slice.id].name]
+            return self.b.gep(base, [i64(offset)], source_etype=I8), ll.IntType(8 * size), kind
+        element = ELEMENTS[kind][0]
+        return self.b.gep(base, [self.value(e.slice)[0]], source_etype=element), element, kind
+
+    # --- expressions
+
+    def _condition(self, e: ast.expr) -> Value:
+        value, kind = self.value(e)
+        return value if kind == "bool" else self.b.icmp_unsigned("!=", value, const(value.type, 0))
+
+    def value(self, e: ast.expr) -> Typed:
+        """The value of an expression."""
+        rule = getattr(self, f"_on_{type(e).__name__.lower()}")
+        typed: Typed = rule(e)
+        return typed
+
+    def _on_constant(self, e: ast.Constant) -> Typed:
+        return self._literal(e.value)
+
+    def _literal(self, value: object) -> Typed:
+        if isinstance(value, bool):
+            return const(I1, int(value)), "bool"
+        if isinstance(value, float):
+            return ll.Constant(F64, value), "float"
+        assert isinstance(value, int), value
+        return i64(value), "int"
+
+    def _on_name(self, e: ast.Name) -> Typed:
+        return self._load(e.id) if e.id in self.variables else self._literal(self.globals[e.id])
+
+    def _on_subscript(self, e: ast.Subscript) -> Typed:
+        pointer, element, kind = self._element(e)
+        loaded = self.b.load(pointer, typ=element, align=1 if kind == "Memory" else None)
+        self.library.tags.mark(loaded, kind)
+        if kind == "Doubles":
+            return loaded, "float"
+        if element.width < 64:
+            loaded = self.b.sext(loaded, I64) if ELEMENTS[kind][2] else self.b.zext(loaded, I64)
+        return loaded, "int"
+
+    def _on_unaryop(self, e: ast.UnaryOp) -> Typed:
+        if isinstance(e.op, ast.Not):
+            return self.b.not_(self._condition(e.operand)), "bool"
+        if isinstance(e.op, ast.USub) and isinstance(e.operand, ast.Constant):
+            return self._literal(-e.operand.value)  # type: ignore[operator]
+        value, kind = self.value(e.operand)
+        return (self.b.neg(value) if isinstance(e.op, ast.USub) else self.b.not_(value)), kind
+
+    def _on_binop(self, e: ast.BinOp) -> Typed:
+        return self._binary(e.op, self.value(e.left), self.value(e.right))
+
+    def _binary(self, op: ast.operator, left: Typed, right: Typed) -> Typed:
+        if left[1] in ELEMENTS:
+            assert isinstance(op, ast.Add)
+            return self.b.gep(left[0], [right[0]], source_etype=ELEMENTS[left[1]][0]), left[1]
+        assert left[1] == right[1], ast.dump(op)
+        operations = _FLOATING if left[1] == "float" else _ARITHMETIC
+        return getattr(self.b, operations[type(op)])(left[0], right[0]), left[1]
+
+    def _on_compare(self, e: ast.Compare) -> Typed:
+        (op,), (second,) = e.ops, e.comparators
+        left = self.value(e.left)
+        if isinstance(op, ast.In):
+            assert isinstance(second, ast.Tuple)
+            equal = [self.b.icmp_signed("==", left[0], self.value(each)[0]) for each in second.elts]
+            return reduce(self.b.or_, equal), "bool"
+        right = self.value(second)
+        compare = self.b.fcmp_ordered if left[1] == "float" else self.b.icmp_signed
+        return compare(_COMPARISONS[type(op)], left[0], right[0]), "bool"
+
+    def _on_boolop(self, e: ast.BoolOp) -> Typed:
+        end = self.made.append_basic_block("end")
+        stop = const(I1, 0 if isinstance(e.op, ast.And) else 1)
+        arrivals = []
+        for operand in e.values[:-1]:
+            value = self._condition(operand)
+            more = self.made.append_basic_block("more")
+            arrivals.append((stop, self.b.block))
+            self.b.cbranch(value, *((more, end) if isinstance(e.op, ast.And) else (end, more)))
+            self.b.position_at_end(more)
+        arrivals.append((self._condition(e.values[-1]), self.b.block))
+        self.b.branch(end)
+        self.b.position_at_end(end)
+        result = self.b.phi(I1)
+        for value, block in arrivals:
+            result.add_incoming(value, block)
+        return result, "bool"
+
+    def _on_ifexp(self, e: ast.IfExp) -> Typed:
+        then, otherwise, end = (self.made.append_basic_block(n) for n in ("then", "else", "end"))
+        self.b.cbranch(self._condition(e.test), then, otherwise)
+        arrivals = []
+        for block, branch in ((then, e.body), (otherwise, e.orelse)):
+            self.b.position_at_end(block)
+            value, kind = self.value(branch)
+            arrivals.append((value, self.b.block))
+            self.b.branch(end)
+        self.b.position_at_end(end)
+        result = self.b.phi(arrivals[0][0].type)
+        for value, block in arrivals:
+            result.add_incoming(value, block)
+        return result, kind
+
+    def _on_call(self, e: ast.Call) -> Typed:
+        assert isinstance(e.func, ast.Name)
+        name = e.func.id
+        args = [self.value(a) for a in e.args]
+        if name in ELEMENTS:
+            value, kind = args[0]
+            return (self.b.inttoptr(value, PTR) if kind == "int" else value), name
+        if name in _SCALARS:
+            return self._convert(name, args[0])
+        if name in {"min", "max"}:
+            (left, kind), (right, _) = args
+            compare = self.b.fcmp_ordered if kind == "float" else self.b.icmp_signed
+            return self.b.select(compare("<" if name == "min" else ">", right, left), right, left), kind
+        function = self.globals[name]
+        if function.__module__ == subset.__name__:
+            return getattr(self, f"_call_{name}")(*[a[0] for a in args])  # type: ignore[no-any-return]
+        made = self.library.function(function)
+        result = self.b.call(made, [a[0] for a in args])
+        if isinstance(result.type, ll.IntType) and result.type.width == 32:  # how a block has ended
+            result = self.b.zext(result, I64)
+        return result, str(inspect.get_annotations(function)["return"])
+
+    def _convert(self, name: str, typed: Typed) -> Typed:
+        value, kind = typed
+        if kind in ELEMENTS:
+            return self.b.ptrtoint(value, I64), "int"
+        if (kind, name) == ("int", "float"):
+            return self.b.sitofp(value, F64), "float"
+        if (kind, name) == ("float", "int"):
+            return self.b.fptosi(value, I64), "int"
+        assert (kind, name) == ("bool", "int")
+        return self.b.zext(value, I64), "int"
+
+    # --- the functions of the subset
+
+    def _intrinsic(self, name: str, result: Any, *params: Any) -> Value:
+        return self.library.module.declare_intrinsic(name, [], ll.FunctionType(result, params))
+
+    def _call_copy(self, into: Value, source: Value, size: Value) -> Typed:
+        f = self._intrinsic("llvm.memcpy.p0.p0.i64", ll.VoidType(), PTR, PTR, I64, I1)
+        return self.b.call(f, [into, source, size, const(I1, 0)]), "None"
+
+    def _call_clear(self, into: Value, size: Value) -> Typed:
+        f = self._intrinsic("llvm.memset.p0.i64", ll.VoidType(), PTR, I8, I64, I1)
+        return self.b.call(f, [into, const(I8, 0), size, const(I1, 0)]), "None"
+
+    def _call_below(self, left: Value, right: Value) -> Typed:
+        return self.b.icmp_unsigned("<", left, right), "bool"
+
+    def _call_highest_bit(self, word: Value) -> Typed:
+        return self.b.sub(i64(63), self.b.ctlz(word, const(I1, 1))), "int"
+
+    def _call_high_product(self, left: Value, right: Value) -> Typed:
+        wide = ll.IntType(128)
+        product = self.b.mul(self.b.zext(left, wide), self.b.zext(right, wide))
+        return self.b.trunc(self.b.lshr(product, const(wide, 64)), I64), "int"
+
+    def _call_observe(self, place: Value) -> Typed:
+        return self.b.load_atomic(place, "acquire", 8, typ=I64), "int"
+
+    def _call_publish(self, place: Value, word: Value) -> Typed:
+        self.b.fence("release")  # llvmlite writes no atomic stores through opaque pointers
+        return self.b.store(word, place, align=8), "None"
+
+    def _call_call_word(self, function: Value, argument: Value) -> Typed:
+        kind = ll.FunctionType(I32, [PTR])
+        return self.b.zext(self._call_pointer(kind, function, [self.b.inttoptr(argument, PTR)]), I64), "int"
+
+    def _call_call_back(self, function: Value, buffer: Value, size: Value) -> Typed:
+        return self._call_pointer(ll.FunctionType(ll.VoidType(), [I64, I64]), function, [buffer, size]), "None"
+
+    def _call_pointer(self, kind: Any, address: Value, args: list[Value]) -> Value:
+        # llvmlite calls through values of a function's pointer type only.
+        return self.b.call(self.b.inttoptr(address, kind.as_pointer()), args)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translation of the functions marked in the run-time system (:mod:`offramp_base.native.subset`) to LLVM."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from offramp_base.native.expressions import Expressions, llvm_type
+from offramp_base.native.llvm import AliasTags, Value, i64, ll
+
+
+@cache
+def _definition(function: Callable[..., object]) -> ast.FunctionDef:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef)
+    return node
+
+
+class Library:
+    """The run-time system in one module: functions are translated when they are first asked for.
+
+    Args:
+        module: where the functions go.
+        fields: offset and bytes of each :class:`subset.Field`, by name.
+        supplied: functions of the compiled program, by name; or marked functions that take their place.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        tags: AliasTags,
+        fields: Mapping[str, tuple[int, int]] | None = None,
+        supplied: Mapping[str, Value | Callable[..., Any]] | None = None,
+    ) -> None:
+        self.module, self.tags = module, tags
+        self.fields = {} if fields is None else fields
+        self.supplied = {} if supplied is None else supplied
+        self._functions: dict[Callable[..., object], Value] = {}
+
+    def function(self, python: Callable[..., Any], *, exported: bool = False) -> Value:
+        """The LLVM function of a marked function."""
+        mark = python.__dict__.get("native")
+        if mark == "supplied":
+            given = self.supplied[python.__name__]
+            return given if isinstance(given, ll.Function) else self.function(given)
+        if python not in self._functions:
+            node = _definition(python)
+            params = [llvm_type(_annotation(a.annotation)) for a in node.args.args]
+            kind = ll.FunctionType(llvm_type(_annotation(node.returns)), params)
+            made = self._functions[python] = ll.Function(self.module, kind, f"rt.{python.__name__}")
+            made.linkage = "internal"
+            if mark == "inlined":
+                made.attributes.add("alwaysinline")
+            _Body(self, python, node, made).write()
+        made = self._functions[python]
+        if exported:
+            made.linkage = "external"
+        return made
+
+    def call(self, builder: Any, python: Callable[..., Any], *args: Value | int) -> Value:
+        """Call a marked function from elsewhere; ints become constant words."""
+        values = [i64(a) if isinstance(a, int) else a for a in args]
+        return builder.call(self.function(python), values)
+
+
+def _annotation(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    assert isinstance(node, ast.Constant), node
+    return str(node.value)
+
+
+class _Body(Expressions):
+    """The statements of one function."""
+
+    def __init__(self, library: Library, python: Callable[..., object], node: ast.FunctionDef, made: Value) -> None:
+        super().__init__(library, python, made)
+        self.node = node
+        self.loops: list[tuple[Any, Any]] = []
+
+    def write(self) -> None:
+        for arg, value in zip(self.node.args.args, self.made.args, strict=True):
+            self._assign(arg.arg, (value, _annotation(arg.annotation)))
+        self._statements(self.node.body)
+        if not self.b.block.is_terminated:
+            if isinstance(self.made.function_type.return_type, ll.VoidType):
+                self.b.ret_void()
+            else:
+                self.b.unreachable()
+
+    # --- statements
+
+    def _statements(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            if self.b.block.is_terminated:
+                return
+            rule = getattr(self, f"_do_{type(statement).__name__.lower()}")
+            rule(statement)
+
+    def _do_expr(self, s: ast.Expr) -> None:
+        if not isinstance(s.value, ast.Constant):  # a docstring
+            self.value(s.value)
+
+    def _do_assign(self, s: ast.Assign) -> None:
+        (target,) = s.targets
+        self._store(target, self.value(s.value))
+
+    def _do_annassign(self, s: ast.AnnAssign) -> None:
+        assert s.value is not None
+        self._store(s.target, self.value(s.value))
+
+    def _do_augassign(self, s: ast.AugAssign) -> None:
+        as_value = ast.copy_location(ast.parse(ast.unparse(s.target), mode="eval").body, s.target)
+        self._store(s.target, self._binary(s.op, self.value(as_value), self.value(s.value)))
+
+    def _do_return(self, s: ast.Return) -> None:
+        if s.value is None:
+            self.b.ret_void()
+        else:
+            self.b.ret(self.value(s.value)[0])
+
+    def _do_if(self, s: ast.If) -> None:
+        then, otherwise, end = (self.made.append_basic_block(n) for n in ("then", "else", "end"))
+        self.b.cbranch(self._condition(s.test), then, otherwise)
+        for block, body in ((then, s.body), (otherwise, s.orelse)):
+            self.b.position_at_end(block)
+            self._statements(body)
+            if not self.b.block.is_terminated:
+                self.b.branch(end)
+        self.b.position_at_end(end)
+
+    def _do_while(self, s: ast.While) -> None:
+        test, body, end = (self.made.append_basic_block(n) for n in ("test", "body", "end"))
+        self.b.branch(test)
+        self.b.position_at_end(test)
+        self.b.cbranch(self._condition(s.test), body, end)
+        self._loop(body, s.body, test, end)
+
+    def _do_for(self, s: ast.For) -> None:
+        assert isinstance(s.target, ast.Name)
+        assert isinstance(s.iter, ast.Call)
+        bounds = [self.value(a)[0] for a in s.iter.args]
+        start, stop = (i64(0), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
+        step = bounds[2] if len(bounds) == 3 else i64(1)
+        test, body, more, end = (self.made.append_basic_block(n) for n in ("test", "body", "more", "end"))
+        self._assign(s.target.id, (start, "int"))
+        self.b.branch(test)
+        self.b.position_at_end(test)
+        counter = self._load(s.target.id)[0]
+        descending = isinstance(step, ll.Constant) and step.constant >> 63
+        self.b.cbranch(self.b.icmp_signed(">" if descending else "<", counter, stop), body, end)
+        self._loop(body, s.body, more, end)
+        self.b.position_at_end(more)
+        self._assign(s.target.id, (self.b.add(self._load(s.target.id)[0], step), "int"))
+        self.b.branch(test)
+        self.b.position_at_end(end)
+
+    def _loop(self, block: Any, body: list[ast.stmt], again: Any, end: Any) -> None:
+        self.loops.append((again, end))
+        self.b.position_at_end(block)
+        self._statements(body)
+        if not self.b.block.is_terminated:
+            self.b.branch(again)
+        self.loops.pop()
+        self.b.position_at_end(end)
+
+    def _do_break(self, s: ast.Break) -> None:
+        del s
+        self.b.branch(self.loops[-1][1])
+
+    def _do_continue(self, s: ast.Continue) -> None:
+        del s
+        self.b.branch(self.loops[-1][0])

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders and files that only this user can have written: of programs that are kept to be run again."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from offramp_base.errors import OfframpError
+
+_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+def user_cache() -> Path:
+    """The user's cache folder (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
+
+
+def check_owned(path: Path, *, folder: bool) -> None:
+    """Whether a folder or file is this user's alone to write, and no link.
+
+    Raises:
+        OfframpError: it is not; naming whose it is.
+        OSError: it is not there, or cannot be looked at.
+    """
+    found = path.lstat()
+    right = stat.S_ISDIR if folder else stat.S_ISREG
+    if not right(found.st_mode):
+        raise OfframpError(f"{path}: refused: expected a {'folder' if folder else 'file'}, not a link or a device")
+    if found.st_uid != os.geteuid():
+        raise OfframpError(f"{path}: refused: it belongs to user {found.st_uid}, not to {os.geteuid()}")
+    if found.st_mode & _OTHERS:
+        raise OfframpError(f"{path}: refused: other users may write it (mode {stat.S_IMODE(found.st_mode):04o})")
+
+
+def check_way(path: Path) -> None:
+    """Whether nobody else can put another folder in the place of ``path``: its parents are ours or root's.
+
+    A parent that others may write must be sticky, as ``/tmp`` is.
+
+    Raises:
+        OfframpError: somebody can.
+        OSError: a parent cannot be looked at.
+    """
+    for parent in path.absolute().parents:
+        found = parent.stat()
+        if found.st_uid not in (0, os.geteuid()):
+            raise OfframpError(f"{path}: refused: {parent} belongs to user {found.st_uid}")
+        if found.st_mode & _OTHERS and not found.st_mode & stat.S_ISVTX:
+            raise OfframpError(f"{path}: refused: other users may write {parent}")
+
+
+def make_private(folder: Path) -> None:
+    """Make ``folder`` with mode 0700 unless it is there, and check that it is this user's alone.
+
+    Raises:
+        OfframpError: it is somebody else's, or somebody else can replace it.
+        OSError: it cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    check_owned(folder, folder=True)
+    check_way(folder)
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(0o700)  # others may read it: it was made under another umask
+
+
+def read_owned(path: Path) -> bytes:
+    """The contents of a file that is this user's alone to write.
+
+    Raises:
+        OfframpError: it is not.
+        OSError: it cannot be read.
+    """
+    check_owned(path, folder=False)
+    # What is opened is looked at again: another file may have come into its place.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        opened = os.fstat(file.fileno())
+        if opened.st_uid != os.geteuid() or opened.st_mode & _OTHERS or not stat.S_ISREG(opened.st_mode):
+            raise OfframpError(f"{path}: refused: it is not this user's alone")
+        return file.read()

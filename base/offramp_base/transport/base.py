@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interfaces that every transport implements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from offramp_base.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(slots=True)
+class LinkStats:
+    """Frames of one end of a link since it was opened.
+
+    Attributes:
+        dropped: frames that could not be sent.
+        malformed: messages or frames from outside that were no frames, or too long.
+        missed: frames that arrived faster than they were taken.
+        strangers: messages or connections of others than the link's host, which were dropped.
+    """
+
+    received: int = 0
+    sent: int = 0
+    dropped: int = 0
+    malformed: int = 0
+    missed: int = 0
+    strangers: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Frames that did not come through, as far as this end knows."""
+        return self.dropped + self.malformed + self.missed
+
+
+class FrameIO(Protocol):
+    """One end of a link that carries Ethernet frames; the other end is a switch port."""
+
+    @property
+    def stats(self) -> LinkStats:
+        """Counts since the link was opened, up to now."""
+
+    def send(self, batch: PacketBatch) -> None:
+        """Send all frames of ``batch`` in order (its ports are ignored).
+
+        Raises:
+            OfframpError: the link is gone.
+        """
+
+    def receive(self, timeout_s: float) -> PacketBatch:
+        """Frames that have arrived, at least one unless ``timeout_s`` seconds pass without any.
+
+        Raises:
+            OfframpError: the link is gone.
+        """
+
+    def close(self) -> None:
+        """Release the link."""
+
+
+class Outgoing(Protocol):
+    """Frames that a :class:`FrameSocket` made ready to be sent."""
+
+    def __len__(self) -> int: ...
+
+    def part(self, start: int, end: int) -> Outgoing:
+        """The frames from number ``start`` to before ``end``."""
+
+
+class FrameSocket(Protocol):
+    """A socket that carries whole frames, many in one call, and never blocks.
+
+    Attributes:
+        name: for messages.
+        stats: counts; ``missed`` as of the last :meth:`refresh`.
+        shortest: bytes of the shortest frame that can be sent.
+    """
+
+    name: str
+    stats: LinkStats
+    shortest: int
+
+    def fileno(self) -> int:
+        """The descriptor to poll."""
+
+    def receive(self) -> PacketBatch:
+        """What has arrived, without waiting; valid until the next call, unpadded.
+
+        Raises:
+            OSError: nothing is left, and the link is gone.
+        """
+
+    def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Outgoing:
+        """Frames (``rows`` of the batch) made ready for :meth:`send`; too short ones are dropped and counted."""
+
+    def send(self, message: Outgoing, start: int = 0) -> int:
+        """Hand over frames from number ``start`` on; how many were taken.
+
+        Raises:
+            OSError: the link is gone; EMSGSIZE: the next frame is longer than the link takes.
+        """
+
+    def refresh(self) -> None:
+        """Bring ``stats`` up to date with what the kernel counts."""
+
+    def close(self) -> None:
+        """Release the socket."""

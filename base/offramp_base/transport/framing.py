@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many frames in one message of a Unix socket.
+
+A message is a 32-bit count, that many 16-bit lengths, then the frames without gaps; numbers are big-endian.
+One message costs one system call and one copy, however many frames it carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+
+MESSAGE_BYTES = 64 << 10
+"""Frames are gathered up to this size, which a default socket buffer holds several times."""
+MAX_FRAME = 16 << 10
+"""Longest frame a link carries, bytes."""
+MAX_MESSAGE = 4 + MESSAGE_BYTES + MAX_FRAME
+
+
+def pack(batch: PacketBatch) -> Iterator[bytes]:
+    """The messages that carry ``batch``, in order.
+
+    Raises:
+        OfframpError: a frame is longer than :data:`MAX_FRAME`.
+    """
+    if len(batch) and int(batch.lengths.max()) > MAX_FRAME:
+        raise OfframpError(f"frame of {int(batch.lengths.max())} bytes: a link carries at most {MAX_FRAME}")
+    ends = np.cumsum(batch.lengths + 2, dtype=np.int64)
+    start = 0
+    while start < len(batch):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + MESSAGE_BYTES, side="right")))
+        yield _message(batch.select(slice(start, stop)))
+        start = stop
+
+
+def frame_count(message: bytes) -> int:
+    """How many frames the head of a message names."""
+    return int.from_bytes(message[:4], "big")
+
+
+def unpack(message: bytes) -> PacketBatch:
+    """The frames of one message, all with port 0.
+
+    Raises:
+        OfframpError: the lengths do not add up.
+    """
+    count = frame_count(message)
+    head = 4 + 2 * count
+    if len(message) < 4 or len(message) < head:
+        raise OfframpError(f"message of {len(message)} bytes: its head names {count} frames")
+    lengths = np.frombuffer(message, ">u2", count, 4).astype(np.int32)
+    payload = np.frombuffer(message, np.uint8, offset=head)
+    if int(lengths.sum()) != len(payload):
+        raise OfframpError(f"message of {len(message)} bytes: its frames should take {int(lengths.sum())}")
+    width = int(lengths.max(initial=0))
+    if len(payload) == width * count:
+        data = payload.reshape(count, width).copy()
+    else:
+        data = np.zeros((count, width), np.uint8)
+        data[np.arange(width) < lengths[:, None]] = payload
+    return PacketBatch(np.zeros(count, np.int32), lengths, data)
+
+
+def _message(batch: PacketBatch) -> bytes:
+    width = batch.data.shape[1]
+    if int(batch.lengths.min()) == width:
+        payload = batch.data.tobytes()
+    else:
+        payload = batch.data[np.arange(width) < batch.lengths[:, None]].tobytes()
+    return b"".join((len(batch).to_bytes(4, "big"), batch.lengths.astype(">u2").tobytes(), payload))

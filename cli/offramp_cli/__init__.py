@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``offramp`` command: one line for every fault that a user can mend, exit code 2."""
+
+from __future__ import annotations
+
+import sys
+
+from offramp_base.ending.supervisor import supervised
+from offramp_base.errors import OfframpError
+
+
+def main() -> None:
+    """Entry point of the ``offramp`` script."""
+    supervised(_run)
+
+
+def _run() -> None:
+    from offramp_cli.app import app
+
+    try:
+        app()
+    except OfframpError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of a pipe went away (``offramp … | head``)
+        sys.stderr.close()
+        sys.exit(141)

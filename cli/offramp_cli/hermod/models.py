@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp coflow models``: the models of the thesis, and what their coflows carry."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from offramp_cli.json_file import write_json
+
+_PANELS = (
+    {
+        "layers": "layers",
+        "experts": "experts",
+        "gpus": "GPUs",
+        "pp": "PP",
+        "tp": "TP",
+        "ep": "EP",
+        "dp": "DP",
+        "parameters, G": "params, G",
+        "active, G": "active, G",
+    },
+    {
+        "PP message, MB": "PP MB",
+        "EP message, MB": "EP MB",
+        "EP leaving the GPU, MB": "leaving",
+        "forward attention, ms": "attention ms",
+        "forward experts or MLP, ms": "FFN ms",
+        "PP, ms": "PP ms",
+        "EP, ms": "EP ms",
+    },
+)
+
+
+def models(
+    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+) -> None:
+    """List the six models of table 5.5: parameters, messages of a GPU, and times at its share of the NICs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from offramp.hermod.job import named_job
+    from offramp.hermod.models import PRESETS
+    from offramp.hermod.sizes import sizes
+
+    rows: dict[str, dict[str, Any]] = {name: sizes(named_job(name)) for name in PRESETS}
+    console = Console(highlight=False)
+    for fields in _PANELS:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("")
+        for heading in fields.values():
+            table.add_column(heading, justify="right")
+        for name, row in rows.items():
+            table.add_row(name, *(_text(row[field]) for field in fields))
+        console.print(table)
+        console.print()
+    write_json(json_path, rows)
+
+
+def _text(value: float | str) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp simulate hermod --level packet``: every packet through the switch program, beside the flow level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_base.errors import OfframpError
+from offramp_sim.hermod.faults import Faults, parse_pause
+from offramp_sim.hermod.flow.network import SEPARATE, Loaded
+from offramp_sim.hermod.flow.simulate import Outcome
+from offramp_sim.hermod.flow.study import Setup, one
+from offramp_sim.hermod.fluid import fluid
+from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
+from offramp_sim.hermod.wire import Wire
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_QUEUES: Final = 8
+_FEW: Final = 20
+"""Packets below which a flow is too short for its times to mean much."""
+
+
+@dataclass(frozen=True, slots=True)
+class PacketLevel:
+    """What the options ask for, and what has been found.
+
+    Attributes:
+        found: for each policy both levels.
+    """
+
+    setup: Setup
+    wire: Wire
+    faults: Faults
+    found: dict[str, tuple[PacketOutcome, Outcome]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, setup: Setup, packets: int, engine: str, loss: float, pauses: list[str]) -> PacketLevel:
+        """Check the options.
+
+        Raises:
+            OfframpError: one of them does not fit.
+        """
+        if setup.all_to_all != "fluid":
+            raise OfframpError(
+                f"--all-to-all {setup.all_to_all}: the packet level sends all flows at once, as fluid does"
+            )
+        chosen = replace(setup, granularity=SEPARATE, queues=setup.queues or _QUEUES)
+        faults = Faults(loss, tuple(map(parse_pause, pauses)))
+        return cls(chosen, Wire(packets, engine=engine), faults)
+
+    def run(self, loaded: Loaded, policy: str, report: Callable[[float], None]) -> PacketOutcome:
+        """One policy at both levels."""
+        setup = self.setup
+        queues = setup.queues if policy.startswith("hermod") else None
+        outcome = simulate_packets(
+            loaded,
+            policy,
+            queues=queues,
+            scheme=setup.scheme,
+            hosts=setup.hosts,
+            wire=self.wire,
+            faults=self.faults,
+            seed=setup.seed,
+            progress=report,
+        )
+        self.found[policy] = outcome, one(fluid(loaded, self.wire), policy, setup)
+        return outcome
+
+    def numbers(self) -> dict[str, Any]:
+        """For JSON: what the packets did, and the flow level beside them."""
+        return {
+            name: {
+                "flow_level_iteration_s": flow.iteration_s,
+                "difference": packet.iteration_s / flow.iteration_s - 1,
+                "scale": packet.sizes.scale,
+                "window": packet.sizes.window,
+                "engine": packet.engine,
+                "packets": packet.data,
+                "smallest_flow": packet.smallest,
+                "retransmitted": packet.retransmitted,
+                "lost": packet.lost,
+                "dropped": packet.dropped,
+                "queues": packet.queues,
+            }
+            for name, (packet, flow) in self.found.items()
+        }
+
+    def show(self, console: Console) -> None:
+        """A line for each policy, and how packets stood for bytes."""
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        for heading in ("packet level", "flow level", "difference", "packets", "sent again", "lost"):
+            table.add_column(heading, justify="left" if heading == "packet level" else "right")
+        rows = self.numbers()
+        for name, row in rows.items():
+            table.add_row(
+                name,
+                f"{row['flow_level_iteration_s']:.4g} s",
+                f"{row['difference']:+.1%}",
+                f"{row['packets']:,}",
+                f"{row['retransmitted']:,}",
+                f"{row['lost'] + row['dropped']:,}",
+            )
+        console.print(table)
+        for name, row in rows.items():
+            by_queue = ", ".join(f"{queue}: {count:,}" for queue, count in row["queues"].items())
+            console.print(f"{name}: packets by queue {by_queue}")
+        packet = next(iter(self.found.values()))[0]
+        sizes = packet.sizes
+        console.print(
+            f"a packet of {sizes.payload} bytes stands for {sizes.payload * sizes.scale:,.0f} of the job; window "
+            f"{sizes.window}, {packet.engine} engine"
+        )
+        if packet.smallest < _FEW:
+            console.print(f"the smallest flow has {packet.smallest} packets: more with --packets, or a smaller job")

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp leo validate`` and ``plan``: what a configuration comes to, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offramp_cli.json_file import expect_writable, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp.leo.config import Resolved
+    from offramp.leo.config.topology import Hop
+    from offramp.leo.selection.capacity import Capacity
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        help="YAML files, or kvs | dfs | ebs | dml and direct | on-path | off-path, which ship with Offramp."
+    ),
+]
+
+
+def validate(files: Files) -> None:
+    """Check an application on a host model; the first fault is one line with file and line."""
+    from offramp.leo.config import load_config
+
+    config = load_config(files)
+    requests = ", ".join(config.application.requests)
+    typer.echo(
+        f"{config.application.name} on {config.hardware.name} ({config.hardware.model}): good; requests {requests}"
+    )
+
+
+def plan(
+    files: Files,
+    cores: Annotated[
+        int | None, typer.Option(help="Cores of each host that serve, in the place of the file's number.")
+    ] = None,
+    steps: Annotated[bool, typer.Option(help="Show every link and function on the way.")] = False,
+    plot: Annotated[str | None, typer.Option(help="Draw the steps of every dataflow into this .png.")] = None,
+    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+) -> None:
+    """Show an application on a host: physical links, T and toll of every dataflow, and what all paths sustain."""
+    from rich.console import Console
+
+    from offramp.leo.config import load_config, resolve
+    from offramp.leo.config.overrides import with_cores
+    from offramp.leo.selection.capacity import capacity
+
+    expect_writable("--plot", plot)
+    expect_writable("--json", json_path)
+    resolved = resolve(with_cores(load_config(files), cores))
+    mix = mix_of(resolved)
+    found = capacity(resolved.routes.table, mix)
+    console = Console(highlight=False)
+    _show_links(console, resolved)
+    _show_flows(console, resolved, found)
+    if steps:
+        _show_steps(console, resolved)
+    if plot is not None:
+        _draw(resolved, Path(plot))
+        console.print(f"plot: {plot}")
+    write_json(json_path, _numbers(resolved, found))
+
+
+def mix_of(resolved: Resolved) -> list[float]:
+    """Shares of the request types; equal ones where the application gives none."""
+    application = resolved.config.application
+    return [application.mix.get(name, 0.0) if application.mix else 1.0 for name in application.requests]
+
+
+def _show_links(console: Console, resolved: Resolved) -> None:
+    from rich.table import Table
+
+    from offramp.leo.config.topology import LOGICAL
+
+    topology = resolved.topology
+    hardware = resolved.config.hardware
+    table = Table(box=None, pad_edge=False, title=f"{hardware.name} ({hardware.model})", title_justify="left")
+    table.add_column("logical")
+    for accelerator in topology.accelerators or [""]:
+        table.add_column(f"physical ({accelerator})" if accelerator else "physical")
+    for logical in LOGICAL[::2]:
+        ways = [topology.route(logical, accelerator or None) for accelerator in topology.accelerators or [""]]
+        table.add_row(logical, *(_way(hops) for hops in ways))
+    console.print(table)
+    console.print()
+
+
+def _way(hops: list[Hop] | None) -> str:
+    if not hops:
+        return "\N{EN DASH}"
+    return hops[0].source + "".join(f" \N{EM DASH}{hop.link.id}\N{EM DASH} {hop.target}" for hop in hops)
+
+
+def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
+    from rich.table import Table
+
+    from offramp.leo.selection.capacity import capacity
+
+    routes, known = resolved.routes, resolved.routes.table
+    title = f"{resolved.config.application.name}: dataflows, in order of T"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for name in ("request", "dependency", "dataflow"):
+        table.add_column(name)
+    for name in ("T, us", "toll, us", "alone, Mrps", "best share"):
+        table.add_column(name, justify="right")
+    for i, kind in enumerate(routes.types):
+        order = [p for p in known.base[i].argsort() if known.allowed[i, p]]
+        for place, p in enumerate(order):
+            alone = capacity(known, [float(k == i) for k in range(len(routes.types))], only=int(p)).rate_mrps
+            share = found.shares[i, p] / max(found.shares[i].sum(), 1e-12)
+            table.add_row(
+                "" if place else kind,
+                "" if place else known.dependency[i].value,
+                routes.paths[p],
+                f"{known.base[i, p] / 1e3:.3f}",
+                f"{known.toll[i, p] / 1e3:.3f}",
+                f"{alone:.3f}",
+                f"{100 * share:.0f} %" if found.shares[i].sum() else "\N{EN DASH}",
+            )
+    console.print(table)
+    full = ", ".join(routes.resources[r] for r in found.bottlenecks) or "nothing"
+    console.print(f"\nAll paths together sustain {found.rate_mrps:.3f} million requests a second; then {full} is full.")
+
+
+def _show_steps(console: Console, resolved: Resolved) -> None:
+    from rich.tree import Tree
+
+    from offramp.leo.selection.steps import NETWORK
+
+    routes = resolved.routes
+    for i, kind in enumerate(routes.types):
+        for p, path in enumerate(routes.paths):
+            steps = routes.steps[i][p]
+            if steps is None:
+                continue
+            tree = Tree(f"{kind} over {path}")
+            for step in steps:
+                time = "as long as it takes" if step.resource == NETWORK else f"{step.time_ns:.1f} ns"
+                tree.add(f"{step.what or 'delay'}: {time}" + ("" if step.resource != -1 else " (latency)"))
+            console.print(tree)
+
+
+def _draw(resolved: Resolved, path: Path) -> None:
+    from offramp_sim.reproduce.item import Curves
+    from offramp_sim.reproduce.plot import draw
+
+    routes = resolved.routes
+    names: list[str] = []
+    parts: dict[str, list[float]] = {}
+    for i, kind in enumerate(routes.types):
+        for p, flow in enumerate(routes.paths):
+            steps = routes.steps[i][p]
+            if steps is None:
+                continue
+            names.append(f"{kind} {flow}")
+            for step in steps:
+                if step.time_ns and step.resource != -2:
+                    what = step.what.split(":")[0] + (" latency" if step.resource == -1 else "")
+                    column = parts.setdefault(what, [])
+                    column += [0.0] * (len(names) - len(column))
+                    column[-1] += step.time_ns / 1e3
+    lines = {what: (names, column + [0.0] * (len(names) - len(column))) for what, column in parts.items()}
+    draw([Curves("T by link and function", "", "us", lines, stacked=True)], resolved.config.application.name, path)
+
+
+def _numbers(resolved: Resolved, found: Capacity) -> dict[str, Any]:
+    table = resolved.routes.table
+    flows = [
+        {
+            "request": kind,
+            "dataflow": path,
+            "T_ns": float(table.base[i, p]),
+            "toll_ns": float(table.toll[i, p]),
+            "best_share": float(found.shares[i, p]),
+        }
+        for i, kind in enumerate(table.types)
+        for p, path in enumerate(table.paths)
+        if table.allowed[i, p]
+    ]
+    config = resolved.config
+    full = [table.resources[r] for r in found.bottlenecks]
+    return {
+        "application": config.application.name,
+        "hardware": config.hardware.name,
+        "model": config.hardware.model.value,
+        "dataflows": flows,
+        "sustains_mrps": found.rate_mrps,
+        "bottlenecks": full,
+    }

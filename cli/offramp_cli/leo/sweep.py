@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp simulate leo --sweep``: the default rule on many random settings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from offramp_base.errors import OfframpError
+from offramp_cli.switch.stages import stages
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def report(console: Console, settings: int, requests: int, seed: int, processes: int | None) -> dict[str, Any]:
+    """Run and show a sweep; what it found, ready for JSON.
+
+    Raises:
+        OfframpError: no settings.
+    """
+    from rich.table import Table
+
+    from offramp_sim.leo.sweep import run_sweep, summary
+
+    if settings < 1:
+        raise OfframpError(f"--sweep {settings}: expected at least 1")
+    with stages(console) as stage:
+        stage("settings")
+        verdicts = run_sweep(settings, requests, seed, processes)
+    found = summary(verdicts)
+    table = Table(box=None, pad_edge=False, title=f"lookahead on {settings} settings", title_justify="left")
+    table.add_column("")
+    for name in ("settings", "least", "median", "most"):
+        table.add_column(name, justify="right")
+    for name, what in (
+        ("against_greedy", "cost over the better greedy rule's"),
+        ("against_outstanding", "cost over that of the outstanding rule"),
+        ("against_optimum", "mean JCT over that of the exact search, k = 8"),
+        ("gain", "throughput over the better greedy rule's, loops that offer more than all paths sustain"),
+    ):
+        known = found[name]
+        numbers = [f"{known[key]:.3f}" for key in ("least", "median", "most")] if known["count"] else [""] * 3
+        table.add_row(what, str(known["count"]), *numbers)
+    console.print(table)
+    worst = max(verdicts, key=lambda v: v.against_greedy)
+    console.print(f"\nThe setting worst against greedy is number {worst.number}: {worst.against_greedy:.3f}.")
+    return {**found, "verdicts": [asdict(verdict) for verdict in verdicts]}

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp plan``: what an exchange of a graph costs, host-based and through a switch of a given memory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offramp_base.errors import OfframpError
+from offramp_cli.json_file import write_json
+from offramp_cli.size import parse_size
+from offramp_cli.switch.stages import stages
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from offramp.graph.boundary import Boundary
+    from offramp.graph.data import Graph
+    from offramp.switchgnn.plan import Plan
+
+
+def plan(
+    graph: Annotated[str, typer.Argument(help="digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME")],
+    workers: Annotated[int, typer.Option(help="Workers that share the graph.")] = 4,
+    memory: Annotated[str, typer.Option(help="Aggregator memory of the switch.")] = "4MB",
+    width: Annotated[int | None, typer.Option(help="Features on the wire; the graph's by default.")] = None,
+    partition: Annotated[
+        str,
+        typer.Option(
+            help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random, or "
+            "a file: the worker of each vertex, a line each (METIS's format)."
+        ),
+    ] = "auto",
+    racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
+    order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
+    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +."
+        ),
+    ] = "paper",
+    compare: Annotated[
+        bool | None, typer.Option(help="Compare all schemes; by default up to 200,000 cut edges.")
+    ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="JSON: link_bps, delay_s, passes_pps, host_pps, round_s; for predictions.")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Also run each compared scheme through the embedded switch.")
+    ] = False,
+    calibrate: Annotated[
+        Path | None, typer.Option(help="With --measure: write the rates that explain the measured times, for --rates.")
+    ] = None,
+    save: Annotated[str | None, typer.Option(help="Write the paper's plan to this .npz file.")] = None,
+    save_partition: Annotated[
+        Path | None, typer.Option(help="Write the worker of each vertex to this file, for --partition.")
+    ] = None,
+    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
+) -> None:
+    """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
+    from rich.console import Console
+
+    from offramp.freed_memory import keep_freed_memory
+    from offramp.graph.boundary import Boundary
+    from offramp.graph.load import load
+    from offramp.graph.partition import partition as give_owners
+    from offramp.graph.partition_file import write_partition
+    from offramp.graph.racks import cross_rack as copies_between
+    from offramp.switchgnn.calibrate import calibrated
+    from offramp.switchgnn.cost import Rates, load_rates, save_rates
+    from offramp.switchgnn.leaf_spine import cross_rack, even_racks
+    from offramp.switchgnn.plan import chunks_for
+    from offramp.switchgnn.plan_file import save_plan
+    from offramp.switchgnn.planner import Planner, fastest
+    from offramp.switchgnn.scheme import Scheme, candidates, parse_scheme
+    from offramp_cli.switchgnn import schemes as plan_schemes
+
+    keep_freed_memory()
+    console = Console(highlight=False)
+    memory_bytes = parse_size(memory, "--memory")
+    wanted, free = parse_scheme(scheme)
+    if calibrate is not None and not measure:
+        raise OfframpError(f"--calibrate {calibrate}: goes with --measure only")
+    given_rates = load_rates(rates) if rates is not None else Rates()
+    network = even_racks(workers, racks) if racks != 1 else None
+    with stages(console) as stage:
+        stage("loading the graph")
+        data = load(graph, seed)
+        features = data.width if width is None else width
+        chunks_for(features)
+        stage("partitioning the graph")
+        owner = give_owners(data, workers, partition, seed, racks)
+        if save_partition is not None:
+            write_partition(save_partition, data, owner)
+        stage("finding the boundary")
+        boundary = Boundary(data, owner, workers)
+        stage("cutting the boundary into blocks")
+        planner = Planner(boundary, memory_bytes, order, seed, given_rates)
+        paper = planner.option(Scheme(), features)
+    made = paper.made.plan
+    numbers = {
+        "settings": {
+            "graph": graph,
+            "workers": workers,
+            "memory_bytes": memory_bytes,
+            "width": features,
+            "partition": partition,
+            "racks": racks,
+            "order": order,
+            "seed": seed,
+        },
+        **summarise(data, boundary, made, features),
+        "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
+    }
+    if network is not None:
+        between = asdict(cross_rack(made, boundary, network.racks))
+        flat = give_owners(data, workers, "metis", seed)
+        numbers["cross_rack"] = {
+            "racks": list(network.racks),
+            "vectors": between,
+            "copies": copies_between(data, owner, workers, racks),
+            "copies_metis": copies_between(data, flat, workers, racks),
+        }
+    numbers["settings"] |= {"scheme": scheme, "rates": asdict(given_rates)}
+    _show(console, data, numbers)
+    took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
+    console.print(f"Time: {took}")
+    if compare or (compare is None and (free or boundary.C <= plan_schemes.MAX_CUT_EDGES)):
+        options = plan_schemes.compare(console, planner, candidates(Scheme(), all_bits=True), features)
+    else:
+        options = [planner.option(wanted, features)]
+    allowed = set(candidates(wanted)) if free else {wanted}
+    fitting = [option for option in options if option.made.scheme in allowed]
+    if not fitting:
+        fitting = [planner.option(wanted, features)]
+        options += fitting
+    chosen = fastest(fitting)
+    if boundary.C:
+        measured = plan_schemes.measure(console, options, seed) if measure else []
+        numbers["schemes"] = plan_schemes.as_numbers(options, measured)
+        numbers["chosen"] = str(chosen.made.scheme)
+        console.print()
+        plan_schemes.show(console, numbers["schemes"], numbers["chosen"])
+        if calibrate is not None:
+            timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
+            save_rates(calibrated(timed), calibrate)
+    if save is not None:
+        save_plan(made, Path(save))
+    write_json(json_path, numbers)
+
+
+def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[str, Any]:
+    """The numbers of a plan, ready for JSON; volumes are of one exchange in one direction."""
+    import numpy as np
+
+    from offramp.graph.blocks import imbalance
+    from offramp.switchgnn.volume import host_volume, plan_volume, unlimited_volume
+
+    volumes = {
+        "p2p": asdict(host_volume(boundary, width)),
+        "unlimited": asdict(unlimited_volume(boundary, width)),
+        "switchgnn": asdict(plan_volume(made, width)),
+    }
+    sizes = np.array([len(block.vertices) for block in made.blocks])
+    loads = np.array([imbalance(block.vertices, boundary.owner, made.workers) for block in made.blocks])
+    return {
+        "vertices": graph.vertices,
+        "edges": graph.edges,
+        "symmetrised": bool(graph.metadata["symmetrised"]),
+        "B": boundary.B,
+        "C": boundary.C,
+        "R": boundary.R,
+        "r": boundary.R / boundary.B if boundary.B else 0.0,
+        "chunks": made.chunks,
+        "aggregators": made.aggregators,
+        "aggregators_peak": made.aggregators_peak,
+        "blocks": len(made.blocks),
+        "levels": made.levels,
+        "S": made.uploads,
+        "passes": made.passes,
+        "recirculations": made.recirculations,
+        "imbalance": float((loads * sizes).sum() / sizes.sum()) if len(sizes) else 1.0,
+        "table_entries": {"v2agg": 2 * boundary.C, "slots": made.uploads, "hosts": made.workers},
+        "volumes": volumes,
+        "switch_wins": volumes["switchgnn"]["wire_bytes"] < volumes["p2p"]["wire_bytes"],
+    }
+
+
+def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from offramp.report.units import number, percent, si
+
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_column()
+    facts.add_column(justify="right")
+    loops = graph.metadata["self_loops_dropped"]
+    source = ", symmetrised" if numbers["symmetrised"] else ""
+    source += f", {loops} self-loops dropped" if loops else ""
+    for name, value in (
+        (f"vertices{source}", number(numbers["vertices"])),
+        ("edges", number(numbers["edges"])),
+        ("boundary vertices B", number(numbers["B"])),
+        ("cut edges C", number(numbers["C"])),
+        ("copies under p2p R", number(numbers["R"])),
+        ("copies a boundary vertex r", f"{numbers['r']:.2f}"),
+        ("packets a vertex", number(numbers["chunks"])),
+        ("aggregators used, of", f"{number(numbers['aggregators_peak'])}, {number(numbers['aggregators'])}"),
+        ("blocks", number(numbers["blocks"])),
+        ("levels", number(numbers["levels"])),
+        ("uploads S", number(numbers["S"])),
+        ("pipeline passes", number(numbers["passes"])),
+        ("load of the busiest worker, over the mean", f"{numbers['imbalance']:.2f}"),
+        *((f"entries of table {name}", number(count)) for name, count in numbers["table_entries"].items()),
+    ):
+        facts.add_row(name, value)
+    volumes = Table(box=None, pad_edge=False, title="one exchange, all workers", title_justify="left")
+    volumes.add_column("")
+    for heading in (
+        "vectors",
+        "packets",
+        "payload up",
+        "payload down",
+        "wire up",
+        "wire down",
+        "wire to p2p",
+    ):
+        volumes.add_column(heading, justify="right")
+    base = numbers["volumes"]["p2p"]["wire_bytes"]
+    for name, volume in numbers["volumes"].items():
+        payload, wire = si(volume["payload_bytes"], "B"), si(volume["wire_bytes"], "B")
+        share = percent(volume["wire_bytes"] / base) if base else "-"
+        volumes.add_row(name, number(volume["vectors"]), number(volume["packets"]), payload, payload, wire, wire, share)
+    console.print(facts)
+    console.print()
+    console.print(volumes)
+    console.print(f"\n{_verdict(numbers)}")
+    if "cross_rack" in numbers:
+        between = numbers["cross_rack"]["vectors"]
+        console.print(
+            f"Between racks: {number(between['partial'])} partial sums, as many as uploads sent once to each leaf that "
+            f"needs them ({number(between['multicast'])}); {number(between['host'])} copies under p2p. "
+            f"Vertices that another rack needs, once for each: {number(numbers['cross_rack']['copies'])}, with METIS "
+            f"straight into workers {number(numbers['cross_rack']['copies_metis'])}."
+        )
+
+
+def _verdict(numbers: dict[str, Any]) -> str:
+    """One line: does the switch win, and if not, why."""
+    from offramp.report.units import number, percent
+
+    if not numbers["C"]:
+        return "No edge is cut: nothing travels."
+    volumes = numbers["volumes"]
+    switch, host = volumes["switchgnn"]["wire_bytes"], volumes["p2p"]["wire_bytes"]
+    if numbers["switch_wins"]:
+        return f"The switch wins: it puts {percent(1 - switch / host)} fewer bytes on the wire than p2p."
+    even = host * numbers["S"] // switch
+    reason = (
+        "even unlimited memory would not help: packets of 128 bytes cost more than the copies that they save"
+        if volumes["unlimited"]["wire_bytes"] >= host
+        else "more memory makes fewer blocks and so fewer uploads"
+    )
+    return (
+        f"The switch loses: it puts {percent(switch / host - 1)} more bytes on the wire than p2p. "
+        f"It breaks even at S = {number(even)} uploads, the plan has {number(numbers['S'])}; {reason}."
+    )

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schemes of ``offramp plan`` side by side: bytes, passes and time, predicted and measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from offramp.switchgnn.planner import Option, Planner
+    from offramp.switchgnn.scheme import Scheme
+
+MAX_CUT_EDGES = 200_000
+"""Up to here all schemes are compared without being asked for: it takes seconds."""
+
+
+def compare(console: Console, planner: Planner, schemes: Sequence[Scheme], width: int) -> list[Option]:
+    """Every scheme that fits, with a progress bar.
+
+    Raises:
+        OfframpError: none fits.
+    """
+    from rich.progress import Progress
+
+    schemes = [s for s in schemes if not s.chunk_major or s.slices(width) > 1]  # a single slice is as without
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("comparing schemes", total=len(schemes))
+        return planner.options(schemes, width, lambda _: progress.advance(task))
+
+
+def measure(console: Console, options: Sequence[Option], seed: int) -> list[dict[str, float]]:
+    """Run one exchange of each through an embedded switch and check exact sums; bytes and seconds of each.
+
+    Raises:
+        OfframpError: sums that are not those of the cut edges.
+    """
+    from rich.progress import track
+
+    from offramp_sim.switchgnn.measure import check_exchange, make_switch_for
+
+    found = []
+    for option in track(options, "measuring", console=console, transient=True, disable=not console.is_terminal):
+        switch = make_switch_for(option.made)
+        measured = check_exchange(option.made, switch.process, seed)
+        found.append(
+            {
+                "wire_up": measured.traffic.wire_up,
+                "wire_down": measured.traffic.wire_down,
+                "seconds": measured.seconds,
+                "switch_seconds": measured.switch_seconds,
+            }
+        )
+    return found
+
+
+def as_numbers(options: Sequence[Option], measured: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
+    """The JSON form."""
+    rows = []
+    for i, option in enumerate(options):
+        made = option.made
+        row: dict[str, Any] = {
+            "scheme": str(made.scheme),
+            "bits": made.scheme.bits,
+            "exact": made.scheme.bits == 32,
+            "rounds": made.rounds,
+            "aggregators_peak": made.plan.aggregators_peak,
+            "packets_up": made.packets_up,
+            "packets_down": made.packets_down,
+            "passes": made.passes,
+            "recirculations": made.recirculations,
+            "wire_up": made.wire_up,
+            "wire_down": made.wire_down,
+            "by_hosts": made.by_hosts.wire_bytes,
+            "imbalance": made.imbalance,
+            "predicted": asdict(option.prediction),
+        }
+        if measured:
+            row["measured"] = measured[i]
+        rows.append(row)
+    return rows
+
+
+def show(console: Console, rows: Sequence[dict[str, Any]], chosen: str) -> None:
+    """Print ``rows``, the fastest first, with the chosen one marked."""
+    from rich.table import Table
+
+    from offramp.report.units import duration, number, si
+
+    table = Table(box=None, pad_edge=False, title="one exchange under each scheme, all workers", title_justify="left")
+    for heading in ("", "scheme"):
+        table.add_column(heading, no_wrap=True)
+    headings = ["wire up", "wire down", "by hosts", "passes", "rounds", "busiest/mean", "predicted"]
+    if rows and "measured" in rows[0]:
+        headings.append("measured")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in sorted(rows, key=lambda row: (-row["bits"], row["predicted"]["seconds"])):
+        mark = "*" if row["scheme"] == chosen else ""
+        cells = [si(row["wire_up"], "B"), si(row["wire_down"], "B"), si(row["by_hosts"], "B")]
+        cells += [number(row["passes"]), number(row["rounds"]), f"{row['imbalance']:.2f}"]
+        cells.append(duration(row["predicted"]["seconds"]))
+        if "measured" in row:
+            cells.append(duration(row["measured"]["seconds"]))
+        style = "bold" if mark else "dim" if row["bits"] < 32 else None
+        table.add_row(mark, row["scheme"], *cells, style=style)
+    console.print(table)
+    console.print(
+        "\n* chosen. q16 and q8 round features to 16 and 8 bits, stochastically: they change what is computed, and "
+        "are chosen only where --scheme names them.",
+        soft_wrap=True,
+    )

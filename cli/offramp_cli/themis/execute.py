@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp simulate themis --execute``: the same collective in real time, a process for each NPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from offramp.themis.network import Collective
+from offramp.themis.plan import Scheduler
+from offramp_base.errors import OfframpError
+from offramp_cli.switch.stages import stages
+from offramp_cli.themis.collective import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+MOST_RANKS = 32
+
+
+def report(
+    console: Console, case: Case, schedulers: Sequence[Scheduler], seed: int, *, namespaces: bool
+) -> dict[str, Any]:
+    """Run all-reduces of float32 values; the numbers, ready for JSON.
+
+    Raises:
+        OfframpError: not an all-reduce, more ranks than a machine should start, or no right to make namespaces.
+    """
+    from rich.table import Table
+
+    from offramp.report.units import duration
+
+    if case.collective is not Collective.ALL_REDUCE:
+        raise OfframpError(f"--execute: expected an all-reduce, not {case.collective}")
+    if not 2 <= case.network.npus <= MOST_RANKS:
+        raise OfframpError(f"--execute: {case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
+    try:
+        from offramp.themis.executor.trial import Outcome, Trial, measure
+    except ImportError:
+        raise OfframpError("--execute needs the package torch: pip install 'offramp[gnn]'") from None
+
+    # Exact sums travel as 8 bytes a value.
+    trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
+    found: list[Outcome] = []
+    with stages(console) as stage:
+        stage("starting the ranks")
+
+        def show(outcome: Outcome) -> None:
+            found.append(outcome)
+            stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
+
+        measure(trial, show)
+    behind = "veth interfaces with HTB" if namespaces else "token buckets"
+    title = f"{case.network.npus} processes behind {behind}, in real time"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for heading in ("", "time", "speed-up", "predicted", "bits of a single all-reduce"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for outcome in found:
+        ratio = found[0].seconds / outcome.seconds
+        predicted = duration(outcome.predicted_s)
+        same = "yes" if outcome.exact else "NO"
+        table.add_row(outcome.scheduler.value, duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
+    console.print(table)
+    return {o.scheduler.value: {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training for ``offramp simulate themis --workload``: table and numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from offramp.themis.network import Network
+from offramp.themis.plan import Scheduler
+from offramp_base.progress import counted
+from offramp_cli.switch.stages import stages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+
+def report(
+    console: Console,
+    network: Network,
+    name: str,
+    schedulers: Sequence[Scheduler],
+    iterations: int,
+    chunks: int,
+    compute: float,
+) -> dict[str, Any]:
+    """Simulate training with every scheduler and with an ideal network; the numbers, ready for JSON."""
+    from rich.table import Table
+
+    from offramp.report.units import duration, percent
+    from offramp_sim.themis.iteration import train
+    from offramp_sim.themis.workload import Scope
+    from offramp_sim.themis.workload_file import load_workload
+
+    workload = load_workload(name, network).scaled(compute)
+    rows: dict[str, dict[str, Any]] = {}
+    with stages(console):
+        for scheduler in counted("simulating", (*schedulers, None)):
+            found = train(workload, network, scheduler, iterations, chunks)
+            rows[scheduler.value if scheduler else "ideal"] = {
+                "seconds": found.total / 1e12,
+                "forward_s": found.forward / 1e12,
+                "backward_s": found.backward / 1e12,
+                "exposed_s": {scope.value: time / 1e12 for scope, time in found.exposed.items()},
+                "utilisation": found.utilisation(network),
+            }
+    title = f"{iterations} iterations of {workload.name} on {network.name}: {network.npus} NPUs"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    table.add_column("", no_wrap=True)
+    scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]
+    for heading in ("time", "speed-up", "forward", "backward", *(f"wait {scope}" for scope in scopes), "utilised"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    slowest = rows[schedulers[0].value]["seconds"]
+    for label, row in rows.items():
+        parts = (row["forward_s"], row["backward_s"], *(row["exposed_s"][scope.value] for scope in scopes))
+        speed = f"{slowest / row['seconds']:.2f}"
+        table.add_row(label, duration(row["seconds"]), speed, *map(duration, parts), percent(row["utilisation"]))
+    console.print(table)
+    for fact in workload.facts:
+        console.print(fact)
+    settings = {"name": workload.name, "iterations": iterations, "model_parallel": workload.model_parallel}
+    return {"workload": {**settings, "compute_scale": compute, "facts": workload.facts}, "schedulers": rows}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp transport bench``: how fast the ways are that frames can take to the switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from offramp_base.errors import OfframpError
+from offramp_cli.switch.program import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from offramp_sim.transports.exchange import ExchangeRate
+    from offramp_sim.transports.link import LinkRate
+
+SIZES = (64, 178, 512, 1500)
+METHOD = (
+    "Links: frames from a host to a switch's port in another process and namespace, over a veth pair (unix: by a "
+    "socket), at most 2,048 on the way. "
+    "Exchange: SwitchGNN, 4 worker processes, 800 vertices with 64 features, embedded switch. "
+    "The best of the rounds, which go through all transports in turn."
+)
+
+
+def bench(
+    transport: Annotated[
+        list[str] | None, typer.Option("--transport", "-t", help="Only these; again for more.", show_default=False)
+    ] = None,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(min=22, max=1500, help="Bytes of a frame; again for more.  [default: 64 178 512 1500]"),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="Time of each measurement.")] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 3,
+    exchange: Annotated[bool, typer.Option(help="Also measure SwitchGNN's exchange.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Of frames, graph and features.")] = 0,
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")] = None,
+) -> None:
+    """Measure frames a second over a link, and SwitchGNN's exchange, for every transport."""
+    from rich.progress import track
+
+    from offramp_base.transport.links import TRANSPORTS
+    from offramp_sim.transports.exchange import ExchangeRate
+    from offramp_sim.transports.link import LinkRate
+
+    names = list(transport or TRANSPORTS)
+    for name in names:
+        if name not in TRANSPORTS:
+            raise OfframpError(f"--transport {name}: expected {', '.join(TRANSPORTS)}")
+    results: list[LinkRate | ExchangeRate] = []
+    skipped: dict[str, str] = {}
+    for name, run in track(_plan(names, size or SIZES, seconds, rounds, exchange, seed), "measuring", transient=True):
+        if name in skipped:
+            continue
+        try:
+            results.append(run())
+        except OfframpError as error:
+            skipped[name] = str(error)
+    links = _best([r for r in results if isinstance(r, LinkRate)])
+    exchanges = _fastest([r for r in results if isinstance(r, ExchangeRate)])
+    _show(links, exchanges, skipped)
+    if json_path is not None:
+        write_json("--json", json_path, _plain(links, exchanges, skipped))
+
+
+def _plan(
+    names: list[str], sizes: list[int] | tuple[int, ...], seconds: float, rounds: int, exchange: bool, seed: int
+) -> list[tuple[str, Callable[[], LinkRate | ExchangeRate]]]:
+    from functools import partial
+
+    from offramp_sim.transports.exchange import measure_exchange
+    from offramp_sim.transports.link import measure_link
+
+    plan: list[tuple[str, Callable[[], LinkRate | ExchangeRate]]] = []
+    for _ in range(rounds):
+        plan += [(name, partial(measure_link, name, size, seconds, seed)) for size in sizes for name in names]
+        if exchange:
+            plan += [(name, partial(measure_exchange, name, seconds, seed=seed)) for name in names]
+    return plan
+
+
+def _best(rates: list[LinkRate]) -> list[LinkRate]:
+    """The fastest measurement of each transport and size."""
+    best: dict[tuple[str, int], LinkRate] = {}
+    for rate in sorted(rates, key=lambda r: r.frames_per_s):
+        best[rate.transport, rate.size] = rate
+    return list(best.values())
+
+
+def _fastest(rates: list[ExchangeRate]) -> list[ExchangeRate]:
+    """The fastest measurement of each transport."""
+    return list({r.transport: r for r in sorted(rates, key=lambda r: -r.median_s)}.values())
+
+
+def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[str, str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from offramp_base.transport.links import TRANSPORTS
+
+    table = Table(title="thousand frames a second, by bytes of a frame, and SwitchGNN's exchange", title_justify="left")
+    table.add_column("transport", no_wrap=True)
+    sizes = sorted({r.size for r in links})
+    for size in sizes:
+        table.add_column(f"{size:,} B", justify="right")
+    for title in ("exchange", "its ms", "lost"):
+        table.add_column(title, justify="right")
+    rates = {(r.transport, r.size): r for r in links}
+    ways = {r.transport: r for r in exchanges}
+    for name in TRANSPORTS:
+        mine = [rates.get((name, size)) for size in sizes]
+        way = ways.get(name)
+        if way is None and not any(mine):
+            continue
+        cells = [f"{1e-3 * rate.frames_per_s:,.0f}" if rate else "" for rate in mine]
+        cells += [f"{1e-3 * way.frames_per_s:,.0f}", f"{1e3 * way.median_s:,.1f}"] if way else ["", ""]
+        lost = sum(rate.lost for rate in mine if rate) + (way.lost if way else 0)
+        table.add_row(name, *cells, f"{lost:,}")
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    for name, reason in skipped.items():
+        console.print(f"{name}: not measured: {reason}", markup=False)
+    console.print(METHOD)
+
+
+def _plain(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[str, str]) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {
+        "method": METHOD,
+        "skipped": skipped,
+        "links": [{**asdict(r), "frames_per_s": r.frames_per_s, "gbit_per_s": r.gbit_per_s} for r in links],
+        "exchanges": [{**asdict(r), "frames_per_s": r.frames_per_s} for r in exchanges],
+    }

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp transport list``: the transports, and which of them this process may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offramp_cli.switch.program import write_json
+
+
+def list_transports(
+    json_path: Annotated[Path | None, typer.Option("--json", help="Write the list to this file.")] = None,
+) -> None:
+    """Show how links of each transport are named, what they need, and whether that is given here."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from offramp_base.transport.links import TRANSPORTS
+    from offramp_base.transport.rights import obstacle
+
+    table = Table("transport", "link", "a slow reader", "here")
+    rows = []
+    for transport in TRANSPORTS.values():
+        link = f"{transport.name}:{transport.where}"
+        reason = obstacle(transport)
+        table.add_row(link.partition(":")[0], link, transport.when_slow, reason or "can be used")
+        rows.append({"transport": transport.name, "link": link, "lossless": transport.lossless, "obstacle": reason})
+    Console(highlight=False).print(table)
+    if json_path is not None:
+        write_json("--json", json_path, rows)

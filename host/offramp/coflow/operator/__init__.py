@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""An asynchronous all-to-all for torch.distributed that sends in a matching's sub-phases (thesis, section 5.4)."""
-
-from offramp.coflow.operator.all_to_all import AllToAll
-
-__all__ = ["AllToAll"]

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explanations: in the trainer, or in a process beside it with memory that both see (specification section 6)."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.dgs.cache import Floats, RowCache, slots
+from offramp.dgs.masks import Masks
+from offramp.graph.csr import IntArray
+from offramp_base.ending.block import Block
+from offramp_base.ending.children import ends_with_parent, stop
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
+
+    from offramp.dgs.interpret import Interpreter
+    from offramp.dgs.share import Share
+
+_READY: Final = "ready"
+
+
+class Memory:
+    """Arrays that the trainer writes and the explanation reads, or the other way round.
+
+    Attributes:
+        weights: of the model, one after the other.
+        rows, known: of the :class:`~offramp.dgs.cache.RowCache`.
+        nodes, features: the masks.
+    """
+
+    def __init__(self, share: Share, parameters: int, block: Block | None = None) -> None:
+        """In ``block``, which other processes have, too; or of this process alone."""
+        self.places = slots(len(share.halo), share.width, share.settings.seed)
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "weights": ((parameters,), np.float32),
+            "rows": ((len(self.places), share.width), np.float32),
+            "nodes": ((len(share.halo),), np.float32),
+            "features": ((share.width,), np.float32),
+            "known": ((len(self.places),), np.bool_),
+        }
+        sizes = [int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes.values()]
+        buffer: Any = bytearray(sum(sizes)) if block is None else block.map(sum(sizes))
+        at = 0
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for (field, (shape, kind)), size in zip(shapes.items(), sizes, strict=True):
+            arrays[field] = np.ndarray(shape, kind, buffer, at)
+            at += size
+        self.weights, self.rows, self.known = arrays["weights"], arrays["rows"], arrays["known"]
+        self.nodes, self.features = arrays["nodes"], arrays["features"]
+
+
+class Explanations(ABC):
+    """Makes a worker's masks.
+
+    Attributes:
+        cache: what was received.
+        seconds: that the last explanation took.
+        count: explanations begun.
+    """
+
+    def __init__(self, share: Share, memory: Memory) -> None:
+        self.cache = RowCache(share.halo, memory.places, memory.rows, memory.known)
+        self.memory = memory
+        self.seconds = 0.0
+        self.count = 0
+
+    @abstractmethod
+    def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
+        """Explain the model of these weights by what has been received until now."""
+
+    @abstractmethod
+    def take(self, *, wait: bool) -> Masks | None:
+        """The masks; None where they are not ready and ``wait`` is not set."""
+
+
+class Inline(Explanations):
+    """In the trainer, which stands still meanwhile."""
+
+    def __init__(self, share: Share, interpreter: Interpreter, parameters: int) -> None:
+        super().__init__(share, Memory(share, parameters))
+        self._interpreter = interpreter
+        self._masks: Masks | None = None
+
+    def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
+        """Now."""
+        begin = time.perf_counter()
+        self._masks = explain(self._interpreter, weights, *self.cache.content(), version)
+        self.seconds = time.perf_counter() - begin
+        self.count += 1
+
+    def take(self, *, wait: bool) -> Masks | None:  # noqa: ARG002
+        """What :meth:`start` has made."""
+        return self._masks
+
+
+@dataclass(frozen=True)
+class Handle:
+    """The trainer's end of a process beside it: picklable while processes are started."""
+
+    connection: Connection
+    block: Block
+
+
+class Beside(Explanations):
+    """In a process beside the trainer."""
+
+    def __init__(self, share: Share, handle: Handle, parameters: int) -> None:
+        super().__init__(share, Memory(share, parameters, handle.block))
+        self._connection = handle.connection
+        self._worker, self._version = share.worker, 0
+
+    def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
+        """Ring the bell; goes on when the process has its copy of what was received."""
+        self.memory.weights[:] = weights
+        self._version = version
+        with self._named():
+            self._connection.send(version)
+        assert self._receive() == _READY
+        self.count += 1
+
+    def take(self, *, wait: bool) -> Masks | None:
+        """A copy of the masks in the shared memory."""
+        if not wait and not self._connection.poll():
+            return None
+        self.seconds = self._receive()
+        return Masks(self._version, self.memory.nodes.copy(), self.memory.features.copy())
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, ConnectionError):
+            raise OfframpError(f"worker {self._worker}: the process that explains its model has ended") from None
+
+    def _receive(self) -> Any:
+        with self._named():
+            news = self._connection.recv()
+        if isinstance(news, Exception):
+            raise OfframpError(f"worker {self._worker}: explanation: {news}")
+        return news
+
+
+def explain(
+    interpreter: Interpreter, weights: npt.NDArray[np.float32], places: IntArray, rows: Floats, version: int
+) -> Masks:
+    """Masks of the model with ``weights``, from rows of remote vertices at ``places`` of the halo."""
+    import torch
+
+    torch.nn.utils.vector_to_parameters(torch.from_numpy(weights.copy()), interpreter.model.parameters())
+    return interpreter.explain(places, rows, version)
+
+
+class Process:
+    """A process that explains the model of one worker, for as long as the block runs.
+
+    Attributes:
+        handle: for the worker.
+    """
+
+    def __init__(self, share: Share, parameters: int, context: BaseContext | None = None) -> None:
+        context = context or multiprocessing.get_context("forkserver")
+        self._block = Block()
+        ours, theirs = context.Pipe()
+        self.handle = Handle(ours, self._block)
+        arguments = (theirs, share, parameters, self._block)
+        self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=arguments, name=f"explanation {share.worker}", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def close(self) -> None:
+        """End the process, free the memory."""
+        self.handle.connection.close()
+        stop(self._process, 0)  # it holds nothing
+        self._block.close()
+
+
+def _serve(connection: Connection, share: Share, parameters: int, block: Block) -> None:
+    """The process: one explanation for each ring of the bell, until the trainer is gone."""
+    import torch
+
+    from offramp.dgs.interpret import Interpreter
+    from offramp.train.models import make_model, model_widths
+
+    ends_with_parent()
+    torch.set_num_threads(1)
+    memory = Memory(share, parameters, block)
+    cache = RowCache(share.halo, memory.places, memory.rows, memory.known)
+    settings = share.settings
+    interpreter = Interpreter(share, make_model(settings, model_widths(settings, share.width, share.classes)))
+    try:
+        while True:
+            version = connection.recv()
+            weights, content = memory.weights.copy(), cache.content()
+            connection.send(_READY)
+            begin = time.perf_counter()
+            masks = explain(interpreter, weights, *content, version)
+            memory.nodes[:], memory.features[:] = masks.nodes, masks.features
+            connection.send(time.perf_counter() - begin)
+    except (EOFError, ConnectionError):
+        return
+    except OfframpError as error:
+        connection.send(error)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GNNExplainer's masks over an explanation graph (specification section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from offramp.dgs.explanation import ExplanationGraph
+    from offramp.train.models import Model
+    from offramp.train.models.base import Features
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What a loss is made of beside the prediction.
+
+    The thesis names none. Without entropy and with so much size masks rank planted importance best (docs/dgs.md).
+
+    Attributes:
+        size: of the node mask: mean, or sum where ``mean`` is not set. A sum outweighs the prediction's gradient where
+            remote vertices are many.
+        entropy: of the node mask, mean.
+        feature_size: of the feature mask, mean.
+        feature_entropy: of the feature mask, mean.
+    """
+
+    size: float = 0.5
+    entropy: float = 0.0
+    feature_size: float = 1.0
+    feature_entropy: float = 0.1
+    mean: bool = True
+
+
+PUBLIC: Final = Coefficients(size=0.005, entropy=1.0, mean=False)
+"""Those of GNNExplainer as DGL and PyG have it."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The parts of a loss."""
+
+    prediction: torch.Tensor
+    size: torch.Tensor
+    entropy: torch.Tensor
+    feature_size: torch.Tensor
+    feature_entropy: torch.Tensor
+
+    @property
+    def total(self) -> torch.Tensor:
+        """Their sum."""
+        return self.prediction + self.size + self.entropy + self.feature_size + self.feature_entropy
+
+
+SETTLED: Final = 1e-3
+"""A loss that falls by less than this part of itself in a step falls no more."""
+
+
+class MaskedFeatures:
+    """Constant features times a mask of their columns: ``(X * s) W = X (s * W)``, so that X is never copied."""
+
+    def __init__(self, features: Features, mask: torch.Tensor) -> None:
+        self._features, self._mask = features, mask
+
+    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
+        return self._features @ (self._mask.unsqueeze(1) * weight)
+
+    def head(self, count: int) -> MaskedFeatures:
+        """Those of the first ``count`` vertices."""
+        features = self._features
+        return MaskedFeatures(
+            features[:count] if isinstance(features, torch.Tensor) else features.head(count), self._mask
+        )
+
+    def to_dense(self) -> torch.Tensor:
+        """``(n, F)``."""
+        features = self._features
+        return (features if isinstance(features, torch.Tensor) else features.to_dense()) * self._mask
+
+
+def terms(
+    model: Model,
+    graph: ExplanationGraph,
+    features: Features,
+    target: torch.Tensor,
+    nodes: torch.Tensor,
+    columns: torch.Tensor,
+    coefficients: Coefficients,
+) -> Terms:
+    """The loss of masks, given before their sigmoid.
+
+    Args:
+        model: whose weights are frozen.
+        graph: of ``g`` pooled and ``r`` remote vertices.
+        features: ``(g + r, F)``.
+        target: ``(g, C)`` probabilities that the model gives the pooled vertices.
+        nodes: ``(r + 1,)``; 0 is the self-loop.
+        columns: ``(F,)``.
+        coefficients: of the regularisers.
+    """
+    m, s = torch.sigmoid(nodes), torch.sigmoid(columns)
+    graph.mask = m
+    scores = model(MaskedFeatures(features, s), graph)[: graph.groups]
+    size = coefficients.size * (m.mean() if coefficients.mean else m.sum())
+    return Terms(
+        prediction=-(target * torch.log_softmax(scores, 1)).sum(1).mean(),
+        size=size,
+        entropy=coefficients.entropy * entropy(m).mean(),
+        feature_size=coefficients.feature_size * s.mean(),
+        feature_entropy=coefficients.feature_entropy * entropy(s).mean(),
+    )
+
+
+def entropy(p: torch.Tensor) -> torch.Tensor:
+    """Of a coin that shows heads with probability ``p``, in nats."""
+    return -torch.xlogy(p, p) - torch.xlogy(1 - p, 1 - p)
+
+
+def initial(remotes: int, features: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Masks to begin with, before the sigmoid."""
+    deviation = 2.0**0.5 * (2.0 / (2.0 * (remotes + 1))) ** 0.5  # gain of ReLU
+    nodes = deviation * torch.randn(remotes + 1, generator=generator)
+    return nodes, 0.1 * torch.randn(features, generator=generator)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Masks after training.
+
+    Attributes:
+        nodes: ``(r + 1,)`` from 0 to 1.
+        features: ``(F,)``.
+        steps: that were taken.
+        loss: total of the last.
+        divergence: of the prediction from the target.
+    """
+
+    nodes: torch.Tensor
+    features: torch.Tensor
+    steps: int
+    loss: float
+    divergence: float
+
+
+def optimise(
+    model: Model,
+    graph: ExplanationGraph,
+    features: Features,
+    target: torch.Tensor,
+    start: tuple[torch.Tensor, torch.Tensor],
+    *,
+    steps: int = 50,
+    lr: float = 0.1,
+    threshold: float = 0.01,
+    coefficients: Coefficients = Coefficients(),
+) -> Outcome:
+    """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights stay as they are.
+
+    Stops early where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
+    The loss itself cannot come near the threshold, as the regularisers and the target's own entropy are part of it; the
+    divergence alone may start below it, when masks say nothing yet.
+    """
+    nodes, columns = (part.requires_grad_() for part in start)
+    adam = torch.optim.Adam([nodes, columns], lr=lr)
+    certain = -torch.xlogy(target, target).sum(1).mean()
+    step, loss, divergence = 0, float("nan"), float("nan")
+    for _ in range(steps):
+        step += 1
+        found = terms(model, graph, features, target, nodes, columns, coefficients)
+        before, loss = loss, float(found.total.detach())
+        divergence = float((found.prediction - certain).detach())
+        if divergence <= threshold and loss >= (1 - SETTLED) * before:
+            break
+        nodes.grad, columns.grad = torch.autograd.grad(found.total, [nodes, columns])
+        adam.step()
+    return Outcome(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)

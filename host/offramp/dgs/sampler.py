@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distributed k-hop sampler: draws a batch's neighbourhood and fetches its features (specification section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from offramp.dgs.minibatch import MiniBatch, SampledView
+from offramp.dgs.picks import Numbering, Picks
+from offramp.dgs.records import Record, decode
+from offramp.dgs.rules import make_rule
+from offramp.dgs.selection import Floats, select, spread
+from offramp.dgs.server import Server
+from offramp.dgs.wire import COUNT, ID, MASKS, PULL, SAMPLE, VALUE
+from offramp.graph.csr import IntArray, entries_of
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.dgs.masks import Masks
+    from offramp.dgs.post import Post
+    from offramp.dgs.share import Share
+
+Received = Callable[[IntArray, Floats, IntArray | None], None]
+"""Called with remote vertices, their values and the columns that these are of; None: all."""
+
+
+class Sampler:
+    """One worker's batches; all workers make theirs together, as each answers what others ask for."""
+
+    def __init__(self, share: Share, post: Post) -> None:
+        self._share, self._post = share, post
+        self._rule = make_rule(share)
+        self._server = Server(share, self._rule)
+        self._number = Numbering(len(share.owner))
+        self._row = np.full(len(share.owner), -1, np.int64)
+        self._row[share.vertices] = np.arange(len(share.vertices))
+        self._columns: IntArray | None = None
+        self._version = 0
+        self._news: list[list[Record]] = [[] for _ in range(share.workers)]
+        self._rule.prepare(post)
+
+    def publish(self, version: int, masks: Masks | None, columns: IntArray | None) -> None:
+        """From the next batch on: draw by these masks and fetch these columns alone.
+
+        Others hear of it before the next request.
+
+        Args:
+            version: of both.
+            masks: None: the draws stay as they are.
+            columns: ascending; None: all.
+        """
+        share = self._share
+        width = share.width
+        self._version = version
+        self._columns = columns if columns is not None and len(columns) < width else None
+        nodes = masks.weights() if masks is not None else np.empty(0, np.float32)
+        chosen = np.arange(width) if self._columns is None else self._columns
+        for peer in range(share.workers):
+            told = nodes[share.known_to[peer]] if len(nodes) and share.everything is None else np.empty(0, np.float32)
+            self._news[peer].append(
+                Record(MASKS, share.worker, version=version, values=told, columns=chosen, width=width)
+            )
+        if masks is not None:
+            self._rule.learn(share.worker, share.halo, nodes)  # type: ignore[attr-defined]
+
+    def sample(self, seeds: IntArray, batch: int, dtype: torch.dtype = torch.float32) -> MiniBatch:
+        """The neighbourhood of ``seeds``, own vertices, in batch number ``batch`` (from 1)."""
+        frontier, views, edges = seeds, [], 0
+        for layer in range(1, self._share.settings.layers + 1):
+            self._rule.begin(frontier, batch, layer, self._post)
+            picks = self._draw(frontier, batch, layer)
+            sources, columns = self._number(frontier, picks.neighbours)
+            weights = self._rule.weights(picks.neighbours)
+            degree = self._share.degree
+            views.append(SampledView(sources, len(frontier), picks, columns, degree, weights, dtype))
+            edges += len(picks.neighbours)
+            frontier = sources
+        return MiniBatch(seeds, views[::-1], frontier, edges)
+
+    def _draw(self, frontier: IntArray, batch: int, layer: int) -> Picks:
+        share = self._share
+        if share.everything is not None:
+            return self._rule.pick(share.everything, frontier, frontier, share.worker, batch, layer)
+        places = [np.flatnonzero(share.owner[frontier] == peer) for peer in range(share.workers)]
+        requests = [
+            [Record(SAMPLE, share.worker, layer, batch, ids=frontier[mine])] if len(mine) else [] for mine in places
+        ]
+        replies = self._ask(requests, "requests")
+        own = frontier[places[share.worker]]
+        found = [Picks(np.empty(0, np.int64), np.empty(0, np.int64))] * share.workers
+        found[share.worker] = self._rule.pick(share.rows, self._row[own], own, share.worker, batch, layer)
+        for peer, (reply,) in ((peer, peers) for peer, peers in enumerate(replies) if peers):
+            assert reply.counts is not None
+            assert reply.ids is not None
+            found[peer] = Picks(reply.counts, reply.ids)
+        return _in_order(found, np.concatenate(places))
+
+    def features(self, sources: IntArray, batch: int, received: Received = lambda *_: None) -> Floats:
+        """``(s, F)`` features of ``sources``; columns of remote ones that do not travel are 0."""
+        share = self._share
+        at = share.owner[sources]
+        x = np.zeros((len(sources), share.width), np.float32)
+        mine = np.flatnonzero(at == share.worker)
+        x[mine] = select(share.features, self._row[sources[mine]], None)
+        places = [np.flatnonzero(at == peer) if peer != share.worker else mine[:0] for peer in range(share.workers)]
+        pulled = self.pull([sources[theirs] for theirs in places], batch, self._version, "features")
+        for theirs, values in zip(places, pulled, strict=True):
+            if len(theirs):
+                columns = self._columns if values.shape[1] < share.width else None
+                spread(values, x, theirs, columns)
+                received(sources[theirs], values, columns)
+        return x
+
+    def pull(self, ids: list[IntArray], batch: int, version: int, kind: str) -> list[Floats]:
+        """Features of ``ids`` from each worker, in order; by another version than the published one: all columns.
+
+        Args:
+            ids: of vertices that the worker in this place owns; none for this one.
+            batch: number.
+            version: of the masks to go by.
+            kind: of bytes that this counts as: ``features`` or ``explanation``.
+
+        Raises:
+            OfframpError: vertices of this worker.
+        """
+        share = self._share
+        if len(ids[share.worker]):
+            raise OfframpError(
+                f"worker {share.worker}: vertex {ids[share.worker][0]} is its own, there is no pull for it"
+            )
+        requests = [
+            [Record(PULL, share.worker, batch=batch, version=version, ids=mine)] if len(mine) else [] for mine in ids
+        ]
+        found = []
+        for reply in self._ask(requests, kind):
+            values = reply[0].values if reply else np.empty((0, share.width), np.float32)
+            assert values is not None
+            found.append(values)
+        rows = sum(map(len, ids))
+        self._count("rows" if kind == "features" else "rows_explained", rows)
+        return found
+
+    def _ask(self, requests: list[list[Record]], kind: str) -> list[list[Record]]:
+        """Answers of each worker to requests, behind the news that others have to hear first."""
+        self._count_sent(requests, kind)
+        messages = self._post.swap([[*news, *mine] for news, mine in zip(self._news, requests, strict=True)])
+        self._news = [[] for _ in self._news]
+        answers = [self._server.answers(message) for message in messages]
+        for record in self._to_others(answers):
+            if record.counts is not None:
+                assert record.ids is not None
+                self._count("structure", COUNT.itemsize * len(record.counts) + ID.itemsize * len(record.ids))
+            elif record.values is not None:
+                self._count(kind, VALUE.itemsize * record.values.size)
+        return [decode(message) for message in self._post.swap(answers)]
+
+    def _count_sent(self, requests: list[list[Record]], kind: str) -> None:
+        for record in self._to_others(self._news):
+            assert record.values is not None
+            self._count("masks", -(-record.width // 8) + VALUE.itemsize * len(record.values))
+        for record in self._to_others(requests):
+            assert record.ids is not None
+            self._count("explanation" if kind == "explanation" else "requests", ID.itemsize * len(record.ids))
+
+    def _to_others(self, records: list[list[Record]]) -> list[Record]:
+        return [record for peer, mine in enumerate(records) if peer != self._share.worker for record in mine]
+
+    def _count(self, kind: str, number: int) -> None:
+        ledger = self._post.ledger
+        setattr(ledger, kind, getattr(ledger, kind) + number)
+
+
+def _in_order(found: list[Picks], places: IntArray) -> Picks:
+    """Picks of several groups of rows as picks of all rows; ``places`` of the groups' rows, one after the other."""
+    counts = np.concatenate([each.counts for each in found])
+    neighbours = np.concatenate([each.neighbours for each in found])
+    order = np.empty(len(places), np.int64)
+    order[places] = np.arange(len(places))
+    entries, ordered = entries_of(np.concatenate([[0], np.cumsum(counts)]), order)
+    return Picks(ordered, neighbours[entries])

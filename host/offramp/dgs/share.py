@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one worker holds of the graph for mini-batch training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from offramp.dgs.cost import halo
+from offramp.dgs.masks import Masks
+from offramp.dgs.picks import Rows
+from offramp.dgs.settings import DgsSettings
+from offramp.graph.csr import IntArray, entries_of
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
+
+
+@sendable
+@dataclass(frozen=True, eq=False)
+class Share:
+    """One worker's part; who owns which vertex, and degrees, are known of the whole graph.
+
+    Attributes:
+        settings: of the run.
+        worker: whose share it is.
+        owner: ``(N,)`` int32 worker of each vertex.
+        degree: ``(N,)`` int64 neighbours of each vertex.
+        vertices: ``(n,)`` own ones, ascending.
+        rows: their neighbours, by ids.
+        everything: all rows, where the topology is replicated.
+        features: ``(n, F)`` float32, dense or CSR.
+        labels: ``(n,)``.
+        train: ids of own training vertices, ascending.
+        train_counts: ``(workers,)`` training vertices of every worker.
+        classes: of the graph.
+        halo: ``(h,)`` remote vertices within as many hops as there are layers, ascending.
+        known_to: for each other worker the places in the halo of vertices that it may draw for this one.
+        drawn_for: for each other worker the vertices that this one may draw for it.
+        masks: to begin with.
+    """
+
+    settings: DgsSettings
+    worker: int
+    owner: npt.NDArray[np.int32]
+    degree: IntArray
+    vertices: IntArray
+    rows: Rows
+    everything: Rows | None
+    features: npt.NDArray[np.float32] | sp.csr_matrix
+    labels: IntArray
+    train: IntArray
+    train_counts: IntArray
+    classes: int
+    halo: IntArray
+    known_to: list[IntArray]
+    drawn_for: list[IntArray]
+    masks: Masks | None = None
+
+    @property
+    def width(self) -> int:
+        """Features of a vertex."""
+        return int(self.features.shape[1])
+
+    @property
+    def workers(self) -> int:
+        """How many there are."""
+        return len(self.train_counts)
+
+    def batch_sizes(self, step: int) -> IntArray:
+        """``(workers,)`` vertices in each worker's batch of a step of an epoch, from 0; who has no more has 0."""
+        size = self.settings.batch
+        return np.clip(self.train_counts - step * size, 0, size)
+
+    @property
+    def steps(self) -> int:
+        """Batches of an epoch: as many as the worker with most training vertices needs."""
+        return int(-(-self.train_counts.max() // self.settings.batch))
+
+
+def split(
+    graph: Graph, owner: npt.NDArray[np.int32], settings: DgsSettings, masks: list[Masks] | None = None
+) -> list[Share]:
+    """Every worker's :class:`Share`.
+
+    Raises:
+        OfframpError: masks to begin with that do not fit.
+    """
+    workers, whole = settings.workers, Rows(graph.indptr, graph.indices)
+    replicated = settings.topology == "replicated"
+    train = [np.flatnonzero(graph.train & (owner == worker)) for worker in range(workers)]
+    halos = [halo(graph, owner, worker, settings.layers) for worker in range(workers)]
+    slices = [[_drawn(whole, owner, halos[of], of, at) for at in range(workers)] for of in range(workers)]
+    shares = []
+    for worker in range(workers):
+        mine = np.flatnonzero(owner == worker)
+        entries, counts = entries_of(whole.indptr, mine)
+        if masks is not None:
+            masks[worker].check(len(halos[worker]), graph.width)
+        shares.append(
+            Share(
+                settings=settings,
+                worker=worker,
+                owner=owner,
+                degree=graph.degrees,
+                vertices=mine,
+                rows=Rows(np.concatenate([[0], np.cumsum(counts)]), whole.indices[entries]),
+                everything=whole if replicated else None,
+                features=graph.features[mine],
+                labels=graph.labels[mine],
+                train=train[worker],
+                train_counts=np.array([len(each) for each in train], np.int64),
+                classes=graph.classes,
+                halo=halos[worker],
+                known_to=[np.searchsorted(halos[worker], ids) for ids in slices[worker]],
+                drawn_for=[slices[of][worker] for of in range(workers)],
+                masks=masks[worker] if masks is not None else None,
+            )
+        )
+    return shares
+
+
+def _drawn(graph: Rows, owner: npt.NDArray[np.int32], halo_of: IntArray, of: int, at: int) -> IntArray:
+    """Vertices of the halo of worker ``of`` among the neighbours of those that worker ``at`` owns."""
+    if of == at:
+        return np.empty(0, np.int64)
+    entries, _ = entries_of(graph.indptr, halo_of[owner[halo_of] == at])
+    near = np.unique(graph.indices[entries])
+    drawn: IntArray = near[(owner[near] != of) & np.isin(near, halo_of, assume_unique=True)]
+    return drawn

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An extension of the paper's search: feasible moves and swaps, kept where simulated time falls.
+
+A walk by critical path meets few feasible placements on a cluster that is nearly full, where one task can only move if
+another makes room: swaps stay feasible there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from offramp.dgtp.exploration import Evaluator, Explored
+from offramp.dgtp.problem import IntArray, Problem
+
+
+def refine(problem: Problem, start: IntArray, evaluator: Evaluator, trials: int, seed: int) -> Explored:
+    """Try that many feasible changes, at random, from a feasible placement; never ends with a worse one."""
+    rng = np.random.default_rng(seed)
+    best = Explored(start.copy(), evaluator.makespan(start))
+    seen = {start.tobytes()}
+    misses = 0
+    while best.simulated <= trials and misses < 4 * trials + 200:
+        changed = neighbour(problem, best.machine, rng)
+        if changed is None or changed.tobytes() in seen or not problem.feasible(changed):
+            misses += 1
+            continue
+        seen.add(changed.tobytes())
+        best.simulated += 1
+        best.feasible += 1
+        makespan = evaluator.makespan(changed)
+        if makespan < best.makespan:
+            best.machine, best.makespan = changed, makespan
+            best.accepted += 1
+    return best
+
+
+def neighbour(problem: Problem, machine: IntArray, rng: np.random.Generator) -> IntArray | None:
+    """One task moved, two swapped, or a task and its suppliers gathered on one machine; None if none is at hand."""
+    movable = problem.movable
+    if not len(movable) or len(problem.cluster) < 2:
+        return None
+    of_movable = machine[movable].copy()
+    kind = rng.integers(4)
+    i = int(rng.integers(len(movable)))
+    if kind == 0:
+        of_movable[i] = rng.integers(len(problem.cluster))
+    elif kind == 3:
+        near = _suppliers(problem, int(movable[i]))
+        of_movable[np.isin(movable, near)] = rng.integers(len(problem.cluster))
+    else:
+        others = np.flatnonzero(of_movable != of_movable[i])
+        if not len(others):
+            return None
+        j = int(others[rng.integers(len(others))])
+        of_movable[i], of_movable[j] = of_movable[j], of_movable[i]
+    return problem.whole(of_movable)
+
+
+def _suppliers(problem: Problem, task: int) -> list[int]:
+    """A task and the movable ones that feed it directly."""
+    graph = problem.graph
+    feeding = [graph.edges[e].source for e in graph.inputs[task] if graph.edges[e].lag == 0 and problem.data[e]]
+    return [task, *feeding]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for a placement: the paper's walk, or a portfolio of walks and refinements, run in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import Final
+
+from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.exploration import Evaluator, Exploration, Explored, explore
+from offramp.dgtp.packing import initial_feasible
+from offramp.dgtp.problem import IntArray, Problem
+from offramp.dgtp.refinement import refine
+from offramp.dgtp.relief import relieve
+from offramp.dgtp.volume import FloatArray, draw
+from offramp.sweep import sweep
+from offramp_base.errors import OfframpError
+
+METHODS: Final = ("paper", "portfolio")
+STARTS: Final = ("ifs", "colocated")
+
+MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
+"""Makes what judges placements on given volumes; of a module, so that other processes can import it."""
+
+_WALK_S: Final = 3.0
+_RELIEVE_S: Final = 3.0
+_REFINE_S: Final = 5.0
+_LONG_S: Final = 0.1
+"""Where a simulation takes longer, searches are shorter, and all begin colocated: none gets far from a bad start."""
+_FULL_FLOWS: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How to search.
+
+    Attributes:
+        method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
+            both starts at several temperatures, after each the load of network cards annealed, then refined by feasible
+            moves and swaps.
+        walks: of the portfolio; 4, and 2 for large jobs, if None.
+        steps: of each walk; 10,000, and fewer for large jobs, if None.
+        reliefs: changes that each annealing tries; 40,000, and fewer for large jobs, if None. The paper has none.
+        trials: simulations of each refinement; as many as seconds allow if None. The paper's method has none.
+        iterations: of training, simulated for each candidate; 20, and fewer for large jobs, if None.
+        how: of each walk.
+        seed: moves everything random.
+    """
+
+    method: str = "portfolio"
+    walks: int | None = None
+    steps: int | None = None
+    reliefs: int | None = None
+    trials: int | None = None
+    iterations: int | None = None
+    how: Exploration = field(default_factory=Exploration)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be.
+
+        Raises:
+            OfframpError: names the flag.
+        """
+        if self.method not in METHODS:
+            raise OfframpError(f"--search {self.method}: expected one of {', '.join(METHODS)}")
+        for name, least in (("walks", 1), ("steps", 0), ("reliefs", 0), ("trials", 0), ("iterations", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise OfframpError(f"--{name} {value}: expected at least {least}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The outcome of a search.
+
+    Attributes:
+        machine: of every task.
+        makespan: its simulated seconds over ``iterations`` of the search's volumes.
+        walks: what each walk has found, in order.
+    """
+
+    machine: IntArray
+    makespan: float
+    iterations: int
+    walks: tuple[Explored, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    problem: Problem
+    drawn: FloatArray
+    evaluator: MakeEvaluator
+    start: str
+    how: Exploration
+    reliefs: int
+    trials: int
+    seed: int
+
+
+def search(
+    problem: Problem,
+    evaluator: MakeEvaluator,
+    how: Search,
+    *,
+    processes: int | None = None,
+    dask: str | None = None,
+) -> Found:
+    """The best placement found; the same seed finds the same one, whoever works on it.
+
+    Raises:
+        OfframpError: no placement is feasible.
+    """
+    return search_all([(problem, how)], evaluator, processes=processes, dask=dask)[0]
+
+
+def search_all(
+    searches: Sequence[tuple[Problem, Search]],
+    evaluator: MakeEvaluator,
+    *,
+    processes: int | None = None,
+    dask: str | None = None,
+) -> list[Found]:
+    """Several searches, whose walks share the processes.
+
+    Raises:
+        OfframpError: for one of the problems no placement is feasible.
+    """
+    cases, iterations = [], []
+    for problem, how in searches:
+        iterations.append(affordable_iterations(problem) if how.iterations is None else how.iterations)
+        drawn = draw(problem.graph, iterations[-1], how.seed)
+        cases.append(_cases(problem, drawn, evaluator, how))
+    walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
+    found = []
+    for mine, count in zip(cases, iterations, strict=True):
+        results = tuple(islice(walks, len(mine)))
+        best = min(results, key=lambda walk: walk.makespan)
+        found.append(Found(best.machine, best.makespan, count, results))
+    return found
+
+
+def _walk_count(problem: Problem, how: Search) -> int:
+    """How many walks a search will take."""
+    if how.method == "paper":
+        return 1
+    if how.walks is not None:
+        return how.walks
+    iterations = affordable_iterations(problem) if how.iterations is None else how.iterations
+    return 2 if _simulation_s(problem, iterations) > _LONG_S else 4
+
+
+def _simulation_s(problem: Problem, iterations: int) -> float:
+    """About how long a simulation takes: the choices that follow from it must not depend on the machine."""
+    return 100e-6 + (0.15e-6 + 0.015e-6 * len(problem.cluster)) * iterations * len(problem.graph.edges)
+
+
+def affordable_iterations(problem: Problem) -> int:
+    """20, as in the paper, or what keeps a simulation of a large job near half a second."""
+    return max(3, min(20, _FULL_FLOWS // max(1, len(problem.graph.edges))))
+
+
+def _starts(problem: Problem) -> Sequence[str]:
+    kinds = {task.kind for task in problem.graph.tasks}
+    return STARTS if {"sampler", "worker"} <= kinds else STARTS[:1]
+
+
+def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: Search) -> list[_Case]:
+    flows = drawn.size
+    path_s = 60e-6 + 16e-9 * flows
+    simulation_s = _simulation_s(problem, len(drawn))
+    large = simulation_s > _LONG_S
+    share = 0.5 if large else 1.0
+    steps = min(10_000, int(share * _WALK_S / path_s)) if how.steps is None else how.steps
+    if how.method == "paper":
+        return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, 0, how.seed)]
+    trials = min(2_000, int(share * _REFINE_S / simulation_s)) if how.trials is None else how.trials
+    load_s = 60e-6 + 40e-9 * len(problem.graph.edges)
+    reliefs = min(40_000, int(share * _RELIEVE_S / load_s)) if how.reliefs is None else how.reliefs
+    starts = _starts(problem)[-1:] if large else _starts(problem)
+    cases = []
+    for i in range(_walk_count(problem, how)):
+        # Each start is walked from at a higher temperature every other time.
+        beta = how.how.beta * (1 if i // len(starts) % 2 == 0 else 5)
+        limit = replace(how.how, steps=steps, beta=beta, simulations=max(2, trials // 3))
+        cases.append(_Case(problem, drawn, evaluator, starts[i % len(starts)], limit, reliefs, trials, how.seed + i))
+    return cases
+
+
+def _walk(case: _Case) -> Explored:
+    evaluator = case.evaluator(case.problem, case.drawn)
+    begin = initial_feasible if case.start == "ifs" else max_colocated
+    found = explore(case.problem, begin(case.problem, case.seed), evaluator, case.how, case.seed)
+    if case.reliefs:
+        relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed)
+        makespan = evaluator.makespan(relieved)
+        found.simulated += 1
+        if makespan < found.makespan:
+            found.machine, found.makespan = relieved, makespan
+    if not case.trials:
+        return found
+    better = refine(case.problem, found.machine, evaluator, case.trials, case.seed)
+    better.simulated += found.simulated
+    return better

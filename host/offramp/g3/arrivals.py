@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bins in the order in which what they need has arrived."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import torch
+
+    from offramp.g3.mailbox import Label, Mailbox
+
+
+class Arrivals:
+    """The messages that one layer waits for.
+
+    Args:
+        mailbox: where they arrive.
+        labels: of the messages, by number.
+        accept: called with the number and the bytes of each.
+    """
+
+    def __init__(self, mailbox: Mailbox, labels: Sequence[Label], accept: Callable[[int, torch.Tensor], None]) -> None:
+        self._mailbox = mailbox
+        self._missing = dict(enumerate(labels))
+        self._accept = accept
+
+    def bins(self, needs: Sequence[Sequence[int]], *, eager: bool) -> Iterator[int]:
+        """Each bin once, the first that is ready first.
+
+        Args:
+            needs: for each bin the numbers of the messages that it needs.
+            eager: a bin is ready when its own messages are there, otherwise when all are.
+
+        Raises:
+            OfframpError: a message does not come.
+        """
+        todo = list(range(len(needs)))
+        while todo:
+            self.collect()
+            ready = (n for n in todo if not self._missing or (eager and self._missing.keys().isdisjoint(needs[n])))
+            number = next(ready, None)
+            if number is None:
+                self._mailbox.wait(self._missing.values())
+                continue
+            todo.remove(number)
+            yield number
+
+    def all(self) -> None:
+        """Wait for all of them."""
+        self.collect()
+        while self._missing:
+            self._mailbox.wait(self._missing.values())
+            self.collect()
+
+    def collect(self) -> None:
+        """Accept what has arrived."""
+        for number, label in list(self._missing.items()):
+            payload = self._mailbox.take(label)
+            if payload is not None:
+                del self._missing[number]
+                self._accept(number, payload)

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward and backward over bins, as messages and gradients of other workers arrive (g3.md section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from offramp.g3.arrivals import Arrivals
+from offramp.g3.bins import Bins
+from offramp.g3.codec import PlainCodec
+from offramp.g3.mailbox import Key
+from offramp.g3.tape import Outputs, Tape, leaf
+from offramp.train.models import Inputs, Prepared
+
+if TYPE_CHECKING:
+    from offramp.g3.codec import RowCodec
+    from offramp.g3.mailbox import Mailbox
+    from offramp.g3.plan import Message, RowPlan
+    from offramp.g3.schedule import Schedule
+    from offramp.train.models import Model
+    from offramp.train.models.base import Features
+    from offramp.train.reduction import Reduce
+
+
+@dataclass
+class _Gradients:
+    """Of what a stage prepared for the next layer, own rows only; None where there is none."""
+
+    message: torch.Tensor | None = None
+    own: torch.Tensor | None = None
+
+
+class RowEngine:
+    """One worker's computation; ``n`` own vertices, ``h`` of other workers whose messages it needs.
+
+    Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave.
+    Sums go in a fixed order (bins by number, workers by rank), so that results do not depend on what arrives when. All
+    workers call the same methods in the same order.
+
+    Attributes:
+        stale: whether the next training step takes other workers' rows of the step before.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        plan: RowPlan,
+        features: Features,
+        schedule: Schedule,
+        mailbox: Mailbox,
+        codec: RowCodec,
+        dtype: torch.dtype,
+    ) -> None:
+        """Args: as they are named.
+
+        model: the same on every worker.
+        plan: this worker's rows and bins.
+        features: ``(n + h, F)`` of the own vertices and of the others.
+        schedule: when what is computed and sent.
+        mailbox: to and from the other workers.
+        codec: of messages and their gradients, in training.
+        dtype: of both.
+        """
+        self._model, self._plan, self._schedule = model, plan, schedule
+        self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
+        self._used = codec
+        self.stale = schedule.stale
+        self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
+        self._features = features
+        self._bins = Bins(plan, dtype)
+        self._step = self._training_step = self._came = 0
+        self._tapes: list[list[Tape]] = []
+        self._prepared = Prepared(torch.empty(0))
+
+    def forward(self) -> torch.Tensor:
+        """Class scores ``(n, classes)`` of the own vertices; in training mode :meth:`backward` must follow."""
+        model, training = self._model, self._model.training
+        self._step += 1
+        self._used = self._codec if training else self._exact
+        stale = self.stale and training and self._training_step > 0
+        self._came = self._training_step if stale else self._step
+        with torch.set_grad_enabled(training):
+            encoded = model.encode(self._features)
+            prepared = self._prepared = model.prepare(1, encoded, self._own)
+        states = [encoded[: self._own]] if isinstance(encoded, torch.Tensor) else []
+        self._encoded = states[0] if states else None
+        first = states[0].detach() if model.uses_first else None
+        states = [state.detach() for state in states]
+        self._tapes = []
+        for number in range(1, model.layers + 1):
+            state, prepared = self._stage(number, prepared, first)
+            states.append(state)
+        self._leaves = [leaf(state, trained=training) for state in states]
+        self._mailbox.forget(self._came)
+        if training:
+            self._training_step = self._step
+        with torch.set_grad_enabled(training):
+            return model.readout(self._leaves)
+
+    def _stage(self, number: int, prepared: Prepared, first: torch.Tensor | None) -> tuple[torch.Tensor, Prepared]:
+        """State ``number`` of the own rows, and what the next layer prepares: room for the received messages, too."""
+        model, bins, training, last = self._model, self._bins, self._model.training, number == self._model.layers
+        message, own = (None if part is None else part.detach() for part in prepared)
+        trained = [part is not None and part.requires_grad for part in prepared] if number == 1 else [training] * 2
+        assert message is not None
+        states: dict[int, torch.Tensor] = {}
+        owns: dict[int, torch.Tensor] = {}
+        tapes: dict[int, Tape] = {}
+        after = message.new_empty(0 if last else self._rows, 0 if last else model.messages[number])
+        held: list[Message] = []
+        for index in self._arrivals(number - 1, message).bins(bins.needs, eager=self._schedule.eager):
+            block = bins.blocks[index]
+            inputs = Inputs(
+                leaf(block.gathered(message), trained=training and trained[0]),
+                None if own is None else leaf(own[block.targets], trained=training and trained[1]),
+                None if first is None else leaf(first[block.targets], trained=training),
+            )
+            with torch.set_grad_enabled(training):
+                state = model.combine(number, block, inputs)
+                following = Prepared(*model.prepare(number + 1, state)) if not last else None
+            outputs = Outputs(state, *(following or (None, None)))
+            if training:
+                tapes[index] = Tape(inputs, outputs)
+            states[index] = state.detach()
+            if following is not None:
+                after[block.targets] = following.message.detach()
+                if following.own is not None:
+                    owns[index] = following.own.detach()
+                held += bins.sends[index]
+            if self._schedule.asynchronous:
+                held = self._post(held, number, after, backward=False)
+        self._post(held, number, after, backward=False)
+        self._settle()
+        self._tapes.append([tapes[index] for index in sorted(tapes)])
+        return self._rows_of(states), Prepared(after, self._rows_of(owns) if owns else None)
+
+    def backward(self, loss: torch.Tensor, reduce: Reduce) -> None:
+        """Gradients of ``loss``, which was made of the scores.
+
+        Args:
+            loss: this worker's share.
+            reduce: called with the parameters of each stage once their gradients are there, last stage first.
+        """
+        model = self._model
+        model.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        reduce(model.of_stage(model.layers + 1))
+        direct = [state.grad for state in self._leaves][-model.layers :]
+        first = torch.zeros_like(self._leaves[0]) if model.uses_first else None
+        gradients = _Gradients()
+        before = torch.empty(0)
+        for number in range(model.layers, 0, -1):
+            before, own = self._stage_backward(number, direct[number - 1], gradients, first)
+            gradients = _Gradients(before[: self._own], own)
+            reduce(model.of_stage(number))
+        self._first_backward(before, gradients.own, first)
+        reduce(model.of_stage(0))
+
+    def _stage_backward(
+        self, number: int, state: torch.Tensor | None, after: _Gradients, first: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Gradients of what stage ``number`` was given: ``(n + h, w)`` of messages, ``(n, v)`` of own parts.
+
+        Args:
+            number: of the stage.
+            state: gradient of the state from the readout.
+            after: gradients of what it prepared; other workers' share of the messages' is added.
+            first: that of first states, which is added to.
+        """
+        model, plan, bins = self._model, self._plan, self._bins
+        parameters = model.of_stage(number)
+        before = torch.zeros(self._rows, model.messages[number - 1], dtype=self._dtype)
+        of_messages: list[torch.Tensor | None] = [None] * len(bins.blocks)
+        of_own: dict[int, torch.Tensor] = {}
+        of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
+        came: dict[int, torch.Tensor] = {}
+        left = [len(users) for users in bins.consumers]
+        held: list[Message] = []
+
+        expected = plan.sends if number < model.layers else []
+        labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
+
+        def accept(index: int, payload: torch.Tensor) -> None:
+            came[index] = self._used.decode(payload, expected[index], labels[index][1], model.messages[number])
+
+        awaits = bins.awaits if expected else [[]] * len(bins.blocks)
+        for index in Arrivals(self._mailbox, labels, accept).bins(awaits, eager=self._schedule.eager):
+            for message_number in awaits[index]:
+                assert after.message is not None
+                after.message[expected[message_number].rows] += came.pop(message_number)
+            targets = bins.blocks[index].targets
+            given = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
+            of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
+            of_messages[index], own, of_first = of_inputs
+            if own is not None:
+                of_own[index] = own
+            if first is not None and of_first is not None:
+                first[targets] += of_first
+            for message_number in bins.needs[index] if number > 1 else []:
+                left[message_number] -= 1
+                if not left[message_number]:
+                    message = plan.receives[message_number]
+                    before[message.rows] = bins.gathered(message_number, of_messages, before.shape[1], self._dtype)
+                    held.append(message)
+            if self._schedule.asynchronous:
+                held = self._post(held, number - 1, before, backward=True)
+        self._post(held, number - 1, before, backward=True)
+        self._settle()
+        for block, of_sources in zip(bins.blocks, of_messages, strict=True):
+            if of_sources is not None:
+                block.scatter(of_sources, before if number == 1 else before[: self._own])
+        for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
+            parameter.grad = torch.stack(parts).sum(0)
+        return before, self._rows_of(of_own) if of_own else None
+
+    def _first_backward(self, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None) -> None:
+        """Through the first :meth:`Model.prepare` and :meth:`Model.encode`."""
+        pairs = [(self._prepared.message, message), (self._encoded, first)]
+        if self._prepared.own is not None and own is not None:
+            pairs.append((self._prepared.own, own))
+        if self._encoded is not None and len(self._leaves) > self._model.layers:
+            pairs.append((self._encoded, self._leaves[0].grad))
+        trained = [(made, g) for made, g in pairs if made is not None and g is not None and made.requires_grad]
+        if trained:
+            outputs, gradients = zip(*trained, strict=True)
+            torch.autograd.backward(outputs, gradients)
+
+    def _rows_of(self, parts: dict[int, torch.Tensor]) -> torch.Tensor:
+        """Own rows from the bins' parts."""
+        if len(parts) == 1 == len(self._bins.blocks):
+            return next(iter(parts.values()))
+        width = next(iter(parts.values())).shape[1] if parts else 0
+        whole = torch.empty(self._own, width, dtype=self._dtype)
+        for index, part in parts.items():
+            whole[self._bins.blocks[index].targets] = part
+        return whole
+
+    def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
+        """What others prepared for layer ``layer + 1``, into ``messages``; for the first it is there already."""
+        expected = self._plan.receives if layer else []
+        labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
+
+        def accept(index: int, payload: torch.Tensor) -> None:
+            rows = self._used.decode(payload, expected[index], labels[index][1], messages.shape[1])
+            messages[expected[index].rows] = rows
+
+        return Arrivals(self._mailbox, labels, accept)
+
+    def _post(self, messages: list[Message], layer: int, rows: torch.Tensor, *, backward: bool) -> list[Message]:
+        for message in messages:
+            key = Key(self._step, layer, backward, message.bin)
+            self._mailbox.post(message.peer, key, self._used.encode(rows, message, key))
+        return []
+
+    def _settle(self) -> None:
+        if not self._schedule.asynchronous:
+            self._mailbox.flush()

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rows go from whom to whom, and in which bins they are computed (g3.md sections 5.1 and 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from offramp.graph.bins import BinLimit, pack_bins, priority_order
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
+
+
+@sendable
+@dataclass(frozen=True, eq=False)
+class Message:
+    """Rows that one worker sends to another when a bin is computed; their gradients come back as one.
+
+    Attributes:
+        peer: the other worker.
+        bin: of the sender.
+        rows: positions in the state of this end: own rows at the sender, received rows at the receiver; both in the
+            same order, so no index travels.
+        ids: the same vertices in the whole graph.
+        weights: of each row, the squares of the coefficients with which the receiver's vertices aggregate it (of the
+            symmetric normalisation), summed up.
+    """
+
+    peer: int
+    bin: int
+    rows: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+
+
+@sendable
+@dataclass(frozen=True, eq=False)
+class RowPlan:
+    """One worker's part; ``n`` own rows, then ``h`` rows received from other workers.
+
+    Attributes:
+        ids: ``(n + h,)`` vertices of the whole graph.
+        degree: ``(n + h,)`` their neighbours there.
+        adjacency: ``(n, n + h)`` CSR of ones, closed neighbourhoods of the own vertices.
+        bins: own rows of each bin, each row in one.
+        sends: what leaves, by bin and receiver, the next worker first, so that not all send to the same one.
+        receives: what comes, by sender and its bin, in the same order of workers.
+    """
+
+    ids: npt.NDArray[np.int64]
+    degree: npt.NDArray[np.int64]
+    adjacency: sp.csr_matrix
+    bins: list[npt.NDArray[np.int64]]
+    sends: list[Message]
+    receives: list[Message]
+
+    @property
+    def received(self) -> npt.NDArray[np.int64]:
+        """``(h,)`` vertices whose messages come from others."""
+        return self.ids[self.adjacency.shape[0] :]
+
+
+def plan_rows(
+    graph: Graph,
+    owner: npt.NDArray[np.int32],
+    workers: int,
+    *,
+    bins: int | BinLimit = 1,
+    boundary_first: bool = True,
+    isolated: bool = False,
+) -> list[RowPlan]:
+    """Every worker's :class:`RowPlan`.
+
+    Args:
+        graph: the whole graph.
+        owner: ``(vertices,)`` worker of each vertex.
+        workers: number of workers.
+        bins: of each worker, as far as it has vertices; or what each of them may hold.
+        boundary_first: bins of boundary vertices come first.
+        isolated: leave out edges between workers.
+    """
+    tails = np.repeat(np.arange(graph.vertices), graph.degrees)
+    heads = graph.indices
+    crossing = owner[tails] != owner[heads]
+    closed = graph.degrees + 1.0
+    on_boundary = np.zeros(graph.vertices, np.bool_)
+    on_boundary[tails[crossing]] = not isolated
+    own = [np.flatnonzero(owner == worker) for worker in range(workers)]
+    binned = [_bins(graph, owner == w, on_boundary, bins, boundary_first=boundary_first) for w in range(workers)]
+    bin_of = np.zeros(graph.vertices, np.int64)
+    for vertices, parts in zip(own, binned, strict=True):
+        for number, rows in enumerate(parts):
+            bin_of[vertices[rows]] = number
+    receives: list[list[Message]] = []
+    sends: list[list[Message]] = [[] for _ in range(workers)]
+    states = []
+    for worker, vertices in enumerate(own):
+        remote = np.unique(heads[crossing & (owner[tails] == worker)]) if not isolated else np.zeros(0, np.int64)
+        remote = remote[np.lexsort((remote, bin_of[remote], owner[remote]))]
+        states.append(np.concatenate([vertices, remote]))
+        into = crossing & (owner[tails] == worker)
+        squares = 1 / (closed[heads[into]] * closed[tails[into]])
+        weights = np.bincount(heads[into], squares, graph.vertices).astype(np.float64)
+        receives.append([])
+        for sender, number, rows in _runs(owner[remote], bin_of[remote]):
+            of = remote[rows]
+            receives[worker].append(Message(sender, number, len(vertices) + rows, of, weights[of]))
+            sends[sender].append(Message(worker, number, np.searchsorted(own[sender], of), of, weights[of]))
+    position = np.zeros(graph.vertices, np.int64)
+    plans = []
+    for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
+        position[ids] = np.arange(len(ids))
+        mine = (owner[tails] == worker) & ~(crossing if isolated else np.zeros_like(crossing))
+        rows = np.concatenate([position[tails[mine]], np.arange(len(vertices))])
+        columns = np.concatenate([position[heads[mine]], np.arange(len(vertices))])
+        adjacency = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vertices), len(ids)))
+        adjacency.sort_indices()
+        sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
+        receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
+        plans.append(RowPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
+    return plans
+
+
+def _bins(
+    graph: Graph,
+    mine: npt.NDArray[np.bool_],
+    boundary: npt.NDArray[np.bool_],
+    limit: int | BinLimit,
+    *,
+    boundary_first: bool,
+) -> list[npt.NDArray[np.int64]]:
+    """Own rows of each bin, which holds boundary vertices or others, where these come first.
+
+    A number of bins gives about as many of one size; a :class:`BinLimit` what it allows.
+    """
+    if boundary_first and limit != 1:
+        order = priority_order(graph, mine)
+        groups = [order[boundary[order]], order[~boundary[order]]]
+    else:
+        groups = [np.flatnonzero(mine)]
+    if isinstance(limit, BinLimit):
+        parts = [part for group in groups for part in pack_bins(graph, group, limit)]
+    else:
+        size = -(-int(mine.sum()) // limit)
+        parts = [part for group in groups if len(group) for part in np.array_split(group, -(-len(group) // size))]
+    row = np.cumsum(mine) - 1
+    return [np.sort(row[part]) for part in parts]
+
+
+def _runs(owner: npt.NDArray[np.int32], number: npt.NDArray[np.int64]) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
+    """``(owner, bin, positions)`` of each run of equal pairs."""
+    if not len(owner):
+        return []
+    starts = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(number, prepend=-1))
+    ends = np.append(starts[1:], len(owner))
+    return [
+        (int(owner[a]), int(number[a]), np.arange(a, b)) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]

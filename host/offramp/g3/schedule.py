@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a worker computes a bin, and when what it made leaves (g3.md sections 5, 6 and 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from offramp_base.errors import OfframpError
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How computation and communication of an epoch follow each other.
+
+    Attributes:
+        eager: a bin starts as soon as its own rows are there; otherwise a layer waits for all of its rows.
+        asynchronous: rows leave while the next bin is computed; otherwise after the layer, which waits for that.
+        boundary_first: bins of boundary vertices come first; otherwise vertices are in the order of their ids.
+        stale: rows of other workers are those of the epoch before (PipeGCN; Sylvie's asynchronous mode).
+        adaptive: whether rows are stale is Sylvie's controller's to say, epoch by epoch.
+        isolated: edges between workers are left out (ClusterGCN).
+    """
+
+    eager: bool = False
+    asynchronous: bool = False
+    boundary_first: bool = False
+    stale: bool = False
+    adaptive: bool = False
+    isolated: bool = False
+
+    @property
+    def bins(self) -> int:
+        """Of each worker, unless the run says how many: one, where nothing is gained by more."""
+        return 8 if self.asynchronous else 1
+
+
+SCHEDULES: Final = {
+    "sequential": Schedule(),
+    "inter": Schedule(eager=True, asynchronous=True),
+    "intra": Schedule(asynchronous=True, boundary_first=True),
+    "g3": Schedule(eager=True, asynchronous=True, boundary_first=True),
+    "stale": Schedule(eager=True, asynchronous=True, boundary_first=True, stale=True),
+    "adaptive": Schedule(eager=True, asynchronous=True, boundary_first=True, adaptive=True),
+    "isolated": Schedule(isolated=True),
+}
+"""By name: G3's pipeline ablation, one-epoch staleness (always, or as Sylvie decides), and no exchange at all."""
+
+
+def schedule_of(name: str) -> Schedule:
+    """The schedule called ``name``.
+
+    Raises:
+        OfframpError: there is none.
+    """
+    if name not in SCHEDULES:
+        raise OfframpError(f"--schedule {name}: expected plain or one of {', '.join(SCHEDULES)}")
+    return SCHEDULES[name]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our DAG as Chakra traces: one a worker, with sends and receives matched by tag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from offramp.hermod import dag as kinds
+from offramp.hermod.chakra import schema
+from offramp.hermod.chakra.trace import Attribute, Node, Trace, write_trace
+from offramp.hermod.dag import Coflow, Compute, Dag
+from offramp.hermod.factors import CType
+from offramp_base.errors import OfframpError
+
+_COLLECTIVE: Final = {
+    kinds.DISPATCH: schema.ALL_TO_ALL,
+    kinds.COMBINE: schema.ALL_TO_ALL,
+    kinds.COMBINE_GRADIENT: schema.ALL_TO_ALL,
+    kinds.DISPATCH_GRADIENT: schema.ALL_TO_ALL,
+    kinds.REDUCE_SCATTER: schema.REDUCE_SCATTER,
+    kinds.ALL_GATHER: schema.ALL_GATHER,
+    kinds.TENSOR: schema.ALL_REDUCE,
+}
+
+
+def traces(dag: Dag) -> list[Trace]:
+    """A trace for each worker.
+
+    Ids are the DAG's tasks, the receiving half of a transfer has an id of its own. Every communication carries its
+    factors (``mid``, ``ctype``, ``lid``), so that reading it back needs no guesses.
+    """
+    made = [Trace([], attributes={"workers": dag.workers, **_facts(dag)}) for _ in range(dag.workers)]
+    member: list[set[int]] = [_members(task, dag.workers) for task in dag.tasks]
+    arrivals = len(dag.tasks)
+    for k, task in enumerate(dag.tasks):
+        for worker in sorted(member[k]):
+            waits = [_id(dag.tasks[b], b, worker, arrivals) for b in task.waits if worker in member[b]]
+            made[worker].nodes += _nodes(task, k, worker, waits, arrivals)
+    return made
+
+
+def export_dag(dag: Dag, folder: Path, suffix: str = "et") -> list[Path]:
+    """Write ``trace.RANK.et`` (or ``.json``) for each worker.
+
+    Raises:
+        OfframpError: the folder or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OfframpError(f"{folder}: cannot be made: {error.strerror}") from None
+    paths = []
+    for rank, trace in enumerate(traces(dag)):
+        paths.append(folder / f"trace.{rank}.{suffix}")
+        write_trace(trace, paths[-1])
+    return paths
+
+
+def _facts(dag: Dag) -> dict[str, Attribute]:
+    return {
+        "stages": dag.stages,
+        "iterations": dag.iterations,
+        "layers": dag.layers,
+        "micro_batches": dag.micro_batches,
+        "interleaved": dag.interleaved,
+    }
+
+
+def _members(task: Compute | Coflow, workers: int) -> set[int]:
+    if isinstance(task, Compute):
+        return set(range(workers)) if task.worker < 0 else {task.worker}
+    return {int(w) for part in (task.flows.source, task.flows.sink) for w in part}
+
+
+def _id(task: Compute | Coflow, k: int, worker: int, arrivals: int) -> int:
+    """What the followers of a task wait for on a worker: at the receiver of a transfer its arrival."""
+    if isinstance(task, Coflow) and task.ctype is CType.PP and worker == int(task.flows.sink[0]):
+        return arrivals + k
+    return k
+
+
+def _nodes(task: Compute | Coflow, k: int, worker: int, waits: list[int], arrivals: int) -> list[Node]:
+    shared: dict[str, Attribute] = {"iteration": task.iteration, "is_cpu_op": False}
+    if isinstance(task, Compute):
+        name = "barrier" if task.worker < 0 else f"{'backward' if task.backward else 'forward'} mb{task.mid}"
+        facts: dict[str, Attribute] = {"mid": task.mid, "first_layer": task.layers[0], "past_layer": task.layers[1]}
+        micros = round(task.seconds * 1e6)
+        return [Node(k, name, schema.COMPUTE, waits, micros, {**shared, **facts, "backward": task.backward})]
+    f = task.factors
+    facts = {"role": task.role, "mid": f.mid, "ctype": int(f.ctype), "lid": f.lid, "stage": task.stage}
+    name = f"{task.role} mb{f.mid} layer{f.lid}"
+    if f.ctype is CType.PP:
+        sender, receiver = int(task.flows.source[0]), int(task.flows.sink[0])
+        ends: dict[str, Attribute] = {
+            "comm_src": sender,
+            "comm_dst": receiver,
+            "comm_tag": k,
+            "comm_size": round(float(task.flows.size[0])),
+        }
+        every: dict[str, Attribute] = {**shared, **facts, **ends}
+        halves = [Node(k, name, schema.SEND, waits, 0, every)] if worker == sender else []
+        if worker == receiver:
+            halves.append(Node(arrivals + k, name, schema.RECEIVE, [], 0, every))
+        return halves
+    sent = task.flows.source == worker
+    sizes = [round(float(v)) for v in task.flows.size[sent]]
+    collective: dict[str, Attribute] = {
+        "comm_type": _COLLECTIVE[task.role],
+        "comm_size": sum(sizes),
+        "comm_group": k,
+        "peers": [int(v) for v in task.flows.sink[sent]],
+        "sizes": sizes,
+    }
+    return [Node(k, name, schema.COLLECTIVE, waits, 0, {**shared, **facts, **collective})]

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Chakra trace file: length-delimited messages, ``GlobalMetadata`` and then a ``Node`` each; or the same as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from offramp.hermod.chakra.schema import VERSION, messages
+from offramp_base.documents import parse_json, read_bytes
+from offramp_base.ending.files import written
+from offramp_base.errors import OfframpError
+
+_MOST_BYTES = 4 << 30
+
+Attribute = int | float | bool | str | bytes | list[Any]
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of an execution trace.
+
+    Attributes:
+        kind: number of the node's type (``schema.COMPUTE``, …).
+        waits: control and data dependencies.
+        duration_us: microseconds.
+    """
+
+    id: int
+    name: str
+    kind: int
+    waits: list[int] = field(default_factory=list)
+    duration_us: int = 0
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Trace:
+    """What one rank does."""
+
+    nodes: list[Node]
+    version: str = VERSION
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """Protobuf, or JSON if the name ends in ``.json``.
+
+    Raises:
+        OfframpError: the file cannot be written.
+    """
+    made = [_metadata(trace), *(_node(node) for node in trace.nodes)]
+    if path.suffix == ".json":
+        from google.protobuf import json_format
+
+        rows = [json_format.MessageToDict(m, preserving_proto_field_name=True) for m in made]
+        content = (json.dumps({"global_metadata": rows[0], "nodes": rows[1:]}, indent=1) + "\n").encode()
+    else:
+        content = b"".join(_delimited(m.SerializeToString(deterministic=True)) for m in made)
+    try:
+        with written(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read_trace(path: Path) -> Trace:
+    """A trace file of any writer of the schema.
+
+    Raises:
+        OfframpError: it cannot be read, or is no trace.
+    """
+    try:
+        content = read_bytes(path, _MOST_BYTES)
+        first, rest = _from_json(content) if path.suffix == ".json" else _from_wire(content)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise OfframpError(f"{path}: not a Chakra execution trace") from None
+    return Trace([_read_node(node) for node in rest], first.version, _attributes(first.attr))
+
+
+def _from_wire(content: bytes) -> tuple[Any, list[Any]]:
+    from google.protobuf.message import DecodeError
+
+    kinds = messages()
+    parts = list(_undelimited(content))
+    try:
+        return kinds.GlobalMetadata.FromString(parts[0]), [kinds.Node.FromString(part) for part in parts[1:]]
+    except (DecodeError, IndexError):
+        raise ValueError from None
+
+
+def _from_json(content: bytes) -> tuple[Any, list[Any]]:
+    from google.protobuf import json_format
+
+    kinds, whole = messages(), parse_json(content)
+    try:
+        first = json_format.ParseDict(whole.get("global_metadata", {}), kinds.GlobalMetadata(), True)
+        return first, [json_format.ParseDict(row, kinds.Node(), True) for row in whole["nodes"]]
+    except json_format.ParseError:
+        raise ValueError from None
+
+
+def _delimited(message: bytes) -> bytes:
+    size, head = len(message), bytearray()
+    while size > 0x7F:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes(head) + bytes([size]) + message
+
+
+def _undelimited(content: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(content):
+        size = shift = 0
+        while True:
+            if at >= len(content) or shift > 63:
+                raise ValueError
+            byte = content[at]
+            at += 1
+            size |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        if at + size > len(content):
+            raise ValueError
+        yield content[at : at + size]
+        at += size
+
+
+def _metadata(trace: Trace) -> Any:
+    return messages().GlobalMetadata(version=trace.version, attr=_written(trace.attributes))
+
+
+def _node(node: Node) -> Any:
+    return messages().Node(
+        id=node.id,
+        name=node.name,
+        type=node.kind,
+        data_deps=node.waits,
+        duration_micros=node.duration_us,
+        attr=_written(node.attributes),
+    )
+
+
+def _written(attributes: dict[str, Attribute]) -> list[Any]:
+    made = []
+    for name, value in attributes.items():
+        if isinstance(value, list):
+            made.append(messages().AttributeProto(name=name, int64_list={"values": value}))
+            continue
+        kinds = ((bool, "bool"), (int, "int64"), (float, "double"), (str, "string"), (bytes, "bytes"))
+        kind = next(text for python, text in kinds if isinstance(value, python))
+        made.append(messages().AttributeProto(name=name, **{f"{kind}_val": value}))
+    return made
+
+
+def _attributes(rows: Iterable[Any]) -> dict[str, Attribute]:
+    found: dict[str, Attribute] = {}
+    for row in rows:
+        which = row.WhichOneof("value")
+        if which is not None:
+            value = getattr(row, which)
+            found[row.name] = list(value.values) if which.endswith("_list") else value
+    return found
+
+
+def _read_node(node: Any) -> Node:
+    waits = list(dict.fromkeys([*node.ctrl_deps, *node.data_deps]))
+    return Node(node.id, node.name, node.type, waits, node.duration_micros, _attributes(node.attr))

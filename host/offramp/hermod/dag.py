@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training DAG: computation, coflows and what waits for what (thesis, section 5.2.2; specification section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.hermod.factors import CType, Factors
+
+Indices = npt.NDArray[np.int64]
+Amounts = npt.NDArray[np.float64]
+
+DISPATCH: Final = "dispatch"
+COMBINE: Final = "combine"
+COMBINE_GRADIENT: Final = "combine-gradient"
+DISPATCH_GRADIENT: Final = "dispatch-gradient"
+ACTIVATION: Final = "activation"
+GRADIENT: Final = "gradient"
+REDUCE_SCATTER: Final = "reduce-scatter"
+ALL_GATHER: Final = "all-gather"
+TENSOR: Final = "tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """What a coflow moves: ``size[k]`` bytes of every GPU of worker ``source[k]`` to worker ``sink[k]``."""
+
+    source: Indices
+    sink: Indices
+    size: Amounts
+
+
+@dataclass(slots=True)
+class Compute:
+    """A stretch of computation of one worker; worker -1 is the barrier between iterations.
+
+    Attributes:
+        layers: first and one past the last of the model.
+        waits: indices of the tasks that end before it starts.
+    """
+
+    worker: int
+    seconds: float
+    iteration: int
+    mid: int
+    layers: tuple[int, int]
+    backward: bool
+    waits: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Coflow:
+    """Flows that count when all of them have arrived.
+
+    Attributes:
+        stage: virtual pipeline stage that sends.
+        waits: indices of the tasks that end before it starts.
+    """
+
+    role: str
+    factors: Factors
+    iteration: int
+    stage: int
+    flows: Flows
+    waits: list[int] = field(default_factory=list)
+
+    @property
+    def ctype(self) -> CType:
+        """Kind of parallelism."""
+        return self.factors.ctype
+
+
+Task = Compute | Coflow
+
+
+@dataclass(slots=True)
+class Dag:
+    """Tasks in an order in which every task comes after those that it waits for.
+
+    Attributes:
+        workers, stages: of the pipeline; worker ``rank * replicas + replica``.
+        iterations: how many are in it.
+        layers, micro_batches, interleaved: what the priorities are made of.
+    """
+
+    tasks: list[Task]
+    workers: int
+    stages: int
+    iterations: int
+    layers: int
+    micro_batches: int
+    interleaved: bool
+
+    def coflows(self) -> Iterator[tuple[int, Coflow]]:
+        """All coflows with their indices."""
+        return ((k, task) for k, task in enumerate(self.tasks) if isinstance(task, Coflow))
+
+    def computations(self) -> Iterator[tuple[int, Compute]]:
+        """All computation with indices."""
+        return ((k, task) for k, task in enumerate(self.tasks) if isinstance(task, Compute))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of a line each class may take, so that nobody starves the others by its priority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from offramp.hermod.deploy.plan import DeployPlan
+from offramp_base.errors import OfframpError
+
+CONTROL_SHARE = 0.05
+"""Of the line: what control traffic, whose queue goes first, may take unless said otherwise."""
+LOWEST_SHARE = 0.05
+"""Of the line: what the lowest queue keeps unless said otherwise."""
+_BURST_S = 1e-3
+_LEAST_BURST = 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Shares of a line.
+
+    Attributes:
+        line_bps: of each port.
+        control: share that a port may send in the queue of control traffic, the highest.
+        lowest: share that is left to the lowest queue, whatever waits in others; 0: none.
+        police_bps: by queue, what a port may send in it beside that.
+
+    Raises:
+        OfframpError: a share that is none, or a rate below 1.
+    """
+
+    line_bps: int
+    control: float = CONTROL_SHARE
+    lowest: float = LOWEST_SHARE
+    police_bps: Mapping[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.control <= 1:
+            raise OfframpError(f"share of control traffic {self.control:g}: expected more than 0, up to 1")
+        if not 0 <= self.lowest < 1:
+            raise OfframpError(f"share of the lowest queue {self.lowest:g}: expected 0 up, below 1")
+
+    @property
+    def upper_bps(self) -> int | None:
+        """What all queues but the lowest may take together; None: all of it."""
+        return int(self.line_bps * (1 - self.lowest)) if self.lowest else None
+
+    @property
+    def lowest_bps(self) -> int | None:
+        """What the lowest keeps; None: nothing for certain."""
+        return int(self.line_bps * self.lowest) if self.lowest else None
+
+    def of_queues(self, plan: DeployPlan) -> dict[int, int]:
+        """Bits a second that a port may send, by queue; control traffic's share counts where it has a queue of its own.
+
+        Raises:
+            OfframpError: a queue that the plan has not.
+        """
+        for queue in self.police_bps:
+            if not 0 <= queue < plan.count:
+                raise OfframpError(f"rate of queue {queue}: expected 0 to {plan.count - 1}")
+        shared = any(row["queue"] == plan.urgent for row in plan.priorities)
+        control = {} if shared else {plan.urgent: max(int(self.line_bps * self.control), 1)}
+        return control | dict(self.police_bps)
+
+
+def burst_bytes(bps: int, mtu: int = 1500) -> int:
+    """What may come at once: a millisecond at the rate, or a few packets."""
+    return max(int(bps / 8 * _BURST_S), _LEAST_BURST * mtu)

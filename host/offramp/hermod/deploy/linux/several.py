@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan on several interfaces of a host: on all of them, or on none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from offramp.hermod.deploy.linux.target import LinuxTarget
+from offramp.hermod.deploy.target import Difference
+
+
+class LinuxTargets:
+    """Interfaces, each as :class:`LinuxTarget`."""
+
+    def __init__(self, targets: Sequence[LinuxTarget]) -> None:
+        self._targets = targets
+        self.name = ", ".join(target.name for target in targets)
+
+    def rendered(self) -> str:
+        """The commands for each, and once what the host's sockets need."""
+        *others, last = self._targets
+        return "\n".join([*(line for target in others for line in target.commands()), last.rendered()])
+
+    def deployed(self) -> dict[str, Any]:
+        """By interface."""
+        return {f"{t.name}: {what}": value for t in self._targets for what, value in t.deployed().items()}
+
+    def differences(self) -> list[Difference]:
+        """By interface."""
+        return [replace(d, what=f"{t.name}: {d.what}") for t in self._targets for d in t.differences()]
+
+    def apply(self, *, replace: bool = False) -> bool:
+        """One after the other; if one fails, those before it get back what they had."""
+        before = [target.state() for target in self._targets]
+        changed = []
+        try:
+            for target, state in zip(self._targets, before, strict=True):
+                if target.apply(replace=replace):
+                    changed.append((target, state))
+        except BaseException as error:
+            for target, state in changed:
+                target.restore(state, error)
+            raise
+        return bool(changed)
+
+    def undo(self) -> bool:
+        """From all of them."""
+        removed = [target.undo() for target in self._targets]
+        return any(removed)

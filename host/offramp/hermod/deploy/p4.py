@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan on a P4 switch that runs ``p4/hermod``, over P4Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from offramp.hermod.deploy.limits import Limits, burst_bytes
+from offramp.hermod.deploy.plan import DeployPlan
+from offramp.hermod.deploy.target import Difference, in_use, require_equal
+from offramp.hermod.switch.control import GROUP, HermodControl, Key, State, Value, state_of
+from offramp.hermod.switch.entries import CLASSES, Profile, Rate, SwitchPlan, entries_for
+from offramp_base.p4rt.session import Session
+
+
+def switch_plan(
+    plan: DeployPlan,
+    ports: Sequence[int] = (),
+    hosts: Mapping[int, int] | None = None,
+    *,
+    mtu: int = 1500,
+    drops: bool = False,
+    members: Sequence[int] | None = None,
+    limits: Limits | None = None,
+) -> SwitchPlan:
+    """The plan as a switch is told it.
+
+    Args:
+        plan: queues, and thresholds in bytes.
+        ports: all ports of the switch; hosts that are not listed are reached by flooding. None: forwarding is left
+            as it is.
+        hosts: ports of MAC addresses.
+        mtu: bytes of a packet, since the switch counts packets; at least one packet.
+        drops: whether packets that cannot be marked are dropped above the threshold.
+        members: the job's ports; what comes in by others is best effort. None: every port is the job's.
+        limits: what a port of the job may send in a class; None: as much as it likes.
+
+    Raises:
+        OfframpError: a port that the switch does not have.
+    """
+    profiles = {queue: Profile(max(size // mtu, 1), drops) for queue, size in plan.ecn_bytes.items()}
+    told = SwitchPlan(plan.queues, plan.other, plan.urgent, profiles, dict(hosts or {}), tuple(ports))
+    trusted = None if members is None else tuple(members)
+    if limits is None:
+        return replace(told, members=trusted)
+    police = {queue: _rate(bps, mtu) for queue, bps in limits.of_queues(plan).items()}
+    upper = limits.upper_bps
+    return replace(told, members=trusted, police=police, upper=None if upper is None else _rate(upper, mtu))
+
+
+def _rate(bps: int, mtu: int) -> Rate:
+    return Rate(max(bps // 8, 1), burst_bytes(bps, mtu))
+
+
+def rendered(plan: SwitchPlan) -> str:
+    """The entries of a plan, without a switch."""
+    return _rendered(state_of(entries_for(plan, ())))
+
+
+class P4Target:
+    """A switch at the other end of a session."""
+
+    def __init__(self, session: Session, plan: SwitchPlan) -> None:
+        self._control = HermodControl(session, forwarding=bool(plan.ports))
+        self._wanted = self._control.wanted(plan)
+        self.name = f"switch {session.name}"
+
+    def rendered(self) -> str:
+        """One line for each entry."""
+        return _rendered(self._wanted)
+
+    def deployed(self) -> dict[str, Any]:
+        """The entries that are there."""
+        return {_name(key): _text(value) for key, value in self._held().items()}
+
+    def differences(self) -> list[Difference]:
+        """Entry by entry."""
+        return _differences(self._wanted, self._control.read())
+
+    def apply(self, *, replace: bool = False) -> bool:
+        """In one batch, read back after it."""
+        before = self._control.read()
+        held = {key: value for key, value in before.items() if key[1]}
+        found = [d for d in _differences(self._wanted, before) if d.found is not None]
+        if before == self._wanted:
+            return False
+        if held and found and not replace:
+            raise in_use(self.name, [d for d in found if d.what.startswith("DSCP")] or found)
+        self._control.write(self._wanted, before)
+        try:
+            require_equal(self)
+        except BaseException as error:
+            self._control.restore(before, error)
+            raise
+        return True
+
+    def undo(self) -> bool:
+        """An empty switch: no entries, the program's own default actions."""
+        before = self._control.read()
+        self._control.write({}, before)
+        return bool(self._held_in(before))
+
+    def _held(self) -> State:
+        return self._held_in(self._control.read())
+
+    def _held_in(self, state: State) -> State:
+        """Without what an empty switch has too."""
+        return {key: value for key, value in state.items() if key[1]}
+
+
+def _differences(wanted: State, found: State) -> list[Difference]:
+    keys = [*wanted, *(key for key in found if key not in wanted)]
+    pairs = ((key, wanted.get(key), found.get(key)) for key in keys)
+    return [
+        Difference(_name(key), None if planned is None else _text(planned), None if there is None else _text(there))
+        for key, planned, there in pairs
+        if planned != there
+    ]
+
+
+def _name(key: Key) -> str:
+    table, keys = key
+    if table == GROUP:
+        return f"{GROUP} {keys[0][1]}"
+    if table.endswith(CLASSES):
+        given = dict(keys)
+        return "other DSCPs" if not keys else f"DSCP {given['dscp']}" if given["is_ip"] else "frames without DSCP"
+    inside = ", ".join(f"{name} {value:012x}" if name == "dst_addr" else f"{name} {value}" for name, value in keys)
+    return f"{table}({inside or 'default'})"
+
+
+def _text(value: Value) -> str:
+    action, params = value
+    return f"{action.rpartition('.')[2]}({', '.join(f'{name} {number}' for name, number in params)})"
+
+
+def _rendered(state: State) -> str:
+    return "\n".join(f"{_name(key)} -> {_text(value)}" for key, value in state.items())

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way from one configuration to another as a JSON patch (RFC 6902), which ``config apply-patch`` takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offramp.hermod.deploy.sonic.tables import Config
+
+Operation = dict[str, Any]
+
+
+def diff(before: Config, after: Config) -> list[Operation]:
+    """Additions and changes, then removals, so that nothing refers to what is not there."""
+    changes = _changes((), before, after)
+    return [op for op in changes if op["op"] != "remove"] + [op for op in reversed(changes) if op["op"] == "remove"]
+
+
+def _changes(at: tuple[str, ...], before: Any, after: Any) -> list[Operation]:
+    found: list[Operation] = []
+    for key in [*after, *(key for key in before if key not in after)]:
+        path = (*at, key)
+        if key not in after:
+            found.append({"op": "remove", "path": _pointer(path)})
+        elif key not in before:
+            found.append({"op": "add", "path": _pointer(path), "value": after[key]})
+        elif before[key] != after[key]:
+            if isinstance(before[key], dict) and isinstance(after[key], dict):
+                found += _changes(path, before[key], after[key])
+            else:
+                found.append({"op": "replace", "path": _pointer(path), "value": after[key]})
+    return found
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)

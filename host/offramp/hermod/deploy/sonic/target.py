@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan on a SONiC switch: the one that this runs on, or one whose configuration is in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from offramp.hermod.deploy.limits import Limits
+from offramp.hermod.deploy.plan import DeployPlan
+from offramp.hermod.deploy.sonic import conflicts
+from offramp.hermod.deploy.sonic.patch import Operation, diff
+from offramp.hermod.deploy.sonic.tables import PORT_MAP, QUEUE, Config, merged, tables_for, without
+from offramp.hermod.deploy.sonic.yang import validate
+from offramp.hermod.deploy.target import Difference, require_equal
+from offramp_base.errors import OfframpError
+
+
+class Store(Protocol):
+    """Where a configuration is."""
+
+    name: str
+
+    def read(self) -> Config:
+        """As it is."""
+
+    def apply(self, operations: list[Operation], after: Config) -> None:
+        """Change it to ``after``, or leave it as it was."""
+
+
+class SonicTarget:
+    """The ports of a switch.
+
+    Args:
+        store: of the configuration.
+        plan: what they shall hold.
+        ports: their names; none: all that the configuration has.
+        name: of the maps, the schedulers and the profiles.
+        members, limits: as :func:`~offramp.hermod.deploy.sonic.tables.tables_for` takes them.
+
+    Raises:
+        OfframpError: no such port, no ports, or rates for a queue that the plan has not.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        plan: DeployPlan,
+        ports: Sequence[str] = (),
+        name: str = "HERMOD",
+        *,
+        members: Collection[str] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.name = store.name
+        self._store, self._plan, self._object = store, plan, name
+        config = store.read()
+        chosen = list(ports) or sorted(config.get("PORT", {}), key=lambda p: (len(p), p))
+        if not chosen:
+            raise OfframpError(f"{self.name}: knows no ports; expected --interface, or --config-db with a table PORT")
+        stranger = next((port for port in members or () if port not in chosen), None)
+        if stranger is not None:
+            raise OfframpError(f"{self.name}: port {stranger} of the job is none of {', '.join(chosen)}")
+        self._tables = tables_for(plan, chosen, name, members=members, limits=limits)
+        validate(self._tables, merged(without(config, name), self._tables))
+
+    def rendered(self) -> str:
+        """The tables, for ``config load``."""
+        return json.dumps(self._tables, indent=2)
+
+    def deployed(self) -> dict[str, Any]:
+        """Our objects and what refers to them."""
+        config = self._store.read()
+        rest = without(config, self._object)
+        return {
+            table: {key: fields for key, fields in rows.items() if rest.get(table, {}).get(key) != fields}
+            for table, rows in config.items()
+            if rest.get(table, {}) != rows
+        }
+
+    def differences(self) -> list[Difference]:
+        """Field by field; what else the switch is configured for does not count."""
+        config, found = self._store.read(), []
+        there = self.deployed()
+        for table, rows in self._tables.items():
+            for key in [*rows, *(key for key in there.get(table, {}) if key not in rows)]:
+                planned = rows.get(key, {})
+                held = config.get(table, {}).get(key, {})
+                extra = {} if table in (QUEUE, PORT_MAP) and planned else held
+                names = [*planned, *(name for name in extra if name not in planned)]
+                found += [
+                    Difference(f"{table} {key}: {name}", planned.get(name), held.get(name))
+                    for name in names
+                    if planned.get(name) != held.get(name)
+                ]
+        for table in there.keys() - self._tables.keys():
+            found += [Difference(f"{table} {key}", None, "is there") for key in there[table]]
+        return found
+
+    def apply(self, *, replace: bool = False) -> bool:
+        """As one patch."""
+        config = self._store.read()
+        base = without(config, self._object) if replace else config
+        conflicts.check(base, self._tables, self._plan)
+        after = merged(base, self._tables)
+        validate(self._tables, after)
+        operations = diff(config, after)
+        if not operations:
+            return False
+        self._store.apply(operations, after)
+        try:
+            require_equal(self)
+        except OfframpError:
+            self._store.apply(diff(after, config), config)
+            raise
+        return True
+
+    def undo(self) -> bool:
+        """The configuration without our objects."""
+        config = self._store.read()
+        after = without(config, self._object)
+        if after == config:
+            return False
+        self._store.apply(diff(config, after), after)
+        return True

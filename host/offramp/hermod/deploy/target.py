@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machines have in common on which a plan is deployed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from offramp_base.errors import OfframpError
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that is not as planned; None: not there."""
+
+    what: str
+    planned: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        if self.found is None:
+            return f"{self.what}: missing, planned {self.planned}"
+        if self.planned is None:
+            return f"{self.what}: {self.found}, not planned"
+        return f"{self.what}: {self.found}, planned {self.planned}"
+
+
+class Target(Protocol):
+    """One machine, or one interface, that can hold a plan. All methods raise :class:`OfframpError` in one line."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+
+    def rendered(self) -> str:
+        """What would be written, in the target's own language."""
+
+    def deployed(self) -> dict[str, Any]:
+        """What is there now, for people and programs; empty where nothing of Hermod is."""
+
+    def differences(self) -> list[Difference]:
+        """Where what is there differs from the plan."""
+
+    def apply(self, *, replace: bool = False) -> bool:
+        """Make the plan hold, or leave everything as it was; whether something was changed.
+
+        Args:
+            replace: whether another plan that is deployed there makes room.
+        """
+
+    def undo(self) -> bool:
+        """Remove what is deployed, whichever plan it is; whether something was there."""
+
+
+def require_equal(target: Target) -> None:
+    """Raise if what was just written does not read back as it was written."""
+    found = target.differences()
+    if found:
+        raise OfframpError(f"{target.name}: does not hold what was written: {found[0]} ({len(found)} in all)")
+
+
+def in_use(name: str, found: list[Difference]) -> OfframpError:
+    """The error where something else is deployed already."""
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return OfframpError(f"{name}: in use otherwise: {found[0]}{more}; --undo first, or --replace")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What endpoints say to each other: a greeting on every connection, then frames with a header each."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, Self
+
+from offramp_base.errors import OfframpError
+from offramp_base.listening.objects import check_object, choice, integer, optional
+
+PROTOCOL: Final = "hermod 2"
+"""Name and version; what is proved for another protocol proves nothing here."""
+MOST_DSCP: Final = 63
+_HEADER: Final = struct.Struct("!HBxIQQQ")
+HEADER_BYTES: Final = _HEADER.size
+_MARKER: Final = 0xC0F1
+MOST_WORDS: Final = 1 << 20
+"""Bytes of what a rank tells everyone."""
+MOST_TEXT: Final = 4096
+"""Bytes of why a sender has failed."""
+
+
+class Kind(IntEnum):
+    """What a frame is."""
+
+    DATA = 1  # on connections of a priority: a part of a transfer
+    READY = 2  # on control connections: the receiver of a transfer waits for it
+    WORDS = 3  # a few bytes for everyone
+    ABORT = 4  # the sender has failed, and why
+    BYE = 5  # the sender has closed in order
+
+
+MOST_PAYLOAD: Final = {Kind.READY: 0, Kind.WORDS: MOST_WORDS, Kind.ABORT: MOST_TEXT, Kind.BYE: 0}
+"""Bytes behind the header of each control frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a connection is for: who calls, and for which priority (control: None)."""
+
+    rank: int
+    dscp: int | None
+
+    def greeting(self, session: str, size: int) -> dict[str, Any]:
+        """As :mod:`offramp_base.listening` sends it."""
+        return {"session": session, "size": size, "rank": self.rank, "dscp": self.dscp}
+
+    @classmethod
+    def check(cls, greeting: Mapping[str, Any], session: str, size: int) -> Self:
+        """From a greeting to one of the ``size`` endpoints of a session.
+
+        Raises:
+            OfframpError: something else, or from other endpoints.
+        """
+        fields = {
+            "session": choice(session),
+            "size": integer(size, size),
+            "rank": integer(0, size - 1),
+            "dscp": optional(integer(0, MOST_DSCP)),
+        }
+        found = check_object(greeting, fields, "greeting")
+        return cls(found["rank"], found["dscp"])
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Before each frame: ``length`` bytes follow, of message ``message`` from ``offset`` on; ``total``: all of it."""
+
+    kind: Kind
+    length: int
+    message: int = 0
+    offset: int = 0
+    total: int = 0
+
+    def pack(self) -> bytes:
+        """As bytes."""
+        return _HEADER.pack(_MARKER, self.kind, self.length, self.message, self.offset, self.total)
+
+    @classmethod
+    def unpack(cls, raw: bytes | bytearray, rank: int) -> Self:
+        """From the wire, as a rank sent it.
+
+        Raises:
+            OfframpError: not a header.
+        """
+        marker, kind, length, message, offset, total = _HEADER.unpack(raw)
+        if marker != _MARKER or not Kind.DATA <= kind <= Kind.BYE:
+            raise OfframpError(f"rank {rank} sent a frame without a header")
+        return cls(Kind(kind), length, message, offset, total)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How finely to cut: exact sub-phases, fewer of them, or none, by what a sub-phase was measured to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from offramp.hermod.matching import Schedule, bound, decompose
+from offramp.hermod.matching.schedule import Matrix
+
+QUANTA: Final = (0, 8, 4, 2, 1)
+"""Candidates for :func:`~offramp.hermod.matching.decompose`; 0 is exact."""
+MOST_EXACT: Final = 64
+"""Ranks beyond which exact sub-phases, up to the square of the ranks, are not worth their computation."""
+PLAIN_BELOW: Final = 1 << 20
+"""Bytes of the busiest port below which nothing is cut (specification section 7)."""
+_LEAST_RANKS: Final = 3
+"""With two ranks there is one order only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was measured, the slowest rank's: seconds a sub-phase beyond its bytes, and seconds a byte."""
+
+    overhead_s: float
+    byte_s: float
+
+
+def cut(
+    rows: Matrix, row_bytes: int, quantum: int | None, cost: Callable[[], Cost], plain_below: int
+) -> Schedule | None:
+    """The schedule of an exchange, the same on every rank; None: all at once.
+
+    Args:
+        rows: ``(ranks, ranks)``, its diagonal does not count.
+        row_bytes: of each.
+        quantum: as of :func:`~offramp.hermod.matching.decompose`; None: what ``cost`` makes fastest.
+        cost: asked for that, only where it matters.
+        plain_below: bytes of the busiest port below which nothing is cut.
+    """
+    moving = rows.copy()
+    np.fill_diagonal(moving, 0)
+    if bound(moving) * row_bytes < plain_below or len(rows) < _LEAST_RANKS:
+        return None
+    if quantum is not None:
+        return decompose(moving, quantum=quantum)
+    measured = cost()
+    candidates = [q for q in QUANTA if q or len(rows) <= MOST_EXACT]
+    schedules = [decompose(moving, quantum=q) for q in candidates]
+    return min(schedules, key=lambda s: s.seconds(row_bytes * measured.byte_s, measured.overhead_s))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One all-to-all, known alike on every rank: who sends whom how much, in which order."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from offramp.hermod.matching import Schedule
+from offramp.hermod.matching.schedule import Matrix
+
+Span = tuple[int, int, int]
+"""Peer, and the bytes of what is for (or from) it from the second number up to the third."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """What moves.
+
+    Attributes:
+        rows: ``(ranks, ranks)``, what rank i sends rank j, itself included.
+        row_bytes: of each.
+        schedule: sub-phases in rows; None: all at once.
+    """
+
+    rows: Matrix
+    row_bytes: int
+    schedule: Schedule | None
+
+    @cached_property
+    def transposed(self) -> Exchange:
+        """The way back: the same sub-phases the other way round."""
+        return Exchange(self.rows.T.copy(), self.row_bytes, self.schedule and self.schedule.transposed())
+
+    @cached_property
+    def digest(self) -> int:
+        """63 bits that differ where exchanges do."""
+        made = hashlib.sha256(repr((self.rows.tolist(), self.row_bytes)).encode())
+        if self.schedule is not None:
+            for part in (self.schedule.peer, self.schedule.send):
+                made.update(np.ascontiguousarray(part, np.int64).tobytes())
+        return int.from_bytes(made.digest()[:8], "big") >> 1
+
+    def with_row_bytes(self, row_bytes: int) -> Exchange:
+        """The same rows, of another width."""
+        return self if row_bytes == self.row_bytes else Exchange(self.rows, row_bytes, self.schedule)
+
+    def starts(self, rank: int) -> tuple[list[int], list[int]]:
+        """Where in the rank's input, and in its output, the bytes of each peer begin; one more entry is the end."""
+        both = (self.rows[rank], self.rows[:, rank])
+        sent, received = ([0, *np.cumsum(part * self.row_bytes).tolist()] for part in both)
+        return sent, received
+
+    def sends(self, rank: int) -> list[Span]:
+        """What a rank sends, in order."""
+        return [span for span in self._spans(rank, sending=True) if span is not None]
+
+    def receives(self, rank: int) -> list[Span]:
+        """What a rank receives, in order of the sub-phases."""
+        return [span for span in self._spans(rank, sending=False) if span is not None]
+
+    def phases(self, rank: int) -> list[tuple[list[Span], list[Span]]]:
+        """What a rank sends and receives in each sub-phase; without a schedule there is one."""
+        if self.schedule is None:
+            return [(self.sends(rank), self.receives(rank))]
+        both = zip(self._spans(rank, sending=True), self._spans(rank, sending=False), strict=True)
+        return [([s] if s else [], [r] if r else []) for s, r in both]
+
+    def _column(self, rank: int, *, sending: bool) -> list[tuple[int, int]]:
+        """Peers and rows, sub-phase by sub-phase; without a schedule the nearest higher rank first (or lower)."""
+        if self.schedule is None:
+            line = self.rows[rank] if sending else self.rows[:, rank]
+            step = 1 if sending else -1
+            peers = [(rank + step * k) % len(line) for k in range(1, len(line))]
+            return [(p, int(line[p])) for p in peers]
+        peer, send = self.schedule.peer, self.schedule.send
+        if sending:
+            return list(zip(peer[:, rank].tolist(), send[:, rank].tolist(), strict=True))
+        source = np.argsort(peer, axis=1)[:, rank]
+        return list(zip(source.tolist(), send[np.arange(len(peer)), source].tolist(), strict=True))
+
+    def _spans(self, rank: int, *, sending: bool) -> list[Span | None]:
+        """For each entry of the column the bytes that move; None: none do."""
+        at = [0] * len(self.rows)
+        spans: list[Span | None] = []
+        for peer, rows in self._column(rank, sending=sending):
+            start = at[peer]
+            at[peer] += rows * self.row_bytes
+            spans.append((peer, start, at[peer]) if at[peer] > start and peer != rank else None)
+        return spans

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the coflows of a job carry, worker by worker (specification section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from offramp.hermod.dag import Amounts, Flows, Indices
+from offramp.hermod.job import Job
+from offramp.hermod.placement import Placement, expert_groups, replica_rings
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the DAG's form depends on.
+
+    Attributes:
+        ranks, chunks: virtual stage ``chunk * ranks + rank``.
+        replicas: of each stage.
+        layers: of the model.
+        barrier: whether an iteration waits for every AllGather of the one before.
+    """
+
+    ranks: int
+    micro_batches: int
+    layers: int
+    replicas: int = 1
+    chunks: int = 1
+    barrier: bool = False
+
+
+class Traffic(Protocol):
+    """Sizes and durations of a DAG."""
+
+    @property
+    def shape(self) -> Shape:
+        """The DAG's form."""
+        ...
+
+    def seconds(self) -> tuple[float, float]:
+        """Forward time of a layer's attention and of its experts or MLP."""
+        ...
+
+    def expert_groups(self, rank: int) -> list[Indices]:
+        """EP groups of a rank's workers; none in a dense model."""
+        ...
+
+    def dispatch(self, group: Indices, mid: int, lid: int) -> Flows:
+        """The AllToAll to the experts."""
+        ...
+
+    def boundary(self, sender: int, receiver: int) -> Flows:
+        """Activations or their gradients from stage to stage."""
+        ...
+
+    def synchronise(self, rank: int) -> list[tuple[Flows, Flows, Indices]]:
+        """ReduceScatter, AllGather and members of each ring that shares a layer of a rank."""
+        ...
+
+    def tensor(self, worker: int) -> Flows | None:
+        """ReduceScatter and AllGather of half a layer inside a server."""
+        ...
+
+
+def ring(members: Indices, size: float) -> Flows:
+    """Every member sends ``size`` bytes to the next."""
+    return Flows(members, np.roll(members, -1), np.full(len(members), size))
+
+
+def reversed_flows(flows: Flows) -> Flows:
+    """The same sizes the other way round: what combine is to dispatch."""
+    return Flows(flows.sink, flows.source, flows.size)
+
+
+@dataclass
+class JobTraffic:
+    """The traffic of a job.
+
+    Attributes:
+        tensor_parallel: whether TP's coflows, which stay in the server, are in the DAG.
+        seed: moves the popularity of the experts.
+    """
+
+    job: Job
+    placement: Placement
+    tensor_parallel: bool = False
+    seed: int = 0
+    _made: dict[tuple[int, ...], Flows] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> Shape:
+        """Of the job."""
+        job = self.job
+        return Shape(job.pp, job.micro_batches, job.model.layers, job.dp, job.chunks, job.iteration_barrier)
+
+    def seconds(self) -> tuple[float, float]:
+        """Forward time of a layer's two halves."""
+        return self.job.layer_seconds()
+
+    def expert_groups(self, rank: int) -> list[Indices]:
+        """EP groups of a rank's workers."""
+        return expert_groups(self.job, rank) if self.job.expert_workers > 1 else []
+
+    def dispatch(self, group: Indices, mid: int, lid: int) -> Flows:
+        """Tokens to the experts; with ``imbalance`` each sender has favourites of its own, the same each iteration."""
+        first, size = int(group[0]), len(group)
+        even = self.job.imbalance == 0
+        name = (first,) if even else (first, mid, lid)
+        if name not in self._made:
+            random = np.random.default_rng((self.seed, first, mid, lid))
+            weight = np.ones((size, size)) if even else np.exp(random.normal(0, self.job.imbalance, (size, size)))
+            shares = weight / weight.sum(axis=1, keepdims=True) * self.job.ep_bytes()
+            self._made[name] = _all_to_all(group, shares)
+        return self._made[name]
+
+    def boundary(self, sender: int, receiver: int) -> Flows:
+        """Activations of a microbatch."""
+        if (sender, receiver) not in self._made:
+            size = np.array([self.job.pp_bytes()])
+            self._made[sender, receiver] = Flows(np.array([sender]), np.array([receiver]), size)
+        return self._made[sender, receiver]
+
+    def synchronise(self, rank: int) -> list[tuple[Flows, Flows, Indices]]:
+        """Rings of the dense parameters, and of the experts' where they have copies on other servers.
+
+        Copies of an expert inside a server reduce there first, so that each GPU sends its share only.
+        """
+        job, found = self.job, []
+        parts = [(job.dense_parameters(), False)]
+        if job.model.experts:
+            parts.append((job.expert_parameters() * job.expert_servers / job.expert_copies, True))
+        for parameters, experts in parts:
+            for members in replica_rings(job, rank, self.placement, experts=experts):
+                count = len(members)
+                if count > 1:
+                    share = parameters * (count - 1) / count
+                    found.append((ring(members, share * job.gradient_bytes), ring(members, share * 2), members))
+        return found
+
+    def tensor(self, worker: int) -> Flows | None:
+        """Sequence-parallel activations, RS and AG."""
+        job = self.job
+        if not self.tensor_parallel or job.tp == 1:
+            return None
+        size = 2 * job.tokens * job.model.hidden * 2 * (job.tp - 1) / job.tp / job.tp
+        return Flows(np.array([worker]), np.array([worker]), np.array([size]))
+
+
+def _all_to_all(group: Indices, matrix: Amounts) -> Flows:
+    row, column = np.nonzero(~np.eye(len(group), dtype=bool))
+    return Flows(group[row], group[column], matrix[row, column])

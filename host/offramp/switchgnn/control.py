@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control plane of SwitchGNN: writes plans into any P4Runtime switch and reads its counters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.rows import Rows, require_room
+from offramp.switchgnn.target import V1MODEL, Names, Target, target_of
+from offramp.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntries
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.session import Session
+from offramp_base.p4rt.status import Code, RpcError
+
+NEXT_PASS_SESSION = 1
+"""Clone session of the copy that goes round when a sum leaves."""
+
+POOL = "SwitchGnnIngress.strawman.pool.memory"
+LIMIT = "SwitchGnnIngress.strawman.pool.limit"
+
+
+def check_plans(plans: Sequence[Plan], ports: Sequence[int]) -> None:
+    """Refuse plans that cannot be on one switch together.
+
+    Raises:
+        OfframpError: not one port for each worker, a port used twice, plans for different numbers of workers,
+            a Block_id in two blocks.
+    """
+    if len(set(ports)) != len(ports):
+        raise OfframpError(f"ports {list(ports)}: expected a port of its own for each worker")
+    seen: set[int] = set()
+    for plan in plans:
+        if plan.workers != len(ports):
+            raise OfframpError(f"ports: the plan is for {plan.workers} workers, got {len(ports)} ports")
+        ids = {block.block_id for block in plan.blocks}
+        if len(ids) != len(plan.blocks) or ids & seen:
+            raise OfframpError("plans: expected disjoint block ids; give each plan its own first_block_id")
+        seen |= ids
+
+
+def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
+    """Every table entry of a job without ACKs; a pure function of plans, ports and target.
+
+    Programs that repair no loss have no table for the last.
+
+    Raises:
+        OfframpError: as :func:`check_plans` and :meth:`Target.check_ports`, or more aggregators than the target
+            can address.
+    """
+    check_plans(plans, ports)
+    target.check_ports(ports)
+    if target.aggregators is not None:
+        require_room("aggregators", target.slots(plans), target.aggregators)
+    return [
+        origin.worker_rows(ports, target),
+        barrier.host_rows(ports, target),
+        guard.slot_rows(plans, ports, target),
+        *fanout.fanout_rows(plans, ports, target),
+        pull.owner_rows(plans, ports, target),
+    ]
+
+
+def entries_for(
+    tables: Names, plans: Sequence[Plan], ports: Sequence[int], target: Target, *, acks: bool = False
+) -> tuple[list[Rows], barrier.Groups]:
+    """What a job is to a program with these tables: their entries, and ``(port, instance)`` replicas of each group.
+
+    Raises:
+        OfframpError: as :func:`rows_for`, or ACKs for a program that does not serve them.
+    """
+    rows = [part for part in rows_for(plans, ports, target) if part.table in tables]
+    groups = {barrier.GROUP: barrier.group_replicas(ports)}
+    if target.replicates:
+        copy_rows, copy_groups = replicate.copy_entries(plans, ports, target)
+        rows.append(copy_rows)
+        groups |= copy_groups
+    if acks:
+        ack_rows, ack_groups = acknowledge.ack_entries(plans, ports, target)
+        if target.slots_acknowledge:
+            rows = [part.with_params(ack_rows.params) if part.action == guard.SLOT else part for part in rows]
+        elif ack_rows.table in tables:
+            rows.append(ack_rows)
+        else:
+            raise OfframpError("acks: the switch program does not serve them")
+        groups |= ack_groups
+    return rows, groups
+
+
+def sizes_for(
+    plans: Sequence[Plan], capacity: int | None = None, target: Target = V1MODEL, *, leaves: int = 0
+) -> dict[str, int]:
+    """Macros that give the switch program just the room for ``plans``, for a target that compiles its source.
+
+    Args:
+        plans: the job.
+        capacity: aggregators that the strawman may use; None for SwitchGNN.
+        target: whose program it is.
+        leaves: number of leaves; 0 for one switch.
+    """
+    slots = target.slots(plans)
+    sizes = {
+        "AGGREGATORS": slots if capacity is None else capacity,
+        "VERTICES": slots,
+        "PARTIALS": slots if leaves else 1,
+        "FANOUT_ENTRIES": sum(len(block.neighbours) for plan in plans for block in plan.blocks),
+        "SLOT_ENTRIES": sum(len(block.vertices) for plan in plans for block in plan.blocks),
+        "OWNER_ENTRIES": len(pull.owner_rows(plans, range(max((plan.workers for plan in plans), default=0)), target)),
+        "HOSTS": max((plan.workers for plan in plans), default=0) + 2 * leaves,
+        "RECIRCULATION_PORT": target.recirculation_port,
+    }
+    return {macro: max(size, 1) for macro, size in sizes.items()}
+
+
+class SwitchGnnControl:
+    """Control of one switch that runs ``switchgnn/v1model.p4``, ``switchgnn/tna.p4`` or the strawman's program.
+
+    The names in its P4Info say which.
+
+    A job starts with a pipeline that was just pushed, whose registers are zero.
+    """
+
+    def __init__(self, session: Session, *, pipe: int = 0) -> None:
+        """``pipe``: of a Tofino, the one to whose recirculation port the program was compiled."""
+        self._session = session
+        self._pipe = pipe
+
+    @property
+    def target(self) -> Target:
+        """The target of the program that the switch runs."""
+        return target_of(self._session.index.tables).on_pipe(self._pipe)
+
+    def load(
+        self, plans: Sequence[Plan], ports: Sequence[int], *, capacity: int | None = None, acks: bool = False
+    ) -> None:
+        """Write the entries of all plans, the workers' group and the clone session.
+
+        Args:
+            plans: side by side, with disjoint Block_ids.
+            ports: switch port of each worker.
+            capacity: aggregators that the strawman may use; None for SwitchGNN.
+            acks: serve ACKs also, with a multicast group for each set of workers.
+
+        Raises:
+            OfframpError: as :func:`check_plans`, a plan larger than the program's tables or registers, or a
+                switch that refuses.
+        """
+        target = self.target
+        session = self._session
+        rows, groups = entries_for(session.index.tables, plans, ports, target, acks=acks)
+        self._require_room(rows, target.slots(plans))
+        if capacity is not None:
+            # A block has no use for more aggregators than it has vertex chunks.
+            capacity = min(capacity, target.slots(plans))
+            require_room(
+                "capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left")
+            )
+            session.default_action(POOL, LIMIT, {"aggregators": capacity})
+        self._write(rows, groups)
+
+    def load_place(self, entries: SwitchEntries, plans: Sequence[Plan]) -> None:
+        """Write what one switch among several is told: a leaf, or a spine.
+
+        Raises:
+            OfframpError: as :meth:`load`, or a program for one switch only.
+        """
+        target = self.target
+        if PLACE not in self._session.index.tables:
+            raise OfframpError(f"{target.name}: the switch program is for one switch only, not for leaves and spines")
+        self._require_room(entries.rows, target.slots(plans))
+        action, params = entries.place
+        if action == LEAF:
+            require_room(f"register {JOINED}: slots", target.slots(plans), self._register_size(JOINED))
+        self._session.default_action(PLACE, action, params)
+        self._write(entries.rows, entries.groups)
+
+    def _write(self, rows: Sequence[Rows], groups: dict[int, list[tuple[int, int]]]) -> None:
+        session = self._session
+        for part in rows:
+            session.insert(
+                session.table_entry(part.table, keys, part.action, params) for keys, params in part.entries()
+            )
+        for group, replicas in groups.items():
+            session.multicast_group(group, replicas)
+        session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
+
+    def counters(self) -> dict[str, int]:
+        """The switch's counts since the pipeline was pushed; keys as in :func:`telemetry.totals`."""
+        target = self.target
+        outcomes: Counter[int] = Counter()
+        for name in telemetry.outcome_counters(target):
+            outcomes.update({index: packets for index, (packets, _) in self._session.read_counter(name).items()})
+        return telemetry.totals(
+            outcomes,
+            self._session.read_counter(target.full(guard.UPLOADS), 0)[0][0],
+            self._session.read_counter(target.full(target.recirculations), 0)[0][0],
+        )
+
+    def strangers(self) -> dict[int, int]:
+        """Frames from ports that may not send them, since the pipeline was pushed: how many by each port, if any."""
+        cells = self._session.read_counter(self.target.full(origin.STRANGERS))
+        return {port: packets for port, (packets, _) in cells.items() if packets}
+
+    def occupancy(self) -> tuple[int, int] | None:
+        """Aggregators open now and at most; None where the switch cannot read registers or has none."""
+        if not self.target.occupancy:
+            return None
+        try:
+            now, peak = (
+                self._session.read_register(self.target.full(name), 0)[0] for name in (telemetry.OPEN, telemetry.PEAK)
+            )
+        except RpcError as error:
+            if error.code is Code.UNIMPLEMENTED:
+                return None
+            raise
+        return now, peak
+
+    def _require_room(self, rows: Sequence[Rows], slots: int) -> None:
+        needed: dict[str, int] = {}
+        for part in rows:
+            needed[part.table] = needed.get(part.table, 0) + len(part)
+        for table, entries in needed.items():
+            require_room(f"table {table}: entries", entries, self._session.index.tables[table].size)
+        seen = self.target.full(guard.SEEN)
+        require_room(f"register {seen}: slots", slots, self._register_size(seen))
+
+    def _register_size(self, name: str) -> int:
+        return int(self._session.index.registers[name].size)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long an exchange takes: links, pipeline, hosts and barriers, without loss."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from offramp.graph.csr import IntArray
+from offramp.switchgnn.plan import BlockPlan
+from offramp.switchgnn.scheme_plan import SchemePlan
+from offramp.switchgnn.volume import PACKET_WIRE_BYTES
+from offramp_base.documents import is_number, parse_json, read_text
+from offramp_base.ending.files import write_text
+from offramp_base.errors import OfframpError
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What limits an exchange. The defaults are the paper's network, a Tofino, and hosts that keep up with their links.
+
+    Attributes:
+        link_bps: of each worker's link, in each direction.
+        delay_s: propagation from a worker to the switch.
+        passes_pps: packets a second through the pipeline, recirculated ones included.
+        host_pps: packets a second that a worker sends and takes, together.
+        round_s: what a round takes beyond its packets and four propagations.
+        overlap: whether links, pipeline and hosts work at the same time; a software switch shares its cores with them.
+    """
+
+    link_bps: float = 100e9
+    delay_s: float = 2e-6
+    passes_pps: float = 1.2e9
+    host_pps: float = 150e6
+    round_s: float = 0.0
+    overlap: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("link_bps", "passes_pps", "host_pps"):
+            if not getattr(self, name) > 0:
+                raise OfframpError(f"rates: {name} {getattr(self, name):g}: expected more than 0")
+        for name in ("delay_s", "round_s"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise OfframpError(f"rates: {name} {getattr(self, name):g}: expected at least 0")
+
+
+def load_rates(path: Path) -> Rates:
+    """Rates from a JSON object; what it does not name keeps its default.
+
+    Raises:
+        OfframpError: the file cannot be read, is no JSON object of such values, or names something else.
+    """
+    try:
+        content = parse_json(read_text(path))
+    except OfframpError as error:
+        raise OfframpError(f"--rates {path}: {error}") from None
+    known = {field.name for field in fields(Rates)}
+    if not isinstance(content, dict) or not content.keys() <= known:
+        raise OfframpError(f"--rates {path}: expected an object with some of {', '.join(sorted(known))}")
+    for name, value in content.items():
+        if not (isinstance(value, bool) if name == "overlap" else is_number(value)):
+            raise OfframpError(
+                f"--rates {path}: {name}: expected {'true or false' if name == 'overlap' else 'a number'}"
+            )
+    try:
+        return Rates(**content)
+    except OfframpError as error:
+        raise OfframpError(f"--rates {path}: {str(error).removeprefix('rates: ')}") from None
+
+
+def save_rates(rates: Rates, path: Path) -> None:
+    """Write ``rates``; :func:`load_rates` gives them back.
+
+    Raises:
+        OfframpError: ``path`` cannot be written.
+    """
+    try:
+        write_text(path, json.dumps(asdict(rates), indent=1) + "\n")
+    except OSError as error:
+        raise OfframpError(f"--rates {path}: cannot be written: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds of one exchange.
+
+    Attributes:
+        seconds: all of it.
+        switch_s: the blocks, each as long as what limits it most.
+        barrier_s: between blocks.
+        hosts_s: what hosts send each other.
+    """
+
+    seconds: float
+    switch_s: float
+    barrier_s: float
+    hosts_s: float
+
+
+def predict(made: SchemePlan, rates: Rates) -> Prediction:
+    """Time of one exchange: first what hosts send each other, then block after block."""
+    plan, workers = made.plan, made.boundary.workers
+    slot_s = PACKET_WIRE_BYTES * 8 / rates.link_bps
+    switch_s = 0.0
+    for block in plan.blocks:
+        sends, gets = loads(block, workers)
+        links = block_slots(block, plan.chunks) * slot_s
+        pipeline = len(block.neighbours) * plan.chunks / rates.passes_pps
+        host = int((sends + gets).max()) * plan.chunks / rates.host_pps
+        switch_s += (max if rates.overlap else _sum)(links, pipeline, host)
+    switch_s *= made.slices
+    barrier_s = made.rounds * (4 * rates.delay_s + rates.round_s)
+    hosts_s = _hosts_seconds(made, rates)
+    return Prediction(switch_s + barrier_s + hosts_s, switch_s, barrier_s, hosts_s)
+
+
+def _sum(*seconds: float) -> float:
+    return sum(seconds)
+
+
+def loads(block: BlockPlan, workers: int) -> tuple[IntArray, IntArray]:
+    """``(workers,)`` vertices that each worker uploads, and sums that it gets."""
+    up = np.bincount(block.owner[block.order], minlength=workers)
+    return up, np.bincount(block.owner[block.need > 0], minlength=workers)
+
+
+def block_slots(block: BlockPlan, chunks: int) -> int:
+    """Packet times from the first upload until the last result has left, with free links and pipeline.
+
+    Each worker sends a packet a slot. A result is ready with the last contribution and may leave in that slot; with
+    ``n`` results on a port, the one that is ready as the ``i``-th cannot be followed by fewer than ``n-1-i``.
+    """
+    sender = block.owner[block.order]
+    by_sender = np.argsort(sender, kind="stable")
+    nth = np.arange(len(sender)) - np.searchsorted(sender[by_sender], sender[by_sender])
+    arrival = np.zeros(len(block.vertices), np.int64)
+    arrival[block.order[by_sender]] = nth
+    indptr, sources = block.sources
+    sums = np.flatnonzero(block.need)
+    ready = np.maximum.reduceat(arrival[sources], indptr[sums])
+    port = block.owner[sums]
+    fifo = np.lexsort((ready, port))
+    left = np.searchsorted(port[fifo], port[fifo], side="right") - np.arange(len(fifo))
+    return int(((ready[fifo] + left) * chunks).max())
+
+
+def _hosts_seconds(made: SchemePlan, rates: Rates) -> float:
+    """Messages between hosts, all at once: the busiest link or the busiest host decides."""
+    sent = made.by_hosts
+    if not sent.packets.any():
+        return 0.0
+    busiest = max(int(sent.link_bytes.sum(axis=axis).max()) for axis in (0, 1))
+    packets = int((sent.packets.sum(axis=0) + sent.packets.sum(axis=1)).max())
+    return max(busiest * 8 / rates.link_bps, packets / rates.host_pps) + 2 * rates.delay_s

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host side of the protocol for one worker, without any transport (specification section 4)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.switchgnn.local_block import boundary_of, local_block
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.reception import Reception
+from offramp.switchgnn.recovery import Recovery, RetryTimer
+from offramp.switchgnn.stats import Link, WorkerStats
+from offramp.switchgnn.transmission import Transmission
+from offramp.switchgnn.wire import (
+    LANES,
+    NO_ID,
+    Kind,
+    Parsed,
+    build_frames,
+    is_newer,
+    next_round,
+    parse_frames,
+)
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+
+_REMEMBERED = 64  # rounds whose DONE can be said again
+_SHOWN = 5  # missing vertices that an error names
+_DATA, _RESEND, _FETCH, _ACK, _DONE = (int(kind) for kind in Kind)  # arrays compare faster with plain numbers
+_KNOWN = np.isin(np.arange(8), list(Kind))
+"""Whether flags mean a type, by their three bits."""
+
+
+class Endpoint:
+    """One worker: give it what arrived, send what it has to send.
+
+    Rounds are numbered from 0, the start barrier, in which nothing but DONE is sent; each later round is one
+    block. GO of a round that ends an exchange may be awaited by the next exchange; until then the worker must be
+    given what arrives, since others may still lack its features.
+
+    Args:
+        index: this worker.
+        plans: those that the switch has, in the same order for every worker.
+        recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
+    """
+
+    def __init__(
+        self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None, racks: Sequence[int] = ()
+    ) -> None:
+        self.index = index
+        self.plans = list(plans)
+        self.boundaries = [boundary_of(list(plan.blocks), index) for plan in plans]
+        self.stats = WorkerStats(Link(), Link())
+        self.round = 0
+        self.waiting = False
+        """DONE was sent for this round, GO has not come."""
+        self.progress = 0
+        """Grows with every packet that told something new."""
+        self._blocks = [
+            [local_block(block, index, boundary, racks) for block in plan.blocks]
+            for plan, boundary in zip(plans, self.boundaries, strict=True)
+        ]
+        self._block_id = 0
+        self._plan = 0
+        self._todo: list[int] = []  # blocks of the running exchange that have not begun
+        self._lanes = np.zeros((0, 0, LANES), np.int32)
+        self._sums = np.zeros((0, 0), np.int64)
+        self._reception: Reception | None = None
+        self._transmission: Transmission | None = None
+        self._recovery = recovery or Recovery()
+        self._timer = RetryTimer(self._recovery)
+        self._timed = 0  # the progress that the timer has seen
+        self._ahead: list[PacketBatch] = []
+        self._early: list[Parsed] = []  # packets of this round that came before its block began here
+        self._control = PacketBatch.empty()
+        self._said: deque[PacketBatch] = deque(maxlen=_REMEMBERED)  # DONE of the last rounds that were finished here
+        self._repeats = 0  # since something new came
+        self._strayed: int | None = None  # a GO's round that can be none of this job's
+        self._replies: list[PacketBatch] = []
+        self._uploads = PacketBatch.empty()
+        self._first_pass = False  # uploads are leaving for the first time
+
+    # --- what a driver does --------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Join the start barrier."""
+        self._finish_round()
+
+    def begin(self, plan_index: int, values: npt.NDArray[np.int32]) -> None:
+        """Start an exchange of ``values``, ``(n, F)`` rows of ``boundaries[plan_index]``.
+
+        Raises:
+            OfframpError: no such plan, an array of another shape or type, an exchange that is still running.
+        """
+        if not self.finished:
+            raise OfframpError(f"worker {self.index}: an exchange is still running")
+        if not 0 <= plan_index < len(self.plans):
+            raise OfframpError(f"worker {self.index}: plan {plan_index}: expected 0 to {len(self.plans) - 1}")
+        chunks, n = self.plans[plan_index].chunks, len(self.boundaries[plan_index])
+        if values.ndim != 2 or len(values) != n or not 0 < values.shape[1] <= chunks * LANES:
+            raise OfframpError(
+                f"worker {self.index}: values: expected {n} rows of at most {chunks * LANES} features, "
+                f"got shape {values.shape}"
+            )
+        if values.dtype != np.int32:
+            raise OfframpError(f"worker {self.index}: values: expected int32, got {values.dtype}")
+        padded = np.zeros((n, chunks * LANES), np.int32)
+        padded[:, : values.shape[1]] = values
+        self._lanes = padded.reshape(n, chunks, LANES)
+        self._sums = np.zeros((n, values.shape[1]), np.int64)
+        for batch in self._ahead:
+            self.stats.down.count_payload(batch, values.shape[1])
+        self._ahead = []
+        self._plan = plan_index
+        self._todo = list(range(len(self._blocks[plan_index])))
+        if not self.waiting:
+            self._next_block()
+
+    @property
+    def finished(self) -> bool:
+        """Whether every block of the exchange is complete."""
+        return not self._todo and self._reception is None
+
+    @property
+    def sums(self) -> npt.NDArray[np.int64]:
+        """``(n, F)`` sums over the remote neighbours of each boundary vertex, once finished."""
+        return self._sums
+
+    def outgoing(self, limit: int) -> PacketBatch:
+        """Up to ``limit`` frames to send now, in order; empty if there is nothing to send."""
+        if self._replies:
+            batch = PacketBatch.concatenate(self._replies)
+            rest = batch.select(slice(limit, None))
+            batch, self._replies = batch.select(slice(limit)), [rest] if len(rest) else []
+        elif len(self._uploads):
+            batch, self._uploads = (
+                self._uploads.select(slice(limit)),
+                self._uploads.select(slice(limit, None)),
+            )
+        else:
+            self._first_pass = False
+            if not len(self._control):
+                return self._control
+            batch, self._control = self._control, PacketBatch.empty()
+        self.stats.up.count(batch)
+        self.stats.up.count_payload(batch, self._sums.shape[1])
+        return batch
+
+    def incoming(self, batch: PacketBatch) -> None:
+        """Take what arrived; nothing that may be in it is an error."""
+        if not len(batch):
+            return
+        self.stats.down.count(batch)
+        if self.finished:
+            self._ahead.append(batch)  # of the next exchange, if of any: how wide it is, begin() will say
+        else:
+            self.stats.down.count_payload(batch, self._sums.shape[1])
+        packets = parse_frames(batch)
+        self.stats.foreign += packets.foreign
+        self.stats.truncated += packets.truncated
+        known = _KNOWN[packets.kind]
+        from_switch = packets.kind == _DONE
+        rest = known & ~from_switch
+        self.stats.foreign += len(packets) - int(np.count_nonzero(known))
+        if from_switch.any():
+            self._take_go(packets.select(from_switch))
+        if rest.any():
+            self._take_round(packets.select(rest))
+
+    def tick(self, now_s: float) -> None:
+        """Repeat what may have been lost, if nothing new has come for so long; times are on the caller's clock."""
+        if self.progress != self._timed or self._first_pass:
+            self._timed = self.progress
+            self._repeats = 0
+            self._timer.restart()
+        repeat, fetch = self._timer.fires(now_s)
+        if repeat:
+            self.repeat_done()
+            self._repeats = min(self._repeats + 1, _REMEMBERED)
+        if self._replies or self._transmission is None or self._reception is None:
+            return  # what was asked before is still to leave, or nothing is missing
+        if fetch:
+            self._uploads = PacketBatch.empty()  # to repeat them has not helped
+            self._fetch(self._reception)
+        elif repeat and self._recovery.reupload and not len(self._uploads):
+            self._uploads = self._transmission.silent_uploads()
+
+    @property
+    def due_s(self) -> float | None:
+        """When :meth:`tick` has something to do again if nothing comes; None when that is not known yet."""
+        return None if self.progress != self._timed else self._timer.due_s
+
+    def repeat_done(self) -> None:
+        """Say DONE again, of this round while GO does not come, and of the one before.
+
+        Repeats change nothing, unless the switch has lost its registers: then the rounds go on from there. It may have
+        taken up an older round from a DONE that was long on its way; so what does not help goes back further each time.
+        """
+        if not len(self._control):
+            rounds = min((1 + self.waiting) << max(self._repeats - 1, 0), len(self._said))
+            self._control = PacketBatch.concatenate(list(self._said)[-rounds:] if rounds else [])
+
+    def state(self) -> str:
+        """What this worker waits for, for an error message."""
+        if self._reception is not None:
+            missing = self._reception.missing_vertices()
+            some = ", ".join(map(str, missing[:_SHOWN].tolist())) + (", …" if len(missing) > _SHOWN else "")
+            return (
+                f"block {self._block_id}, round {self.round}: {len(missing)} of "
+                f"{len(self._reception.sums)} results are missing (of vertices {some})"
+            )
+        if self._strayed is not None:
+            return (
+                f"round {self.round}: the switch is in round {self._strayed}, so this worker was restarted, "
+                "or the switch's program was not pushed anew for this job"
+            )
+        if self.round == 0:
+            return "round 0: no GO, so not every worker has joined"
+        return f"block {self._block_id}, round {self.round}: no GO, so not every worker has finished the round"
+
+    # --- rounds --------------------------------------------------------------------------------------------
+
+    def _take_go(self, packets: Parsed) -> None:
+        rounds = packets.field("round")[packets.field("src_id") == NO_ID]
+        self.stats.foreign += len(packets) - len(rounds)
+        # No round ends without this worker's DONE: a GO that skips one is another job's, or this worker was restarted.
+        expected = next_round(self.round)
+        strays = rounds[is_newer(rounds, expected)]
+        self.stats.rejected += len(strays)
+        if self.waiting and len(strays):
+            self._strayed = int(strays[-1])
+        news = self.waiting and bool((rounds == expected).any())
+        self.stats.duplicates += len(rounds) - len(strays) - news
+        if news:
+            self._enter(expected)
+
+    def _take_round(self, packets: Parsed) -> None:
+        rounds = packets.field("round")
+        # Nothing of a round can leave the switch before GO did: it may only have been overtaken.
+        if self.waiting and bool((rounds == next_round(self.round)).any()):
+            self._enter(next_round(self.round))
+        current = rounds == self.round
+        if self.waiting:  # the sums are here, but others may still ask for features
+            current &= (packets.kind == _FETCH) | (packets.kind == _ACK)
+        self.stats.stale += len(packets) - int(np.count_nonzero(current))
+        if not current.any():
+            return
+        packets = packets.select(current)
+        if self._reception is None and not self.waiting:
+            self._early.append(packets)
+        else:
+            self._serve(packets)
+
+    def _serve(self, packets: Parsed) -> None:
+        """Take packets of this round, whose block has begun here."""
+        kind = packets.kind
+        if self._transmission is not None:
+            if (fetch := kind == _FETCH).any():
+                self._reply(self._transmission.answer(packets.select(fetch)))
+            if (ack := kind == _ACK).any():
+                acks = packets.select(ack)
+                self.stats.marks += int(acks.field("ecn").sum())
+                self.progress += self._transmission.acknowledge(acks)
+        data = (kind == _DATA) | (kind == _RESEND)
+        if self._reception is not None and data.any():
+            self._collect(self._reception, packets.select(data))
+
+    def _reply(self, batch: PacketBatch) -> None:
+        if len(batch):
+            self._replies.append(batch)
+
+    def _fetch(self, reception: Reception) -> None:
+        fields = reception.missing_features()
+        n = len(np.atleast_1d(fields["src_id"]))
+        fixed = {"block_id": self._block_id, "is_fetch": 1, "round": self.round}
+        self.stats.fetches += n
+        self._reply(build_frames(self.index, {**fields, **fixed}, n))
+
+    def _enter(self, round_: int) -> None:
+        self._strayed = None
+        self.round = round_
+        self.waiting = False
+        self.progress += 1
+        self._control = PacketBatch.empty()
+        self._replies = []
+        self._transmission = None
+        if self._todo:
+            self._next_block()
+
+    def _next_block(self) -> None:
+        if not self._todo:
+            return
+        plan = self.plans[self._plan]
+        block = self._blocks[self._plan][self._todo.pop(0)]
+        self._block_id = block.block_id
+        reception = self._reception = Reception(block, plan.chunks, self.stats)
+        self._transmission = Transmission(self.index, block, self._lanes[block.rows], self.round, self.stats)
+        self._uploads = self._transmission.uploads()
+        self._first_pass = True
+        early, self._early = self._early, []
+        for packets in early:
+            self._serve(packets)
+        self._check_complete(reception)
+
+    def _collect(self, reception: Reception, packets: Parsed) -> None:
+        self.progress += reception.accept(packets)
+        news = reception.finished_since()
+        if self._recovery.acks:
+            self._acknowledge(news)
+        else:
+            self.stats.marks += int(np.count_nonzero(news["ecn"]))
+        self._check_complete(reception)
+
+    def _acknowledge(self, news: dict[str, npt.ArrayLike]) -> None:
+        fixed = {"dst_id": NO_ID, "block_id": self._block_id, "is_ack": 1, "round": self.round}
+        self._reply(build_frames(self.index, {**news, **fixed}, len(np.atleast_1d(news["src_id"]))))
+
+    def _check_complete(self, reception: Reception) -> None:
+        # The sums may be complete before the last upload has left: other workers still need it.
+        if not reception.complete or self._reception is None:
+            return
+        self._sums[reception.block.rows] += reception.sums[:, : self._sums.shape[1]]
+        self._reception = None
+        self.stats.rounds += 1
+        self._finish_round()
+
+    def _finish_round(self) -> None:
+        self.waiting = True
+        self._early = []
+        fields = {
+            "src_id": self.index,
+            "block_id": self._block_id,
+            "is_ack": 1,
+            "is_fetch": 1,
+            "round": self.round,
+        }
+        self._control = build_frames(self.index, fields, 1)
+        self._said.append(self._control)

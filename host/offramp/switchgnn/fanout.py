@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of ``v2agg``: from a vertex and a hop to a neighbour's aggregator (specification section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.graph.csr import IntArray, rows_of
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.target import V1MODEL, Target
+
+TABLE = "SwitchGnnIngress.fanout.v2agg"
+AGGREGATE = "SwitchGnnIngress.fanout.aggregate"
+DELIVER = "SwitchGnnIngress.fanout.deliver"
+CONTRIBUTE = "SwitchGnnIngress.fanout.contribute"
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What is added to what, in all blocks of all plans; every array has an entry for each directed cut edge.
+
+    Attributes:
+        block_id: of the block.
+        src_id: the vertex that is uploaded.
+        hop: counts the neighbours of ``src_id`` in the block.
+        last: 1 for the last of them.
+        dst_id: the vertex whose sum it enters.
+        base: first chunk's aggregator of the sum.
+        need: contributions that complete the sum.
+        chunks: packets for each vertex.
+        src_owner, dst_owner: workers.
+    """
+
+    block_id: IntArray
+    src_id: IntArray
+    hop: IntArray
+    last: IntArray
+    dst_id: IntArray
+    base: IntArray
+    need: IntArray
+    chunks: IntArray
+    src_owner: IntArray
+    dst_owner: IntArray
+
+    def select(self, which: npt.NDArray[Any]) -> Contributions:
+        """Those that a mask or indices pick."""
+        return Contributions(*(getattr(self, f.name)[which] for f in fields(self)))
+
+
+def contributions(plans: Sequence[Plan], target: Target = V1MODEL) -> Contributions:
+    """The contributions of plans with disjoint Block_ids, hops in ascending order of the neighbours."""
+    columns: list[list[IntArray]] = []
+    for plan in plans:
+        for block in plan.blocks:
+            source, neighbour = rows_of(block.indptr), block.neighbours
+            hop = np.arange(len(neighbour)) - block.indptr[source]
+            columns.append(
+                [
+                    np.full(len(neighbour), block.block_id),
+                    block.vertices[source],
+                    hop,
+                    (hop == block.fan_out[source] - 1).astype(np.int64),
+                    block.vertices[neighbour],
+                    target.bases(block.slots[neighbour], plan.chunks),
+                    block.need[neighbour],
+                    np.full(len(neighbour), plan.chunks),
+                    block.owner[source].astype(np.int64),
+                    block.owner[neighbour].astype(np.int64),
+                ]
+            )
+    empty = [np.zeros(0, np.int64)] * len(fields(Contributions))
+    return Contributions(*(np.concatenate(column) for column in zip(empty, *columns, strict=True)))
+
+
+def fanout_rows(plans: Sequence[Plan], ports: Sequence[int], target: Target = V1MODEL) -> list[Rows]:
+    """One entry for each directed cut edge of each block: those that aggregate, those that deliver at once.
+
+    Args:
+        plans: with disjoint Block_ids.
+        ports: switch port of each worker.
+        target: the program that they are for.
+    """
+    found = contributions(plans, target)
+    if target.replicates:
+        found = by_port(found, ports)
+    return sum_rows(found, np.asarray(ports, np.int64)[found.dst_owner], target)
+
+
+def by_port(found: Contributions, ports: Sequence[int]) -> Contributions:
+    """The same with each vertex's hops in the order of the ports that they lead to."""
+    port = np.asarray(ports, np.int64)[found.dst_owner]
+    found = found.select(np.lexsort((found.hop, port, found.src_id, found.block_id)))
+    starts = np.flatnonzero(np.diff(found.src_id, prepend=-1) | np.diff(found.block_id, prepend=-1))
+    sizes = np.diff(np.append(starts, len(found.src_id)))
+    hop = np.arange(len(found.src_id)) - np.repeat(starts, sizes)
+    return replace(found, hop=hop, last=(hop == np.repeat(sizes, sizes) - 1).astype(np.int64))
+
+
+def sum_rows(found: Contributions, ports: IntArray, target: Target = V1MODEL) -> list[Rows]:
+    """The entries of contributions to sums that leave by ``ports`` of this switch."""
+    single = found.need == 1
+    return [
+        fanout_entries(AGGREGATE, found.select(~single), ports[~single], target),
+        fanout_entries(DELIVER, found.select(single), ports[single], target),
+    ]
+
+
+def fanout_entries(action: str, found: Contributions, ports: IntArray, target: Target = V1MODEL) -> Rows:
+    """Entries of one action; :data:`DELIVER` needs no aggregator."""
+    keys = {"block_id": found.block_id, "src_id": found.src_id, "hop": found.hop}
+    params = {"base": found.base, "need": found.need} if action != DELIVER else {}
+    return Rows(
+        target.full(TABLE),
+        target.action(action),
+        keys,
+        {**params, "port": ports, "dst_id": found.dst_id, "last": found.last},
+    )

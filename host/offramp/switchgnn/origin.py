@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of ``members``, who is behind which port, and the counter of what came from anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.target import V1MODEL, Target
+
+TABLE = "SwitchGnnIngress.origin.members"
+WORKER = "SwitchGnnIngress.origin.worker"
+UPLINK = "SwitchGnnIngress.origin.uplink"
+DOWNLINK = "SwitchGnnIngress.origin.downlink"
+STRANGERS = "SwitchGnnIngress.strangers.by_port"
+
+PORTS = 512
+"""Port numbers, and cells of the counter of strangers."""
+
+FROM_LEAVES = 0
+"""On a leaf the source of what comes by any uplink: the number of no worker's port there."""
+
+
+def worker_rows(ports: Sequence[int], target: Target = V1MODEL) -> Rows:
+    """One entry for each port with a worker behind it."""
+    return _rows(WORKER, ports, target)
+
+
+def uplink_rows(ports: Sequence[int]) -> Rows:
+    """One entry for each port of a leaf that leads to a spine."""
+    return _rows(UPLINK, ports)
+
+
+def downlink_rows(ports: Sequence[int]) -> Rows:
+    """One entry for the port of a spine that leads to each leaf, in their order."""
+    return _rows(DOWNLINK, ports, leaf=np.arange(len(ports)))
+
+
+def _rows(action: str, ports: Sequence[int], target: Target = V1MODEL, **params: npt.NDArray[np.int64]) -> Rows:
+    return Rows(target.full(TABLE), action, {"port": np.asarray(ports, np.int64)}, params)

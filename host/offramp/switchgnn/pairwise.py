@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partial sums: one upload for each worker and destination, one pass a packet (specification section 5.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray
+from offramp.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, require_blocks, require_ids
+from offramp_base.errors import OfframpError
+
+
+def partial_ids(boundary: Boundary) -> IntArray:
+    """``(R,)`` ids, beyond those of the vertices, under which the partial sums of ``boundary.copies`` travel.
+
+    The graph is undirected, so a pair (vertex, worker that needs it) is a pair (vertex, worker that adds to it).
+    """
+    return len(boundary.owner) + np.arange(boundary.R)
+
+
+def pairwise_plan(
+    boundary: Boundary,
+    chunks: int,
+    memory_bytes: int,
+    through: npt.NDArray[np.bool_] | None = None,
+    first_block_id: int = 0,
+) -> Plan:
+    """Blocks of as many destinations as fit ``memory_bytes``, for the partial sums that ``through`` picks.
+
+    A partial sum is uploaded by the worker that made it and is added to one sum, as if it were a vertex with one
+    neighbour. All workers go through the destinations in the same order, which takes turns among their owners, so
+    that aggregators fill early and results spread over the links. An aggregator is needed for a destination only;
+    partial sums take entries of the duplicate guard.
+
+    Args:
+        boundary: of the partition.
+        chunks: packets of a sum.
+        memory_bytes: of the aggregators.
+        through: ``(R,)`` which of ``boundary.copies`` go through the switch; None: all.
+        first_block_id: Block_id of the first block.
+
+    Raises:
+        OfframpError: memory for no destination, more blocks than there are Block_ids, ids beyond 32 bits.
+    """
+    aggregators = memory_bytes // AGGREGATOR_BYTES
+    limit = aggregators // chunks
+    if limit < 1:
+        raise OfframpError(
+            f"--memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; a sum needs {chunks}, "
+            f"expected at least {chunks * AGGREGATOR_BYTES} B"
+        )
+    require_ids(len(boundary.owner) + boundary.R)
+    pairs = np.arange(boundary.R) if through is None else np.flatnonzero(through)
+    ids, (vertex, sender) = partial_ids(boundary)[pairs], boundary.copies[pairs].T
+    destinations = np.unique(vertex)
+    destinations = destinations[_take_turns(boundary.owner[destinations])]
+    place = np.empty(len(boundary.owner), np.int64)
+    place[destinations] = np.arange(len(destinations))
+    count = -(-len(destinations) // limit)
+    require_blocks(count, first_block_id)
+    by_place = np.argsort(place[vertex], kind="stable")
+    starts = np.searchsorted(place[vertex[by_place]], np.arange(1, count) * limit)
+    blocks = [
+        _block(first_block_id + i, boundary, ids[part], vertex[part], sender[part])
+        for i, part in enumerate(np.split(by_place, starts) if count else [])
+    ]
+    return Plan(boundary.workers, chunks, aggregators, blocks, boundary.R, boundary.B, boundary.C, first_block_id)
+
+
+def _take_turns(owner: npt.NDArray[np.int32]) -> IntArray:
+    """Order in which every worker's items are spread evenly."""
+    by_owner = np.argsort(owner, kind="stable")
+    counts = np.bincount(owner)
+    nth = np.empty(len(owner), np.int64)
+    nth[by_owner] = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.lexsort((owner, (nth + 0.5) / counts[owner]))
+
+
+def _block(block_id: int, boundary: Boundary, ids: IntArray, vertex: IntArray, sender: IntArray) -> BlockPlan:
+    """The block of partial sums ``ids`` for ``vertex`` by ``sender``, given in upload order."""
+    sums = np.unique(vertex)
+    by_id = np.argsort(ids)
+    vertices = np.concatenate([sums, ids[by_id]])
+    owner = np.concatenate([boundary.owner[sums], sender[by_id]]).astype(np.int32)
+    fan_out = np.repeat([0, 1], [len(sums), len(ids)])
+    order = np.argsort(by_id) + len(sums)
+    indptr = np.concatenate([[0], np.cumsum(fan_out)])
+    return BlockPlan(block_id, vertices, owner, indptr, np.searchsorted(sums, vertex[by_id]), order, directed=True)

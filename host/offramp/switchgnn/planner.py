@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All schemes side by side, and the one that is predicted to take least time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from offramp.graph.boundary import Boundary
+from offramp.switchgnn.cost import Prediction, Rates, predict
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.scheme import Scheme
+from offramp.switchgnn.scheme_plan import SchemePlan, base_plan, plan_scheme
+from offramp_base.errors import OfframpError
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One scheme for an exchange, and what it is predicted to take."""
+
+    made: SchemePlan
+    prediction: Prediction
+
+
+class Planner:
+    """Plans exchanges of one boundary under any scheme; schemes that share blocks share the work.
+
+    Args:
+        boundary: of the partition.
+        memory_bytes: of the switch's aggregators.
+        order: of the uploads of vertices.
+        seed: of what is random.
+        rates: of links, switch and hosts.
+    """
+
+    def __init__(
+        self,
+        boundary: Boundary,
+        memory_bytes: int,
+        order: str = "gamr",
+        seed: int = 0,
+        rates: Rates | None = None,
+    ) -> None:
+        self.boundary = boundary
+        self.rates = rates or Rates()
+        self._memory_bytes = memory_bytes
+        self._order = order
+        self._seed = seed
+        self._bases: dict[tuple[bool, bool, bool, int], Plan] = {}
+
+    def option(self, scheme: Scheme, features: int) -> Option:
+        """The exchange of vectors of ``features`` values under ``scheme``.
+
+        Raises:
+            OfframpError: memory too small, vectors too long, or contributions that quantised values cannot hold.
+        """
+        chunks = scheme.chunks_a_round(features)
+        key = scheme.pairwise, scheme.balanced, scheme.binned, chunks
+        if key not in self._bases:
+            self._bases[key] = base_plan(self.boundary, scheme, chunks, self._memory_bytes, self._order, self._seed)
+        require_fan_in(self.boundary, scheme)
+        base = self._bases[key]
+        made = plan_scheme(self.boundary, scheme, features, self._memory_bytes, self._order, self._seed, base=base)
+        return Option(made, predict(made, self.rates))
+
+    def options(
+        self, schemes: Iterable[Scheme], features: int, on_option: Callable[[Option], None] = lambda _: None
+    ) -> list[Option]:
+        """Those of ``schemes`` that can carry vectors of ``features`` values; ``on_option`` hears of each.
+
+        Raises:
+            OfframpError: none can.
+        """
+        found = []
+        refusal: OfframpError | None = None
+        for scheme in schemes:
+            try:
+                option = self.option(scheme, features)
+            except OfframpError as error:
+                refusal = refusal or error
+                continue
+            found.append(option)
+            on_option(option)
+        if not found:
+            raise refusal or OfframpError("schemes: expected at least one")
+        return found
+
+
+def fastest(options: Sequence[Option]) -> Option:
+    """The one of least predicted time; of equal ones the first."""
+    return min(options, key=lambda option: option.prediction.seconds)
+
+
+def require_fan_in(boundary: Boundary, scheme: Scheme) -> None:
+    """Refuse quantised values where a field cannot hold the sum of as many.
+
+    Raises:
+        OfframpError: names the vertex and how many contributions there are.
+    """
+    if scheme.code_bits:
+        return  # their fields are as wide as their sums
+    count = boundary.r if scheme.pairwise else boundary.need
+    # A partial sum may be rounded up by one level, beyond the levels that share the field.
+    most = (1 << scheme.bits) - 1 - scheme.pairwise
+    if scheme.bits < 32 and len(count) and count.max() > most:
+        vertex = int(boundary.vertices[count.argmax()])
+        raise OfframpError(
+            f"--scheme {scheme}: vertex {vertex} sums {int(count.max())} contributions, fields of {scheme.bits} bits "
+            f"hold at most {most}; expected pairwise, or more bits"
+        )
+
+
+def renumbered(plan: Plan, first_block_id: int) -> Plan:
+    """The same plan with other Block_ids."""
+    blocks = [replace(block, block_id=first_block_id + i) for i, block in enumerate(plan.blocks)]
+    return replace(plan, blocks=blocks, first_block_id=first_block_id)

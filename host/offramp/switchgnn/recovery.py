@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a worker repeats what may have been lost (specification section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offramp_base.errors import OfframpError
+
+_SOFT = 4
+"""Repeats that cost the switch little, DONE and uploads, come this much earlier than FETCH."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What a worker does about loss.
+
+    Attributes:
+        timeout_s: time without anything new after which missing features are fetched from their owners. It must
+            exceed the time by which workers run apart: FETCH gives up the sums in the switch.
+        cap_s: the time-out doubles while nothing comes, up to this.
+        acks: tell the owners of a vertex's neighbours when its sum is complete; the switch must serve ACKs.
+        reupload: repeat uploads of which no neighbour's sum is complete before anything is fetched; needs ``acks``.
+    """
+
+    timeout_s: float = 1.0
+    cap_s: float = 8.0
+    acks: bool = False
+    reupload: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_s <= self.cap_s:
+            raise OfframpError(
+                f"recovery: time-out {self.timeout_s:g} s: expected more than 0 and at most the cap, {self.cap_s:g} s"
+            )
+        if self.reupload and not self.acks:
+            raise OfframpError("recovery: reupload needs acks, which tell what has arrived")
+
+
+class Backoff:
+    """A time-out that doubles whenever it fires, up to a cap; times in seconds on the caller's clock."""
+
+    def __init__(self, first_s: float, cap_s: float) -> None:
+        self._first_s = first_s
+        self._cap_s = cap_s
+        self._interval_s = first_s
+        self._due_s: float | None = None
+
+    @property
+    def due_s(self) -> float | None:
+        """When the time-out is over; None before the first look at the clock."""
+        return self._due_s
+
+    def restart(self) -> None:
+        """Something new came: wait for the shortest time again, counted from the next look at the clock."""
+        self._interval_s = self._first_s
+        self._due_s = None
+
+    def fires(self, now_s: float) -> bool:
+        """Whether the time-out is over; the next one begins then."""
+        if self._due_s is None:
+            self._due_s = now_s + self._interval_s
+        if now_s < self._due_s:
+            return False
+        self._interval_s = min(2 * self._interval_s, self._cap_s)
+        self._due_s = now_s + self._interval_s
+        return True
+
+
+class RetryTimer:
+    """Both time-outs of a worker: for repeats that change nothing where nothing was lost, and for FETCH."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._soft = Backoff(recovery.timeout_s / _SOFT, recovery.cap_s / _SOFT)
+        self._hard = Backoff(recovery.timeout_s, recovery.cap_s)
+
+    @property
+    def due_s(self) -> float | None:
+        """When the first of them is over; None before the first look at the clock."""
+        soft, hard = self._soft.due_s, self._hard.due_s
+        return None if soft is None or hard is None else min(soft, hard)
+
+    def restart(self) -> None:
+        """Something new came."""
+        self._soft.restart()
+        self._hard.restart()
+
+    def fires(self, now_s: float) -> tuple[bool, bool]:
+        """Whether to repeat, and whether to fetch."""
+        return self._soft.fires(now_s), self._hard.fires(now_s)

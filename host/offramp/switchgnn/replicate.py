@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of ``groups``, and their multicast groups: a copy of an upload for each neighbour of its vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from offramp.switchgnn import acknowledge, barrier
+from offramp.switchgnn.fanout import by_port, contributions
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.rows import Rows
+from offramp.switchgnn.target import REPLICATED, V1MODEL, Target
+from offramp_base.errors import OfframpError
+
+TABLE = "SwitchGnnIngress.replicate.groups"
+COPIES = "SwitchGnnIngress.replicate.copies"
+
+FIRST_GROUP = barrier.GROUP + 1 + acknowledge.MAX_GROUPS
+MAX_GROUPS = (1 << 16) - FIRST_GROUP
+"""Groups of v1model, whose ids have 16 bits, that others do not take."""
+
+
+def copy_entries(
+    plans: Sequence[Plan], ports: Sequence[int], target: Target = REPLICATED, *, groups: int = MAX_GROUPS
+) -> tuple[Rows, dict[int, list[tuple[int, int]]]]:
+    """One entry for each vertex of each block, and ``(port, instance)`` replicas of each group; an instance is a hop.
+
+    Args:
+        plans: with disjoint Block_ids.
+        ports: switch port of each worker.
+        target: the program that they are for.
+        groups: how many the switch has for this.
+
+    Raises:
+        OfframpError: the plans need more groups.
+    """
+    found = by_port(contributions(plans, target), ports)
+    port = np.asarray(ports, np.int64)[found.dst_owner]
+    starts = np.flatnonzero(found.hop == 0)
+    sequences: dict[bytes, int] = {}
+    replicas: dict[int, list[tuple[int, int]]] = {}
+    group = np.zeros(len(starts), np.int64)
+    for at, (start, end) in enumerate(pairwise([*starts.tolist(), len(port)])):
+        sequence = port[start:end]
+        number = sequences.setdefault(sequence.tobytes(), FIRST_GROUP + len(sequences))
+        group[at] = number
+        if number not in replicas:
+            replicas[number] = [(p, hop) for hop, p in enumerate(sequence.tolist())]
+    if len(replicas) > groups:
+        raise OfframpError(
+            f"replication: the plan needs {len(replicas)} multicast groups, the switch has {groups}; "
+            f"{V1MODEL.name} recirculates and needs none"
+        )
+    keys = {"block_id": found.block_id[starts], "src_id": found.src_id[starts]}
+    return Rows(target.full(TABLE), COPIES, keys, {"group": group}), replicas

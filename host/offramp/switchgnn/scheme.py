@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which improvements on the paper's exchange are switched on, and how they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from offramp.switchgnn.wire import LANES
+from offramp_base.errors import OfframpError
+
+LANE_BITS = 32
+FIELDS = (2, 4, 8, 16, 32)
+"""Bits of a sum on the wire, several to a lane."""
+
+BITS = (32, 16, 8)
+"""Bits of a value on the wire: 32 is exact fixed point, 16 and 8 are quantised, two and four to a lane."""
+
+PAPER, AUTO = "paper", "auto"
+
+
+@dataclass(frozen=True, order=True)
+class Scheme:
+    """How an exchange goes through the switch; the default is the paper's design.
+
+    Attributes:
+        pairwise: workers upload a partial sum for each destination, in place of vertices.
+        chunk_major: 128 bytes of every vertex before the next 128, so that memory holds one chunk of each.
+        bits: of a value on the wire, one of :data:`BITS`.
+        hybrid: what costs more bytes through the switch goes from worker to worker.
+        balanced: blocks also share their uploads out among the workers.
+        binned: blocks follow G3's bins: the earlier its vertices are computed, the earlier a block.
+        code_bits: of a value, where all contributions to a sum share one step (Sylvie's codes; pairwise only) and
+            fields are as wide as their sums; 0: as many levels as the field has room for.
+    """
+
+    pairwise: bool = False
+    chunk_major: bool = False
+    bits: int = LANE_BITS
+    hybrid: bool = False
+    balanced: bool = False
+    binned: bool = False
+    code_bits: int = 0
+
+    def __str__(self) -> str:
+        parts = [name for name, part in _PARTS.items() if getattr(self, part[0]) == part[1]]
+        if self.code_bits:
+            parts = [name for name in parts if name not in {"q16", "q8"}]
+            parts.append(f"{self.code_bits}-bit codes in {self.bits} bits")
+        return "+".join(parts) or PAPER
+
+    def lanes(self, features: int) -> int:
+        """32-bit lanes that ``features`` values take."""
+        return -(-features * self.bits // LANE_BITS)
+
+    def chunks_a_round(self, features: int) -> int:
+        """Packets of a vertex in one round; the others follow in rounds of their own."""
+        return 1 if self.chunk_major else -(-self.lanes(features) // LANES)
+
+    def slices(self, features: int) -> int:
+        """Times that the blocks run for one exchange."""
+        return -(-self.lanes(features) // LANES) if self.chunk_major else 1
+
+
+_PARTS: dict[str, tuple[str, bool | int]] = {
+    "pairwise": ("pairwise", True),
+    "chunk-major": ("chunk_major", True),
+    "q16": ("bits", 16),
+    "q8": ("bits", 8),
+    "hybrid": ("hybrid", True),
+    "balanced": ("balanced", True),
+    "binned": ("binned", True),
+}
+
+SYNTAX = f"{PAPER}, {AUTO}, or some of {', '.join(_PARTS)} joined by +"
+
+
+def parse_scheme(text: str) -> tuple[Scheme, bool]:
+    """The parts that ``text`` names, and whether the planner may add others (``auto``, alone or as a part).
+
+    Raises:
+        OfframpError: an unknown or repeated part, or two widths of values.
+    """
+    words = text.split("+")
+    free = AUTO in words
+    named = [word for word in words if word not in (PAPER, AUTO)]
+    fields: dict[str, bool | int] = {}
+    for word in named:
+        if word not in _PARTS:
+            raise OfframpError(f"--scheme {text}: expected {SYNTAX}")
+        name, value = _PARTS[word]
+        if name in fields:
+            raise OfframpError(f"--scheme {text}: {name.replace('_', '-')} is given twice")
+        fields[name] = value
+    if len(words) > 1 and PAPER in words:
+        raise OfframpError(f"--scheme {text}: {PAPER} goes without other parts")
+    if words.count(AUTO) > 1:
+        raise OfframpError(f"--scheme {text}: {AUTO} is given twice")
+    for part in ("balanced", "binned"):
+        if {"pairwise", part} <= fields.keys():
+            raise OfframpError(f"--scheme {text}: {part} is about blocks of a graph, which pairwise does not cut")
+    if {"balanced", "binned"} <= fields.keys():
+        raise OfframpError(f"--scheme {text}: balanced and binned are two ways to cut blocks")
+    return Scheme(**fields), free  # type: ignore[arg-type]
+
+
+def candidates(scheme: Scheme, *, all_bits: bool = False) -> list[Scheme]:
+    """Every scheme that has at least the parts of ``scheme``, the simplest first.
+
+    Partial sums are never cut into blocks of a graph, so ``balanced`` goes with vertices only, and without ``binned``,
+    which is never added. Other widths of values change what is computed: they are candidates only with ``all_bits``.
+    """
+
+    def free(flag: bool) -> tuple[bool, ...]:
+        return (True,) if flag else (False, True)
+
+    bits = BITS if all_bits and scheme.bits == LANE_BITS else (scheme.bits,)
+    made = [
+        replace(scheme, pairwise=pairwise, chunk_major=chunk_major, bits=width, hybrid=hybrid, balanced=balanced)
+        for pairwise, chunk_major, width, hybrid, balanced in product(
+            free(scheme.pairwise), free(scheme.chunk_major), bits, free(scheme.hybrid), free(scheme.balanced)
+        )
+        if not (pairwise and (balanced or scheme.binned)) and not (balanced and scheme.binned)
+    ]
+    return sorted(made, key=lambda s: (-s.bits, s.pairwise + s.chunk_major + s.hybrid + s.balanced))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One exchange under a scheme: what goes through the switch, what hosts send each other, and the bytes of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray
+from offramp.switchgnn import hybrid
+from offramp.switchgnn.pairwise import pairwise_plan
+from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp.switchgnn.scheme import LANE_BITS, Scheme
+from offramp.switchgnn.volume import PACKET_WIRE_BYTES, Streams, streams
+
+RANGE_BYTES, SCALE_BYTES = 4, 2
+"""Of a quantised partial sum: its least and largest value to the owner, and the scale back."""
+
+
+@dataclass(frozen=True, eq=False)
+class SchemePlan:
+    """What one exchange of vectors of ``features`` values does.
+
+    Attributes:
+        scheme: which improvements are on.
+        boundary: of the partition.
+        features: values of a vector.
+        plan: blocks of the switch.
+        hosted: ``(R,)`` which of ``boundary.copies`` (or, pairwise, partial sums) hosts send themselves.
+    """
+
+    scheme: Scheme
+    boundary: Boundary
+    features: int
+    plan: Plan
+    hosted: npt.NDArray[np.bool_]
+
+    @property
+    def lanes(self) -> int:
+        """32-bit lanes of a vector."""
+        return self.scheme.lanes(self.features)
+
+    @property
+    def slices(self) -> int:
+        """Times that the blocks run."""
+        return self.scheme.slices(self.features)
+
+    @property
+    def rounds(self) -> int:
+        """Blocks that run one after another, with a barrier after each."""
+        return self.slices * len(self.plan.blocks)
+
+    @property
+    def packets_up(self) -> int:
+        """DATA packets to the switch."""
+        return self.slices * self.plan.packets
+
+    @property
+    def packets_down(self) -> int:
+        """RESULT packets from the switch."""
+        return self.slices * self.plan.results * self.plan.chunks
+
+    @property
+    def passes(self) -> int:
+        """Pipeline passes."""
+        return self.slices * self.plan.passes
+
+    @property
+    def recirculations(self) -> int:
+        """Passes beyond an upload's first."""
+        return self.passes - self.packets_up
+
+    @property
+    def imbalance(self) -> float:
+        """Uploads of each block's busiest worker over the mean, 1 at best (section 8.4)."""
+        uploads = [np.bincount(block.owner[block.order]) for block in self.plan.blocks]
+        total = self.plan.uploads
+        return sum(int(load.max()) for load in uploads) * self.boundary.workers / total if total else 1.0
+
+    @cached_property
+    def by_hosts(self) -> Streams:
+        """What hosts send each other: vectors, and the ranges and scales of quantised partial sums."""
+        sender, receiver = ends_of(self.boundary, pairwise=self.scheme.pairwise)
+        found = streams(sender[self.hosted], receiver[self.hosted], 4 * self.lanes, self.boundary.workers)
+        if self.scheme.bits < LANE_BITS and self.scheme.pairwise:
+            found += streams(sender, receiver, RANGE_BYTES, self.boundary.workers)
+            found += streams(receiver, sender, SCALE_BYTES, self.boundary.workers)
+        return found
+
+    @property
+    def payload_bytes(self) -> int:
+        """Lanes that hold values, both directions, without the zeros that fill packets."""
+        vectors = self.plan.uploads + self.plan.results
+        return 4 * self.lanes * vectors + 2 * int(self.by_hosts.payload_bytes.sum())
+
+    @property
+    def wire_up(self) -> int:
+        """Bytes of link time from the workers; DONE and ACK are not counted."""
+        return self.packets_up * PACKET_WIRE_BYTES + self.by_hosts.wire_bytes
+
+    @property
+    def wire_down(self) -> int:
+        """Bytes of link time to the workers; GO and ACK are not counted."""
+        return self.packets_down * PACKET_WIRE_BYTES + self.by_hosts.wire_bytes
+
+    @property
+    def wire_bytes(self) -> int:
+        """Both directions."""
+        return self.wire_up + self.wire_down
+
+
+def ends_of(boundary: Boundary, *, pairwise: bool) -> tuple[IntArray, IntArray]:
+    """``(R,)`` sender and receiver of each copy, or of each partial sum, which travels the other way."""
+    owner = boundary.owner[boundary.copies[:, 0]].astype(np.int64)
+    other = boundary.copies[:, 1]
+    return (other, owner) if pairwise else (owner, other)
+
+
+def plan_scheme(
+    boundary: Boundary,
+    scheme: Scheme,
+    features: int,
+    memory_bytes: int,
+    order: str = "gamr",
+    seed: int = 0,
+    first_block_id: int = 0,
+    *,
+    base: Plan | None = None,
+) -> SchemePlan:
+    """Plan one exchange of vectors of ``features`` values.
+
+    Args:
+        boundary: of the partition.
+        scheme: which improvements are on.
+        features: values of a vector.
+        memory_bytes: of the switch's aggregators.
+        order: of the uploads of vertices, as :func:`~offramp.switchgnn.plan.make_plan` takes it.
+        seed: of what is random.
+        first_block_id: Block_id of the first block.
+        base: the plan of the same scheme without ``hybrid``, where it is known already.
+
+    Raises:
+        OfframpError: as :func:`~offramp.switchgnn.plan.make_plan` and
+            :func:`~offramp.switchgnn.pairwise.pairwise_plan`.
+    """
+    chunks_for(scheme.lanes(features))
+    chunks, slices, lanes = scheme.chunks_a_round(features), scheme.slices(features), scheme.lanes(features)
+    if base is None:
+        base = base_plan(boundary, scheme, chunks, memory_bytes, order, seed, first_block_id)
+    nothing = np.zeros(boundary.R, np.bool_)
+    pure = SchemePlan(scheme, boundary, features, base, nothing)
+    if not scheme.hybrid or not boundary.R:
+        return pure
+    if scheme.pairwise:
+        masks = hybrid.selections_of_partials(boundary, slices, chunks, lanes)
+    else:
+        masks = hybrid.selections(boundary, base, slices, lanes)
+    found = [pure]
+    for hosted in (~nothing, *masks):
+        if scheme.pairwise:
+            left = pairwise_plan(boundary, chunks, memory_bytes, ~hosted, first_block_id)
+        else:
+            left = hybrid.without(boundary, base, hosted)
+        found.append(SchemePlan(scheme, boundary, features, left, hosted))
+    return min(found, key=lambda plan: plan.wire_bytes)
+
+
+def base_plan(
+    boundary: Boundary, scheme: Scheme, chunks: int, memory_bytes: int, order: str, seed: int, first_block_id: int = 0
+) -> Plan:
+    """The blocks of a scheme through the switch alone, for vectors of ``chunks`` packets a round."""
+    if scheme.pairwise:
+        return pairwise_plan(boundary, chunks, memory_bytes, None, first_block_id)
+    cut = {"balanced": scheme.balanced, "binned": scheme.binned}
+    return make_plan(boundary, chunks, memory_bytes, order, seed, first_block_id, **cut)

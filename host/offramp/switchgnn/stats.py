@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one worker sent, received and refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from offramp.switchgnn.wire import DATA_FRAME_BYTES, LANES
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import ETHERNET, IPV4, total_wire_bytes
+
+_CHUNK_BYTE = ETHERNET.size + IPV4.size + 13  # Chunk_id, specification section 3.1
+
+
+@dataclass(slots=True)
+class Link:
+    """One direction of a worker's link.
+
+    Attributes:
+        packets: all frames.
+        data_packets: those with a payload.
+        payload_bytes: features in these, without the zeros that fill the last packet of a vertex.
+        wire_bytes: link time in bytes: headers, zeros, FCS, padding, preamble and inter-frame gap included.
+    """
+
+    packets: int = 0
+    data_packets: int = 0
+    payload_bytes: int = 0
+    wire_bytes: int = 0
+
+    def count(self, batch: PacketBatch) -> None:
+        """Add the frames of ``batch``, all but their payload."""
+        self.packets += len(batch)
+        self.wire_bytes += total_wire_bytes(batch.lengths)
+        self.data_packets += int(np.count_nonzero(batch.lengths >= DATA_FRAME_BYTES))
+
+    def count_payload(self, batch: PacketBatch, features: int) -> None:
+        """Add the features in ``batch``, which belongs to an exchange of vectors of so many features."""
+        data = batch.lengths >= DATA_FRAME_BYTES
+        if data.any():
+            chunks = batch.data[data, _CHUNK_BYTE].astype(np.int64)
+            self.payload_bytes += 4 * int(np.minimum(np.maximum(features - LANES * chunks, 0), LANES).sum())
+
+
+@dataclass(slots=True)
+class WorkerStats:
+    """Counts since the worker started.
+
+    Attributes:
+        up: to the switch.
+        down: from the switch, refused packets included.
+        rounds: rounds finished.
+        results: sums accepted.
+        raws: raw features accepted (strawman).
+        fetches: features asked for after a time-out.
+        pulled: features that came in answer, each counted once.
+        resends: answers sent.
+        reuploads: uploads repeated.
+        marks: packets that told of congestion.
+        duplicates: packets that told nothing new.
+        stale: packets of another round.
+        foreign: frames of another protocol, or of a type that a worker does not expect.
+        truncated: frames cut short.
+        rejected: packets whose vertex, chunk or count is not in the plan.
+    """
+
+    up: Link
+    down: Link
+    rounds: int = 0
+    results: int = 0
+    raws: int = 0
+    fetches: int = 0
+    pulled: int = 0
+    resends: int = 0
+    reuploads: int = 0
+    marks: int = 0
+    duplicates: int = 0
+    stale: int = 0
+    foreign: int = 0
+    truncated: int = 0
+    rejected: int = 0

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes that an exchange puts on the links, host-based and through the switch (specification section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from offramp.graph.boundary import Boundary
+from offramp.graph.csr import IntArray
+from offramp.switchgnn.plan import Plan, chunks_for
+from offramp.switchgnn.wire import DATA_FRAME_BYTES
+from offramp_base.wire.ethernet import wire_bytes
+
+HOST_PAYLOAD_BYTES = 1024
+"""Payload of a host-based packet (specification section 10)."""
+
+HOST_OVERHEAD_BYTES = 82
+"""What a host-based packet adds on the wire."""
+
+
+PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
+"""A DATA or RESULT packet on a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Host-based messages, one stream for each pair of workers.
+
+    Attributes:
+        payload_bytes: ``(workers, workers)`` from each worker (row) to each other.
+        packets: the same.
+    """
+
+    payload_bytes: IntArray
+    packets: IntArray
+
+    def __add__(self, other: Streams) -> Streams:
+        """Both, one after the other."""
+        return Streams(self.payload_bytes + other.payload_bytes, self.packets + other.packets)
+
+    @property
+    def link_bytes(self) -> IntArray:
+        """``(workers, workers)`` bytes of link time."""
+        return self.payload_bytes + self.packets * HOST_OVERHEAD_BYTES
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes of link time of all."""
+        return int(self.link_bytes.sum())
+
+
+def streams(sender: IntArray, receiver: IntArray, item_bytes: int, workers: int) -> Streams:
+    """Items of ``item_bytes`` from each sender to its receiver."""
+    items = np.bincount(sender * workers + receiver, minlength=workers * workers).reshape(workers, workers)
+    payload: IntArray = items * item_bytes
+    return Streams(payload, -(-payload // HOST_PAYLOAD_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One exchange in one direction, summed over all workers; the other direction has the same volume.
+
+    Attributes:
+        vectors: feature vectors.
+        packets: packets that carry them.
+        payload_bytes: the features.
+        wire_bytes: link time in bytes: headers, zeros that fill packets, FCS, preamble and inter-frame gap included.
+    """
+
+    vectors: int
+    packets: int
+    payload_bytes: int
+    wire_bytes: int
+
+
+def host_volume(boundary: Boundary, features: int) -> Volume:
+    """Every boundary vertex once to each worker that needs it, as a stream for each pair of workers."""
+    owner = boundary.owner[boundary.copies[:, 0]].astype(np.int64)
+    sent = streams(owner, boundary.copies[:, 1], 4 * features, boundary.workers)
+    return Volume(boundary.R, int(sent.packets.sum()), int(sent.payload_bytes.sum()), sent.wire_bytes)
+
+
+def unlimited_volume(boundary: Boundary, features: int) -> Volume:
+    """Every boundary vertex once to a switch with an aggregator for each."""
+    return _switch_volume(boundary.B, features)
+
+
+def plan_volume(plan: Plan, features: int) -> Volume:
+    """Every vertex once to the switch for each block that holds it; ACK, DONE and GO are not counted."""
+    return _switch_volume(plan.uploads, features)
+
+
+def _switch_volume(vectors: int, features: int) -> Volume:
+    packets = vectors * chunks_for(features)
+    return Volume(vectors, packets, 4 * features * vectors, packets * PACKET_WIRE_BYTES)

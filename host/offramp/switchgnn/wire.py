@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SwitchGNN packet: Ethernet, IPv4, a 16-byte header and 32 lanes of int32 (specification section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import ETHER_TYPE_IPV4, ETHERNET, IPV4, ipv4_frame_prefix
+from offramp_base.wire.fields import Bytes, HeaderFormat
+
+SWITCHGNN = HeaderFormat(
+    "switchgnn",
+    {
+        "src_id": 32,
+        "dst_id": 32,
+        "block_id": 16,
+        "count": 16,
+        "is_ack": 1,
+        "is_fetch": 1,
+        "ecn": 1,
+        "resend": 1,
+        "reserved": 2,
+        "level": 2,
+        "chunk_id": 8,
+        "round": 16,
+    },
+)
+
+LANES = 32
+PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
+
+IP_PROTOCOL = 253  # for experiments and testing, RFC 3692
+NO_ID = 0xFFFF_FFFF
+PREFIX_BYTES = ETHERNET.size + IPV4.size
+SHORT_FRAME_BYTES = PREFIX_BYTES + SWITCHGNN.size
+DATA_FRAME_BYTES = SHORT_FRAME_BYTES + PAYLOAD.size
+
+SWITCH_MAC = 0x0200_0000_FFFE
+SWITCH_IP = 0x0A00_FFFE
+LEAF_IP = 0x0A01_0000
+"""Of leaf 0 among several switches; leaf i has the i-th after it."""
+LEVEL_LEAF = 1
+"""Level of a packet that a leaf sends for its rack."""
+
+Lanes = npt.NDArray[np.int32]
+
+
+class Kind(IntEnum):
+    """Type of a packet by its flags (section 3.4); the value is ``is_ack is_fetch resend`` as three bits.
+
+    DATA, RESULT and RAW share one value: direction and ids tell them apart. A repeated FETCH has ``resend`` set too.
+    """
+
+    DATA = 0b000
+    RESEND = 0b001
+    FETCH = 0b010
+    ACK = 0b100
+    DONE = 0b110  # GO when it comes from the switch
+
+
+_FETCH_AGAIN = 0b011
+
+
+def kind_of_flags(is_ack: int, is_fetch: int, resend: int) -> int:
+    """The type that flags mean: a value of :class:`Kind`, or of no member where they have no meaning."""
+    flags = is_ack << 2 | is_fetch << 1 | resend
+    return Kind.FETCH if flags == _FETCH_AGAIN else flags
+
+
+def worker_mac(worker: int) -> int:
+    """Locally administered MAC address of a worker."""
+    return 0x0200_0000_0000 + worker + 1
+
+
+def worker_ip(worker: int) -> int:
+    """Address of a worker in 10.0.0.0/16."""
+    return 0x0A00_0001 + worker
+
+
+def is_newer(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Whether round ``a`` comes after round ``b``, as serial numbers modulo 2^16 (section 3.1)."""
+    ahead = (np.asarray(a, np.int64) - np.asarray(b, np.int64)) & 0xFFFF
+    return np.asarray((ahead != 0) & (ahead < 0x8000))
+
+
+def next_round(round_: int) -> int:
+    """The round after ``round_``: serial numbers skip 0, which only the start barrier has."""
+    return (round_ + 1) & 0xFFFF or 1
+
+
+def build_frames(worker: int, fields: Mapping[str, npt.ArrayLike], n: int, lanes: Lanes | None = None) -> PacketBatch:
+    """``n`` frames from ``worker`` to the switch; ``fields`` are SwitchGNN's, scalars or ``(n,)``.
+
+    Args:
+        worker: whose addresses the frames carry.
+        fields: values of the SwitchGNN header; absent ones are 0.
+        n: number of frames.
+        lanes: ``(n, 32)`` int32 payload, or None for a short packet.
+
+    Raises:
+        OfframpError: an unknown field, or a value that its field cannot hold.
+    """
+    size = SHORT_FRAME_BYTES if lanes is None else DATA_FRAME_BYTES
+    data = np.empty((n, size), np.uint8)
+    data[:, :PREFIX_BYTES] = ipv4_frame_prefix(
+        SWITCH_MAC, worker_mac(worker), worker_ip(worker), SWITCH_IP, IP_PROTOCOL, size - PREFIX_BYTES
+    )
+    data[:, PREFIX_BYTES:SHORT_FRAME_BYTES] = SWITCHGNN.pack(fields, n)
+    if lanes is not None:
+        data[:, SHORT_FRAME_BYTES:] = np.ascontiguousarray(lanes, ">i4").view(np.uint8).reshape(n, PAYLOAD.size)
+    return PacketBatch(np.zeros(n, np.int32), np.full(n, size, np.int32), data)
+
+
+_WORD_BITS = 32
+_PLACES = {
+    f.name: (f.offset // _WORD_BITS, _WORD_BITS - f.offset % _WORD_BITS - f.width, f.mask) for f in SWITCHGNN.fields
+}
+"""Word, shift and mask of each field."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The SwitchGNN packets of a batch, and how many of its frames were none.
+
+    Attributes:
+        frames: ``(n, >= 178)`` uint8, those frames that are whole SwitchGNN packets.
+        foreign: frames of another protocol.
+        truncated: SwitchGNN frames that end before their header or payload does.
+    """
+
+    frames: Bytes
+    foreign: int
+    truncated: int
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def field(self, name: str) -> npt.NDArray[np.int64]:
+        """``(n,)`` values of a field of the SwitchGNN header."""
+        word, shift, mask = _PLACES[name]
+        values: npt.NDArray[np.int64] = self._words[:, word] >> shift & mask
+        return values
+
+    @cached_property
+    def _words(self) -> npt.NDArray[np.int64]:
+        """``(n, 4)`` the header as 32-bit words; no field lies in two of them."""
+        return np.ascontiguousarray(self.frames[:, PREFIX_BYTES:SHORT_FRAME_BYTES]).view(">u4").astype(np.int64)
+
+    @cached_property
+    def kind(self) -> npt.NDArray[np.int64]:
+        """``(n,)`` values of :class:`Kind`, or of no member for a combination of flags without a meaning."""
+        return kinds_of(self.frames[:, PREFIX_BYTES:])
+
+    @property
+    def lanes(self) -> Lanes:
+        """``(n, 32)`` int32 payload; zeros for short packets."""
+        payload = np.ascontiguousarray(self.frames[:, SHORT_FRAME_BYTES:DATA_FRAME_BYTES])
+        return payload.view(">i4").astype(np.int32)
+
+    def select(self, which: npt.NDArray[np.bool_]) -> Parsed:
+        """The packets that a mask picks."""
+        return Parsed(self.frames[which], 0, 0)
+
+
+def parse_frames(batch: PacketBatch) -> Parsed:
+    """Recognise the whole SwitchGNN packets of ``batch``; others are counted, never an error."""
+    data, lengths = batch.data, batch.lengths
+    if data.shape[1] < DATA_FRAME_BYTES:
+        data = np.zeros((len(batch), DATA_FRAME_BYTES), np.uint8)
+        data[:, : batch.data.shape[1]] = batch.data
+    # A frame cut inside its IPv4 header has zeros there, and counts as foreign: nothing in it says otherwise.
+    ours = (data[:, _TOLD_AT] & _TOLD_BITS == _TOLD).all(axis=1)
+    whole = ours & (lengths >= _NEEDED[data[:, PREFIX_BYTES + _FLAGS]])
+    count, complete = int(np.count_nonzero(ours)), int(np.count_nonzero(whole))
+    return Parsed(data if complete == len(data) else data[whole], len(batch) - count, count - complete)
+
+
+def _kinds_of_bytes() -> npt.NDArray[np.int64]:
+    """The value of :class:`Kind` for each value of the byte with the flags."""
+    headers = np.zeros((256, SWITCHGNN.size), np.uint8)
+    headers[:, _FLAGS] = np.arange(256)
+    flags = (SWITCHGNN.unpack(headers, name).tolist() for name in ("is_ack", "is_fetch", "resend"))
+    return np.array([kind_of_flags(*each) for each in zip(*flags, strict=True)], np.int64)
+
+
+_FLAGS = SWITCHGNN.by_name["is_ack"].first
+_KINDS = _kinds_of_bytes()
+_NEEDED = np.where((_KINDS == Kind.DATA) | (_KINDS == Kind.RESEND), DATA_FRAME_BYTES, SHORT_FRAME_BYTES)
+"""Bytes of a whole frame, for each value of the byte with the flags."""
+
+_IPV4_AT = {name: ETHERNET.size + field.first for name, field in IPV4.by_name.items()}
+_TOLD_BYTES = {  # what tells a SwitchGNN packet: where, which bits, what
+    ETHERNET.by_name["ether_type"].first: (0xFF, ETHER_TYPE_IPV4 >> 8),
+    ETHERNET.by_name["ether_type"].first + 1: (0xFF, ETHER_TYPE_IPV4 & 0xFF),
+    _IPV4_AT["version"]: (0xFF, 0x45),
+    _IPV4_AT["frag_offset"]: (0x1F, 0),
+    _IPV4_AT["frag_offset"] + 1: (0xFF, 0),
+    _IPV4_AT["protocol"]: (0xFF, IP_PROTOCOL),
+}
+_TOLD_AT = np.array(list(_TOLD_BYTES))
+_TOLD_BITS, _TOLD = np.array(list(_TOLD_BYTES.values()), np.uint8).T
+
+
+def kinds_of(headers: Bytes) -> npt.NDArray[np.int64]:
+    """``(n,)`` values of :class:`Kind`, or of no member, for SwitchGNN headers, one a row."""
+    return _KINDS[headers[:, _FLAGS]]

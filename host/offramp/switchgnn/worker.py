@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of SwitchGNN on a real link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from offramp.graph.csr import IntArray
+from offramp.switchgnn.endpoint import Endpoint
+from offramp.switchgnn.plan import Plan
+from offramp.switchgnn.rate import RateControl
+from offramp.switchgnn.recovery import Recovery
+from offramp.switchgnn.stats import WorkerStats
+from offramp_base.errors import OfframpError
+from offramp_base.transport.base import FrameIO, LinkStats
+from offramp_base.wire.batch import PacketBatch
+from offramp_base.wire.ethernet import wire_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_TICKS = 8  # looks at the clock in the shortest time-out
+
+
+class Worker:
+    """Exchanges boundary features of one worker through the switch.
+
+    Args:
+        index: this worker.
+        plans: those that the switch has, in the same order for every worker.
+        io: link to the worker's switch port.
+        timeout_s: how long nothing new may arrive before an exchange fails.
+        window: frames sent before the link is read again.
+        recovery: what to do about loss.
+        racks: the leaf of each worker; empty where there is one switch.
+        rate: paces what is sent; None sends whatever the link takes.
+        gap_s: pause after each window, for a switch that drops what it cannot hold: bmv2 receives bursts of about
+            16 frames and queues 64 packets a port, so that windows of 8 frames every 5 ms are safe there.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        plans: Sequence[Plan],
+        io: FrameIO,
+        timeout_s: float = 10.0,
+        *,
+        window: int = 256,
+        gap_s: float = 0.0,
+        recovery: Recovery | None = None,
+        rate: RateControl | None = None,
+        racks: Sequence[int] = (),
+    ) -> None:
+        recovery = recovery or Recovery()
+        self.endpoint = Endpoint(index, plans, recovery, racks)
+        self._tick_s = min(recovery.timeout_s / _TICKS, timeout_s)
+        self._rate = rate
+        self._marks = 0
+        self._io = io
+        self._timeout_s = timeout_s
+        self._window = window
+        self._gap_s = gap_s
+
+    @property
+    def stats(self) -> WorkerStats:
+        """What was sent, received and refused so far."""
+        return self.endpoint.stats
+
+    @property
+    def link(self) -> LinkStats:
+        """What this end of the link carried and lost so far."""
+        return self._io.stats
+
+    def boundary(self, plan_index: int) -> IntArray:
+        """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it gives."""
+        return self.endpoint.boundaries[plan_index]
+
+    def start(self) -> None:
+        """Wait until all workers are ready.
+
+        Raises:
+            OfframpError: they were not within the time-out, or the link is gone.
+        """
+        self.endpoint.start()
+        self._run(lambda: not self.endpoint.waiting)
+
+    def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Sum the features of the remote neighbours of each boundary vertex, over all blocks of a plan.
+
+        Returns once every worker has its sums: until then others may need this one's features.
+
+        Args:
+            plan_index: position in ``plans``.
+            values: ``(n, F)`` int32 rows of :meth:`boundary`.
+
+        Returns:
+            ``(n, F)`` int64 sums.
+
+        Raises:
+            OfframpError: values that do not fit the plan; nothing new within the time-out, naming the worker,
+                block, round and missing vertices; a link that is gone.
+        """
+        self.endpoint.begin(plan_index, values)
+        self._run(lambda: self.endpoint.finished and not self.endpoint.waiting)
+        return self.endpoint.sums
+
+    def _run(self, done: Callable[[], bool]) -> None:
+        endpoint = self.endpoint
+        progress, since = endpoint.progress, time.monotonic()
+        while True:
+            while len(batch := endpoint.outgoing(self._window)):
+                self._io.send(batch)
+                self._listen(max(self._gap_s, self._pause(batch)))
+            if done():
+                return
+            endpoint.incoming(self._io.receive(self._tick_s))
+            now = time.monotonic()
+            endpoint.tick(now)
+            if endpoint.progress != progress:
+                progress, since = endpoint.progress, now
+            elif now - since > self._timeout_s:
+                raise OfframpError(
+                    f"worker {endpoint.index}: nothing new for {self._timeout_s:g} s in {endpoint.state()}; "
+                    "check that every worker runs, that its link is on the port in the plan, "
+                    "and that the switch still has its plan"
+                )
+
+    def _pause(self, batch: PacketBatch) -> float:
+        """Seconds until the next batch may follow this one."""
+        if self._rate is None:
+            return 0.0
+        now = time.monotonic()
+        if self.endpoint.stats.marks != self._marks:
+            self._marks = self.endpoint.stats.marks
+            self._rate.mark(now)
+        return self._rate.pause_s(sum(wire_bytes(length) for length in batch.lengths.tolist()), now)
+
+    def _listen(self, seconds: float) -> None:
+        """Take what arrives in ``seconds``, and what is there already."""
+        until = time.monotonic() + seconds
+        self.endpoint.incoming(self._io.receive(0.0))
+        while (left := until - time.monotonic()) > 0:
+            self.endpoint.incoming(self._io.receive(left))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AdaQP (Wan, Zhao, Wu 2023) on the messages of row-based training: 2, 4 or 8 bits, by what rounding does to sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import torch
+
+from offramp.g3.codec import RowCodec
+from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
+from offramp.sylvie.codec import label_of
+from offramp.sylvie.message import Layout
+from offramp.sylvie.quantiser import row_bytes
+from offramp.sylvie.streams import stream
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.g3.mailbox import Key
+    from offramp.g3.plan import Message
+    from offramp.sylvie.model import Bytes
+    from offramp.sylvie.widths import Widths
+
+PERIOD: Final = 50
+"""Training steps after which widths are chosen anew (AdaQP's default)."""
+
+_CODE_BITS: Final = 2
+"""Of a row's width in the table before each message."""
+
+
+class AdaqpCodec(RowCodec):
+    """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
+
+    AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients
+    are added once by their owner, so that their ranges alone count.
+    """
+
+    def __init__(self, rank: int, seed: int, *, tradeoff: float = 0.5, period: int = PERIOD) -> None:
+        """Args: rank: the worker; seed: of the rounding; tradeoff: 1 looks at variance alone; period: in steps."""
+        self._rank, self._seed, self._tradeoff, self._period = rank, seed, tradeoff, period
+        self._chosen: dict[tuple[int, int, int, bool], tuple[int, Widths]] = {}
+
+    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+        """The table of widths and a message of Sylvie's format.
+
+        Raises:
+            OfframpError: a row with a value that is not finite, by its number.
+        """
+        label = label_of(key, self._rank, message.peer)
+        rows = np.ascontiguousarray(x.numpy())
+        widths = self._widths(rows, message, key)
+        layout = Layout(widths, x.shape[1], BASE, compact=True)
+        made = layout.encode(rows, message.rows, label, stream(self._seed, *label, key.bin))
+        return torch.from_numpy(np.concatenate([_table(widths), made]))
+
+    def decode(self, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
+        """``(r, width)`` float32.
+
+        Raises:
+            OfframpError: not the message that ``key`` says, or damaged.
+        """
+        count = len(message.rows)
+        size = row_bytes(count, _CODE_BITS)
+        label = label_of(key, message.peer, self._rank)
+        codes = np.unpackbits(payload.numpy()[:size], bitorder="little").reshape(-1, _CODE_BITS) @ (1, 2)
+        if len(codes) < count or (codes[:count] >= len(WIDTHS)).any():
+            raise OfframpError(f"{label}: cut off or damaged in its table of widths")
+        rows = np.empty((count, width), np.float32)
+        layout = Layout(np.array(WIDTHS, np.uint8)[codes[:count]], width, BASE, compact=True)
+        layout.decode(payload.numpy()[size:], label, rows, None)
+        return torch.from_numpy(rows)
+
+    def _widths(self, x: np.ndarray, message: Message, key: Key) -> Widths:
+        place = message.peer, message.bin, key.layer, key.backward
+        since, widths = self._chosen.get(place, (-self._period, None))
+        if widths is None or key.step - since >= self._period:
+            rows = x[message.rows]
+            ranges = rows.max(axis=1) - rows.min(axis=1) if len(rows) else np.zeros(0)
+            weights = row_weights(ranges, 1.0 if key.backward else message.weights)
+            (widths,) = balanced_widths([weights], x.shape[1], [1.0], self._tradeoff)
+            self._chosen[place] = key.step, widths
+        return widths
+
+
+def _table(widths: Widths) -> Bytes:
+    codes = np.searchsorted(WIDTHS, widths).astype(np.uint8)
+    bits = codes[:, None] >> np.arange(_CODE_BITS, dtype=np.uint8) & 1
+    return np.packbits(bits.ravel(), bitorder="little")

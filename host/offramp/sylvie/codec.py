@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sylvie's quantiser on the messages of row-based training (specification sections 1.4 to 1.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from offramp.g3.codec import RowCodec
+from offramp.sylvie.message import Label, Layout, read_label
+from offramp.sylvie.streams import stream
+from offramp.sylvie.widths import fixed_widths, importance, joint_widths
+from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from offramp.g3.mailbox import Key
+    from offramp.g3.plan import Message, RowPlan
+    from offramp.sylvie.widths import Doubles, Widths
+
+
+class SylvieCodec(RowCodec):
+    """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
+
+    A vertex's importance is its rank by in-degree among all that one worker needs of another (the public code's
+    reading), the same for its messages and their gradients.
+
+    Attributes:
+        base: width of the epoch's messages, in bits; 32 leaves float32. A message says what it was made with, so it may
+            change while one is on its way.
+    """
+
+    def __init__(self, plan: RowPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
+        """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
+        self.base = base
+        self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
+        self._layouts: dict[tuple[str, int, int, int, int], Layout] = {}
+        self._importance = {
+            **{("sent", *_name(m)): p for m, p in _pools(plan, plan.sends)},
+            **{("received", *_name(m)): p for m, p in _pools(plan, plan.receives)},
+        }
+
+    def encode(self, x: torch.Tensor, message: Message, key: Key) -> torch.Tensor:
+        """A message of Sylvie's format, header and all.
+
+        Raises:
+            OfframpError: a row with a value that is not finite, by its number.
+        """
+        label = label_of(key, self._rank, message.peer)
+        layout = self._layout(message, "received" if key.backward else "sent", x.shape[1], self.base)
+        seed = stream(self._seed, *label, key.bin)
+        return torch.from_numpy(layout.encode(np.ascontiguousarray(x.numpy()), message.rows, label, seed))
+
+    def decode(self, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
+        """``(r, width)`` float32.
+
+        Raises:
+            OfframpError: not the message that ``key`` says, or damaged.
+        """
+        data = payload.numpy()
+        _, base = read_label(data)
+        layout = self._layout(message, "sent" if key.backward else "received", width, base)
+        rows = np.empty((len(message.rows), width), np.float32)
+        layout.decode(data, label_of(key, message.peer, self._rank), rows, None)
+        return torch.from_numpy(rows)
+
+    def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
+        place = end, *_name(message), width, base
+        layout = self._layouts.get(place)
+        if layout is None or layout.rows != len(message.rows):  # of a sample, another number each time
+            widths = self._widths(message, end, base)
+            layout = self._layouts[place] = Layout(widths, width, base, compact=self._compact and base != PLAIN)
+        return layout
+
+    def _widths(self, message: Message, end: str, base: int) -> Widths:
+        if not self._joint:
+            return fixed_widths(len(message.rows), base)
+        return joint_widths(self._importance[end, *_name(message)], base)
+
+
+def _name(message: Message) -> tuple[int, int]:
+    return message.peer, message.bin
+
+
+def _pools(plan: RowPlan, messages: Sequence[Message]) -> list[tuple[Message, Doubles]]:
+    """The importance of each message's rows among all rows of the same pair of workers."""
+    pools = []
+    for peer in sorted({message.peer for message in messages}):
+        of = [message for message in messages if message.peer == peer]
+        p = importance(plan.degree[np.concatenate([message.rows for message in of])])
+        ends = np.cumsum([len(message.rows) for message in of])
+        pools += list(zip(of, np.split(p, ends[:-1]), strict=True))
+    return pools
+
+
+def label_of(key: Key, src: int, dst: int) -> Label:
+    """What a message of a key says about itself."""
+    return Label(key.step, key.layer, BACKWARD if key.backward else FORWARD, src, dst)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many bits each boundary row gets: importance by in-degree, and the joint rule (specification 1.4 and 1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.sylvie.kernel import BITS
+from offramp.sylvie.wire import PLAIN
+from offramp_base.errors import OfframpError
+
+Doubles = npt.NDArray[np.float64]
+Widths = npt.NDArray[np.uint8]
+
+BASES: Final = (*BITS, PLAIN)
+
+
+def importance(degrees: npt.ArrayLike, ranking: str = "ecdf") -> Doubles:
+    """``(n,)`` p_v in [0, 1] of the boundary vertices of one pool, by their in-degrees in the whole graph.
+
+    The largest degree has 1, equal degrees have equal p, larger ones no less.
+
+    Args:
+        degrees: of the pool: the rows of one pair of workers, or of all.
+        ranking: ``ecdf``: the share of the pool with no larger degree, so that levels are about equally full;
+            ``dense``: the rank among different degrees, so that few rows of a power law get many bits; ``middle``:
+            as ``ecdf``, where equal degrees share their middle rank.
+
+    Raises:
+        OfframpError: another ranking.
+    """
+    rank = RANKINGS.get(ranking)
+    if rank is None:
+        raise OfframpError(f"ranking {ranking}: expected one of {', '.join(RANKINGS)}")
+    values, place, counts = np.unique(np.asarray(degrees, np.int64), return_inverse=True, return_counts=True)
+    if len(values) == 0:
+        return np.zeros(0)
+    p = rank(counts)
+    p[-1] = 1.0
+    return p[place]
+
+
+def _ecdf(counts: npt.NDArray[np.intp]) -> Doubles:
+    return np.cumsum(counts) / np.float64(counts.sum())
+
+
+def _dense(counts: npt.NDArray[np.intp]) -> Doubles:
+    return np.arange(len(counts)) / max(1, len(counts) - 1)
+
+
+def _middle(counts: npt.NDArray[np.intp]) -> Doubles:
+    middle: Doubles = np.cumsum(counts) - (counts + 1) / 2
+    return middle / np.float64(max(1, counts.sum() - 1))
+
+
+RANKINGS: Final[dict[str, Callable[[npt.NDArray[np.intp]], Doubles]]] = {
+    "ecdf": _ecdf,
+    "dense": _dense,
+    "middle": _middle,
+}
+
+
+def candidates(base: int) -> tuple[int, ...]:
+    """S_t: the widths that rows can have in an epoch of ``base`` bits; 32 leaves float32 as it is.
+
+    Raises:
+        OfframpError: another base.
+    """
+    if base not in BASES:
+        raise OfframpError(f"base width {base}: expected one of {', '.join(map(str, BASES))}")
+    return (PLAIN,) if base == PLAIN else tuple(bits for bits in BITS if bits >= base)
+
+
+def joint_widths(p: npt.ArrayLike, base: int) -> Widths:
+    """``(n,)`` uint8 widths of rows of importance p: the candidates, each for an equal stretch of [0, 1]."""
+    chosen = candidates(base)
+    level = np.floor(np.asarray(p, np.float64) * len(chosen)).astype(np.int64)
+    return np.array(chosen, np.uint8)[np.minimum(level, len(chosen) - 1)]
+
+
+def fixed_widths(count: int, base: int) -> Widths:
+    """``(count,)`` uint8: the same width for all, the baseline without importance."""
+    return np.full(count, candidates(base)[0], np.uint8)

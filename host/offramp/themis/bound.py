@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast any schedule can be: a linear program over the orders of the dimensions, and its closed form.
+
+The loads that one chunk can put on the dimensions are the vertices of a polytope, one for each order; a mix of orders
+reaches every point between them. The best mix is a linear program (beyond the paper; specification section 11).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from offramp.themis.demand import Demand
+from offramp.themis.network import Collective, Kind, Network
+from offramp.themis.schedule import Order, active, all_orders, chunk_for, stages
+from offramp_base.errors import OfframpError
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least time of any schedule.
+
+    Attributes:
+        transfer_ps: of the bytes alone.
+        finish_ps: with fixed delays: what a dimension sends last still has to arrive, and a chunk has to pass all.
+        mix: for every demand the shares of the orders that reach it.
+    """
+
+    transfer_ps: float
+    finish_ps: float
+    mix: tuple[dict[Order, float], ...]
+
+
+class OrderProgram:
+    """The linear program of some demands that share a network from one moment on."""
+
+    def __init__(self, network: Network, demands: Sequence[Demand], base_ps: Sequence[float] | None = None) -> None:
+        """``base_ps``: what the dimensions have to do anyway."""
+        import numpy as np
+
+        self.network = network
+        self.demands = tuple(demands)
+        self.columns: list[tuple[int, Order]] = []
+        loads: list[list[float]] = []
+        self._delays = np.full(len(network.dimensions), math.inf)
+        self._path = 0.0
+        for number, demand in enumerate(demands):
+            part = demand.part(network)
+            if not demand.size or not active(part):
+                continue
+            paths = []
+            for order in all_orders(part):
+                made = stages(part, demand.collective, chunk_for(demand.collective, demand.size, order))
+                load = [0.0] * len(network.dimensions)
+                for stage in made:
+                    load[stage.dim] += stage.sent * 8e12 / network.dimensions[stage.dim].bandwidth_bps
+                self.columns.append((number, order))
+                loads.append(load)
+                paths.append(sum(stage.delay_ps for stage in made))
+            self._path = max(self._path, float(min(paths)))
+            for k in active(part):
+                self._delays[k] = min(self._delays[k], _least_delay(part, demand.collective, k))
+        self._delays[np.isinf(self._delays)] = 0.0
+        self._loads = np.array(loads).T if loads else np.zeros((len(network.dimensions), 0))
+        self._base = np.zeros(len(network.dimensions)) if base_ps is None else np.array(base_ps, dtype=float)
+
+    def bound(self) -> Bound:
+        """The exact optimum."""
+        transfer, _ = self._solve(delays=False)
+        finish, shares = self._solve(delays=True)
+        return Bound(transfer, max(finish, self._path), self._mix(shares))
+
+    def other_mix(self, finish_ps: float, costs: Sequence[float]) -> tuple[dict[Order, float], ...]:
+        """Of the mixes that finish in ``finish_ps`` one that is cheapest at these costs of :attr:`columns`."""
+        _, shares = self._solve(delays=True, costs=costs, limit=finish_ps)
+        return self._mix(shares)
+
+    def _mix(self, shares: Any) -> tuple[dict[Order, float], ...]:
+        found: list[dict[Order, float]] = [{} for _ in self.demands]
+        for (number, order), share in zip(self.columns, shares, strict=True):
+            if share > 1e-9:
+                found[number][order] = float(share)
+        return tuple(found)
+
+    def _solve(
+        self, *, delays: bool, costs: Sequence[float] | None = None, limit: float = math.inf
+    ) -> tuple[float, Any]:
+        import numpy as np
+        from scipy.optimize import linprog
+
+        dims, count = self._loads.shape
+        base = self._base + (self._delays if delays else 0.0)
+        if count == 0:
+            return float(base.max(initial=0.0)), np.zeros(0)
+        unit = float(max(self._loads.max(), base.max(), 1.0))  # numbers around 1 suit the solver
+        rows = np.hstack([self._loads / unit, -np.ones((dims, 1))])
+        numbers = sorted({number for number, _ in self.columns})
+        ones = np.array([[float(number == n) for number, _ in self.columns] + [0.0] for n in numbers])
+        cost = np.zeros(count + 1)
+        if costs is None:
+            cost[-1] = 1.0
+        else:
+            cost[:-1] = costs
+        last = None if math.isinf(limit) else limit / unit * (1 + 1e-9)
+        found = linprog(
+            cost,
+            A_ub=rows,
+            b_ub=-base / unit,
+            A_eq=ones,
+            b_eq=np.ones(len(numbers)),
+            bounds=[(0, None)] * count + [(0, last)],
+            method="highs-ds",
+        )
+        if found.x is None:
+            raise OfframpError(
+                f"{self.network.name}: the linear program of the orders has no solution: {found.message}"
+            )
+        return float(found.x[-1] * unit), found.x[:-1]
+
+
+def _least_delay(part: Network, collective: Collective, k: int) -> float:
+    """The fixed delay after the last transfer on a dimension, whatever the order."""
+    d = part.dimensions[k]
+    if collective is not Collective.ALL_REDUCE:
+        return d.fixed_ps(collective)
+    gather = d.fixed_ps(Collective.ALL_GATHER)
+    return min(gather, d.fixed_ps(collective)) if d.kind is Kind.IN_NETWORK else gather
+
+
+def best_bound(network: Network, demands: Sequence[Demand]) -> Bound:
+    """The least time in which any schedule ends demands that start together."""
+    return OrderProgram(network, demands).bound()
+
+
+def closed_form_ps(network: Network, collective: Collective, size: float) -> float:
+    """The bound of one reduce-scatter, all-gather or all-reduce without fixed delays (specification section 11).
+
+    The largest, over sets T of dimensions, of the least traffic that T can have (T visited last) over its bandwidth.
+
+    Raises:
+        OfframpError: an all-to-all, or an in-network dimension: the polytope is another one.
+    """
+    dims = active(network)
+    if collective is Collective.ALL_TO_ALL or any(network.dimensions[k].kind is Kind.IN_NETWORK for k in dims):
+        raise OfframpError(
+            "closed form of the bound: expected reduce-scatter, all-gather or all-reduce, not in-network"
+        )
+    worst = 0.0
+    for count in range(1, len(dims) + 1):
+        for last in combinations(dims, count):
+            inside = math.prod(network.dimensions[k].size for k in last)
+            before = math.prod(network.dimensions[k].size for k in dims) / inside
+            bandwidth = sum(network.dimensions[k].bandwidth_bps for k in last)
+            worst = max(worst, (1 - 1 / inside) / before / bandwidth)
+    twice = 2 if collective is Collective.ALL_REDUCE else 1
+    return twice * worst * size * 8e12
+
+
+def ideal_ps(network: Network, demands: Sequence[Demand]) -> float:
+    """Table 3's Ideal: the bytes that an NPU has to send at the bandwidth of all dimensions that take part.
+
+    An in-network dimension may send fewer bytes than this counts.
+    """
+    total = 0.0
+    dims: set[int] = set()
+    for demand in demands:
+        part = demand.part(network)
+        dims.update(active(part))
+        if demand.collective is Collective.ALL_TO_ALL:
+            total += sum(d.sent(demand.collective, demand.size) for d in part.dimensions)
+        else:
+            twice = 2 if demand.collective is Collective.ALL_REDUCE else 1
+            total += twice * demand.size * (1 - 1 / part.npus)
+    bandwidth = sum(network.dimensions[k].bandwidth_bps for k in dims)
+    return total * 8e12 / bandwidth if bandwidth else 0.0

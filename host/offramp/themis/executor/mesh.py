@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks in a grid, and a process group for each dimension of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+
+import torch.distributed as dist
+
+from offramp.themis.network import Network, coordinates
+from offramp_base.errors import OfframpError
+
+TIMEOUT = dt.timedelta(minutes=5)
+
+
+class Mesh:
+    """This rank's place and its peers along each dimension.
+
+    Attributes:
+        sizes: of the dimensions.
+        rank: of this process.
+        groups: along each dimension, None where it has nobody to talk to.
+        control: all ranks, for agreement.
+    """
+
+    def __init__(
+        self, network: Network, interfaces: Sequence[str] | None = None, timeout: dt.timedelta = TIMEOUT
+    ) -> None:
+        """Make the groups; every rank must call this, with the same network.
+
+        Args:
+            network: whose dimensions the ranks of the default group fill.
+            interfaces: the network interface of each dimension, for gloo; the process' usual one by default.
+            timeout: after which a rank that waits for a peer fails.
+
+        Raises:
+            OfframpError: no default group, or its ranks do not fill the dimensions.
+        """
+        if not dist.is_initialized():
+            raise OfframpError("mesh: expected torch.distributed to be initialised")
+        self.sizes = tuple(d.size for d in network.dimensions)
+        world = dist.get_world_size()
+        if world != math.prod(self.sizes):
+            shape = "x".join(map(str, self.sizes))
+            raise OfframpError(f"mesh {shape}: expected {math.prod(self.sizes)} ranks, there are {world}")
+        if interfaces is not None and len(interfaces) != len(self.sizes):
+            raise OfframpError(f"mesh: {len(interfaces)} interfaces for {len(self.sizes)} dimensions")
+        self.rank = dist.get_rank()
+        self.control = dist.new_group(timeout=timeout)
+        here = coordinates(self.rank, self.sizes)
+        self.groups: list[dist.ProcessGroup | None] = []
+        strides = [math.prod(self.sizes[:k]) for k in range(len(self.sizes))]
+        for k, size in enumerate(self.sizes):
+            mine = None
+            others = [range(s) if j != k else range(1) for j, s in enumerate(self.sizes)]
+            with _interface(interfaces[k] if interfaces else None):
+                for place in product(*others) if size > 1 else ():
+                    first = sum(c * stride for c, stride in zip(place, strides, strict=True))
+                    group = dist.new_group([first + c * strides[k] for c in range(size)], timeout=timeout)
+                    if all(a == b for j, (a, b) in enumerate(zip(place, here, strict=True)) if j != k):
+                        mine = group
+            self.groups.append(mine)
+
+    @property
+    def world(self) -> int:
+        """Ranks in all."""
+        return math.prod(self.sizes)
+
+
+@contextmanager
+def _interface(name: str | None) -> Iterator[None]:
+    """Gloo reads the interface of a new group from the environment."""
+    if name is None:
+        yield
+        return
+    before = os.environ.get("GLOO_SOCKET_IFNAME")
+    os.environ["GLOO_SOCKET_IFNAME"] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["GLOO_SOCKET_IFNAME"]
+        else:
+            os.environ["GLOO_SOCKET_IFNAME"] = before

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of several dimensions: what a stage of a collective sends, in how many steps (paper sections 2, 4.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import islice
+
+from offramp_base.errors import OfframpError
+
+
+class Collective(StrEnum):
+    """A collective, or one stage of it on one dimension."""
+
+    REDUCE_SCATTER = "reduce-scatter"
+    ALL_GATHER = "all-gather"
+    ALL_REDUCE = "all-reduce"
+    ALL_TO_ALL = "all-to-all"
+
+    @classmethod
+    def named(cls, name: str) -> Collective:
+        """The collective called ``name``.
+
+        Raises:
+            OfframpError: there is none.
+        """
+        try:
+            return cls(name)
+        except ValueError:
+            raise OfframpError(f"collective '{name}': expected one of {', '.join(cls)}") from None
+
+
+class Kind(StrEnum):
+    """How the NPUs of a dimension are joined, and so which algorithm it runs (table 1)."""
+
+    RING = "ring"
+    FULLY_CONNECTED = "fully-connected"
+    SWITCH = "switch"
+    IN_NETWORK = "in-network"
+    """A switch that adds what passes (SHARP, SwitchGNN's aggregators): an all-reduce is one pass up and down."""
+
+
+_SPELLINGS = {
+    **{kind.value: kind for kind in Kind},
+    "fullyconnected": Kind.FULLY_CONNECTED,
+    "fc": Kind.FULLY_CONNECTED,
+    "sw": Kind.SWITCH,
+    "innetwork": Kind.IN_NETWORK,
+}
+
+
+def kind_named(name: str) -> Kind:
+    """The kind that ``name`` spells, in ours or in ASTRA-sim's way (``Ring``, ``FullyConnected``, ``Switch``).
+
+    Raises:
+        OfframpError: there is none.
+    """
+    kind = _SPELLINGS.get(name.lower().replace("_", "-")) if isinstance(name, str) else None
+    if kind is None:
+        raise OfframpError(f"dimension type '{name}': expected one of {', '.join(Kind)}")
+    return kind
+
+
+def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Where an NPU sits along dimensions of these sizes; dim1 counts fastest, as ranks do inside a server."""
+    found = []
+    for size in sizes:
+        npu, c = divmod(npu, size)
+        found.append(c)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of a network.
+
+    Attributes:
+        kind: how its NPUs are joined.
+        size: NPUs that communicate along it, P.
+        bandwidth_bps: of all links of an NPU on it, one direction.
+        latency_ns: from NPU to NPU for a message of minimum size, one step.
+        payload_share: of an in-network dimension: bytes of data in a byte on the wire.
+
+    Raises:
+        OfframpError: a value out of range, or a switch whose size is not a power of two (halving-doubling).
+    """
+
+    kind: Kind
+    size: int
+    bandwidth_bps: float
+    latency_ns: float = 0.0
+    payload_share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise OfframpError(f"{self.kind} dimension: size {self.size}: expected an integer of at least 1")
+        if not (math.isfinite(self.bandwidth_bps) and self.bandwidth_bps > 0):
+            raise OfframpError(f"{self.kind} dimension: bandwidth {self.bandwidth_bps} bit/s: expected more than 0")
+        if not (math.isfinite(self.latency_ns) and self.latency_ns >= 0):
+            raise OfframpError(f"{self.kind} dimension: latency {self.latency_ns} ns: expected at least 0")
+        if not 0 < self.payload_share <= 1:
+            raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
+        if self.kind in (Kind.SWITCH, Kind.IN_NETWORK) and self.size & (self.size - 1):
+            raise OfframpError(f"{self.kind} dimension: size {self.size}: halving-doubling needs a power of two")
+
+    def sent(self, stage: Collective, size: float) -> float:
+        """Bytes that an NPU sends for a stage that starts with ``size`` bytes on each NPU (table 1, footnote 7)."""
+        if self.size == 1:
+            return 0.0
+        if stage is Collective.ALL_GATHER:
+            return (self.size - 1) * size
+        share = (self.size - 1) / self.size
+        if stage is Collective.REDUCE_SCATTER:
+            return share * size
+        if stage is Collective.ALL_REDUCE:
+            return size / self.payload_share if self.kind is Kind.IN_NETWORK else 2 * share * size
+        if self.kind is Kind.RING:  # a block for the NPU at distance d crosses d links, the shorter way round
+            return size / self.size * sum(min(d, self.size - d) for d in range(1, self.size))
+        return share * size
+
+    def steps(self, stage: Collective) -> int:
+        """Steps of the dimension's algorithm, one after the other (table 1)."""
+        if self.size == 1:
+            return 0
+        if stage is Collective.ALL_REDUCE:
+            return 1 if self.kind is Kind.IN_NETWORK else 2 * self.steps(Collective.REDUCE_SCATTER)
+        if stage is Collective.ALL_TO_ALL:
+            return self.size // 2 if self.kind is Kind.RING else 1
+        if self.kind is Kind.RING:
+            return self.size - 1
+        return 1 if self.kind is Kind.FULLY_CONNECTED else self.size.bit_length() - 1
+
+    def after(self, stage: Collective, size: float) -> float:
+        """Bytes on each NPU after a stage that starts with ``size``."""
+        if stage is Collective.REDUCE_SCATTER:
+            return size / self.size
+        return size * self.size if stage is Collective.ALL_GATHER else size
+
+    def transfer_ps(self, stage: Collective, size: float) -> int:
+        """The latency model (section 4.4): picoseconds that a stage keeps the dimension busy, n·B."""
+        return round(self.sent(stage, size) * 8e12 / self.bandwidth_bps)
+
+    def fixed_ps(self, stage: Collective) -> int:
+        """The fixed delay A (section 4.4): steps times the latency of one, in picoseconds."""
+        return round(self.steps(stage) * self.latency_ns * 1e3)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Dimensions from the innermost (dim1) out; each has links of its own.
+
+    Raises:
+        OfframpError: no dimension.
+    """
+
+    name: str
+    dimensions: tuple[Dimension, ...]
+
+    def __post_init__(self) -> None:
+        if not self.dimensions:
+            raise OfframpError(f"network {self.name}: expected at least one dimension")
+
+    @property
+    def npus(self) -> int:
+        """NPUs in all."""
+        return math.prod(d.size for d in self.dimensions)
+
+    @property
+    def bandwidth_bps(self) -> float:
+        """Of an NPU, over all dimensions."""
+        return sum(d.bandwidth_bps for d in self.dimensions)
+
+    def part(self, dims: Iterable[int]) -> Network:
+        """The network as a group sees it that communicates along some dimensions only: the others have size 1.
+
+        Raises:
+            OfframpError: a dimension that there is not, or one twice.
+        """
+        chosen = list(dims)
+        if any(not 0 <= k < len(self.dimensions) for k in chosen) or len(set(chosen)) != len(chosen):
+            there = len(self.dimensions)
+            raise OfframpError(f"dimensions {chosen} of {self.name}: expected different numbers from 0 to {there - 1}")
+        kept = tuple(d if k in chosen else replace(d, size=1) for k, d in enumerate(self.dimensions))
+        return Network(self.name, kept)
+
+    def at_speed(self, factors: Sequence[float]) -> Network:
+        """The network with each dimension's bandwidth multiplied.
+
+        Raises:
+            OfframpError: not one positive factor for each dimension.
+        """
+        if len(factors) != len(self.dimensions):
+            raise OfframpError(f"{len(factors)} speeds for {self.name}: expected {len(self.dimensions)}")
+        pairs = zip(self.dimensions, factors, strict=True)
+        return Network(self.name, tuple(replace(d, bandwidth_bps=d.bandwidth_bps * f) for d, f in pairs))
+
+    def up_to(self, npus: int) -> tuple[int, ...]:
+        """The first dimensions that hold ``npus`` NPUs together, for model parallelism.
+
+        Raises:
+            OfframpError: no number of first dimensions has this product.
+        """
+        products = [math.prod(d.size for d in islice(self.dimensions, k)) for k in range(len(self.dimensions) + 1)]
+        if npus not in products:
+            sizes = ", ".join(map(str, products))
+            raise OfframpError(f"a group of {npus} NPUs does not divide {self.name}: its dimensions make {sizes}")
+        return tuple(range(products.index(npus)))

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether full attention fits: it takes the square of what a sequence does."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Final
+
+from offramp.torchgt.settings import AUTO, ELEMENT, TorchGtSettings
+from offramp_base.errors import OfframpError
+from offramp_base.memory import available_bytes
+
+LONG: Final = 4096
+"""Vertices up to which ``--interleave auto`` has full steps: some seconds of a core, a few GB with bias."""
+
+_BUCKET: Final = 8
+_NUMBERS: Final = 3.5
+"""Numbers for each pair and head at the peak of a step: bias, scores, weights and their gradients (measured: 3.3)."""
+
+
+def resolved(settings: TorchGtSettings, vertices: int) -> TorchGtSettings:
+    """The settings with ``interleave`` decided for sequences of ``vertices``."""
+    if settings.interleave != AUTO:
+        return settings
+    return replace(settings, interleave="periodic" if vertices <= LONG else "constructed")
+
+
+def full_bytes(settings: TorchGtSettings, tokens: int) -> int:
+    """What full attention of a sequence takes on a rank at its peak; without bias it is computed in pieces.
+
+    With bias a rank keeps an entry of the table for each pair, and scores for each pair and head.
+    """
+    heads = settings.size.heads // settings.workers
+    return int(tokens**2 * (_BUCKET + _NUMBERS * heads * ELEMENT[settings.dtype])) if settings.biased else 0
+
+
+def check_full(settings: TorchGtSettings, tokens: int, available: int | None = None) -> None:
+    """Refuse full attention that memory cannot hold, before hours go into what comes first.
+
+    Args:
+        settings: resolved.
+        tokens: of the longest sequence.
+        available: bytes; None: what this machine has.
+
+    Raises:
+        OfframpError: says what it takes, and what would do.
+    """
+    comes = settings.interleaves and settings.interleave in ("periodic", "conditions")
+    if not (comes or settings.attention == "full" or settings.evaluate == "full"):
+        return
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
+    needed, there = ranks * full_bytes(settings, tokens), available_bytes() if available is None else available
+    if there is not None and needed > there:
+        raise OfframpError(
+            f"full attention of {tokens:,} tokens takes {needed / 1e9:.1f} GB, {there / 1e9:.1f} GB are free; expected "
+            f"a shorter --sequence, or --attention topology, or --interleave constructed or never"
+        )

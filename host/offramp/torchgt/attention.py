@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a sequence attends in a step: topology, reformed topology, or in full (specification 2.3, 2.5)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from offramp.torchgt.dense import dense_attention
+from offramp.torchgt.kernel import PatternTensors, sparse_attention
+from offramp.torchgt.reformation import Clusters, reform
+
+if TYPE_CHECKING:
+    from offramp.torchgt.sequence import Sequence
+    from offramp.torchgt.settings import TorchGtSettings
+
+
+def is_full_step(settings: TorchGtSettings, step: int, conditions_hold: bool | None) -> bool:
+    """Whether a step, counted from 0, uses full attention (policies of specification 2.3)."""
+    if settings.attention == "full":
+        return True
+    if not settings.interleaves:
+        return False
+    if settings.interleave == "periodic":
+        return step % settings.period == settings.period - 1
+    return settings.interleave == "conditions" and not conditions_hold
+
+
+class SequenceAttention:
+    """The attention of one sequence; call it in every layer of a step.
+
+    Attributes:
+        is_full: whether the step uses full attention.
+    """
+
+    def __init__(self, share: Sequence, settings: TorchGtSettings) -> None:
+        self._sequence, self._settings = share, settings
+        self._holds = share.conditions.hold if share.conditions else None
+        self._reformed: tuple[float | None, PatternTensors] | None = None
+        self._pattern: PatternTensors | None = None
+        self.is_full = False
+
+    def begin(self, step: int, beta: float | None) -> None:
+        """Decide for training step ``step``; ``beta``: see :meth:`declare`."""
+        self._choose(is_full_step(self._settings, step, self._holds), beta)
+
+    def declare(self, beta: float | None) -> None:
+        """Decide for an evaluation: what the policy uses in the steps between periodic full ones, or in full.
+
+        Args:
+            beta: threshold of density, or an integer step of the tuner's ladder, or None: no reformation.
+        """
+        periodic = self._settings.interleaves and self._settings.interleave == "periodic"
+        declared = not periodic and is_full_step(self._settings, 0, self._holds)
+        self._choose(declared or self._settings.evaluate == "full", beta)
+
+    def _choose(self, full: bool, beta: float | None) -> None:
+        self.is_full = full
+        self._pattern = None if full and self._all_pairs is None else self._all_pairs if full else self._sparse(beta)
+
+    @property
+    def pairs(self) -> int:
+        """Attended in one layer and head."""
+        return self._sequence.real**2 if self._pattern is None else self._pattern.pairs
+
+    @property
+    def density(self) -> float:
+        """β_G of the sequence."""
+        return self._clusters.density
+
+    def __call__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table: torch.Tensor | None) -> torch.Tensor:
+        """``(heads, tokens, d)`` of this rank's heads."""
+        if self._pattern is None:
+            return dense_attention(q, k, v, table, self._buckets, self._sequence.real)
+        return sparse_attention(q, k, v, table, self._pattern)
+
+    def _sparse(self, beta: float | None) -> PatternTensors:
+        if beta is None:
+            return self._topology
+        threshold = self._clusters.ladder[beta] if isinstance(beta, int) else beta
+        if self._reformed is None or self._reformed[0] != threshold:
+            sequence, settings = self._sequence, self._settings
+            made = reform(
+                sequence.pattern,
+                sequence.bounds,
+                threshold,
+                sequence.bucket_of,
+                block=settings.block,
+                placement=settings.placement,
+                seed=settings.seed,
+            )
+            self._reformed = threshold, PatternTensors(made)
+        return self._reformed[1]
+
+    @cached_property
+    def _clusters(self) -> Clusters:
+        return Clusters.of(self._sequence.pattern, self._sequence.bounds)
+
+    @cached_property
+    def _topology(self) -> PatternTensors:
+        return PatternTensors(self._sequence.pattern)
+
+    @cached_property
+    def _all_pairs(self) -> PatternTensors | None:
+        return PatternTensors(self._sequence.all_pairs) if self._sequence.all_pairs is not None else None
+
+    @cached_property
+    def _buckets(self) -> torch.Tensor | None:
+        """``(real, real)`` entries of the bias table, where there is one: what full attention costs a Graphormer."""
+        if not self._settings.biased:
+            return None
+        tokens = np.arange(self._sequence.real)
+        return torch.from_numpy(self._sequence.bucket_of(*np.meshgrid(tokens, tokens, indexing="ij")))

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is learned: labels of the vertices of one graph, or a label or a number for each graph of a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from offramp.graph.csr import IntArray
+from offramp.graph.load import load
+from offramp.torchgt.encodings import laplacian_positions
+from offramp.torchgt.graph_sets import SETS, generate_set
+
+if TYPE_CHECKING:
+    from offramp.torchgt.settings import TorchGtSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One graph, or a set of graphs side by side.
+
+    Attributes:
+        name: what reports call it.
+        indptr, indices: CSR of all vertices, both directions of every edge.
+        features: ``(n, F)`` float32.
+        graph_of: ``(n,)`` ascending graph of each vertex in a set; None: one graph whose vertices have the targets.
+        targets: ``(n,)`` of vertices or ``(graphs,)``; classes, or numbers where ``classes`` is 0.
+        masks: ``(3, n)`` or ``(3, graphs)``: training, validation, test.
+        classes: of the targets; 0: a regression.
+        positions: ``(n, k)`` Laplacian eigenvectors, where the model takes them.
+    """
+
+    name: str
+    indptr: IntArray
+    indices: IntArray
+    features: npt.NDArray[np.float32]
+    graph_of: IntArray | None
+    targets: npt.NDArray[np.float64]
+    masks: npt.NDArray[np.bool_]
+    classes: int
+    positions: npt.NDArray[np.float32]
+
+    @property
+    def vertices(self) -> int:
+        """Of all graphs."""
+        return len(self.indptr) - 1
+
+    @property
+    def edges(self) -> int:
+        """Of all graphs, undirected."""
+        return len(self.indices) // 2
+
+    @property
+    def graphs(self) -> int:
+        """How many."""
+        return 1 if self.graph_of is None else len(self.targets)
+
+    @property
+    def metric(self) -> str:
+        """What scores are: shares that are right, or the mean absolute error."""
+        return "accuracy" if self.classes else "mae"
+
+
+def load_task(settings: TorchGtSettings) -> Task:
+    """The graph or the set that the settings name.
+
+    Raises:
+        OfframpError: nothing of that name, or a malformed file.
+    """
+    if settings.graph.partition(":")[0] in SETS:
+        made = generate_set(settings.graph, settings.split, settings.seed)
+        indptr, indices, features, graph_of = made.indptr, made.indices, made.features, made.graph_of
+        name, targets, masks, classes = settings.graph, made.targets, made.masks, made.classes
+    else:
+        files = (Path(name) if name else None for name in (settings.features, settings.labels))
+        graph = load(settings.graph, settings.seed, settings.split, *files)
+        indptr, indices, graph_of, classes = graph.indptr, graph.indices, None, graph.classes
+        features = graph.features.toarray() if issparse(graph.features) else graph.features
+        name, targets = graph.name, graph.labels.astype(np.float64)
+        masks = np.stack([graph.train, graph.val, graph.test])
+    positions = np.zeros((len(indptr) - 1, settings.positions), np.float32)
+    if not settings.biased:
+        positions = _positions(indptr, indices, graph_of, settings.positions, settings.seed)
+    return Task(name, indptr, indices, features, graph_of, targets, masks, classes, positions)
+
+
+def _positions(
+    indptr: IntArray, indices: IntArray, graph_of: IntArray | None, count: int, seed: int
+) -> npt.NDArray[np.float32]:
+    """Eigenvectors of each graph by itself."""
+    if graph_of is None:
+        return laplacian_positions(indptr, indices, count, seed)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(graph_of))])
+    parts = []
+    for first, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        own = indptr[first : end + 1]
+        parts.append(laplacian_positions(own - own[0], indices[own[0] : own[-1]] - first, count, seed))
+    return np.concatenate(parts)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training loop of one rank (specification 2.6)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+from offramp.torchgt.attention import SequenceAttention
+from offramp.torchgt.gradients import GradientSums
+from offramp.torchgt.model import GraphTransformer
+from offramp.torchgt.parallel import Exchange, SequenceParallel
+from offramp.torchgt.results import Epoch
+from offramp.torchgt.sequence import Sequence, Tokens
+from offramp.torchgt.settings import TorchGtSettings
+from offramp.torchgt.tuner import AutoTuner, ladder
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.train.group import Group
+
+
+@sendable
+@dataclass(frozen=True)
+class RankJob:
+    """One rank's part of a run.
+
+    Attributes:
+        shares: its tokens of each sequence.
+        counts: tokens of each sequence that train, over all ranks.
+        features, classes: widths of the task; 0 classes: a regression.
+    """
+
+    settings: TorchGtSettings
+    shares: list[Sequence]
+    counts: list[int]
+    features: int
+    classes: int
+
+
+class Trainer:
+    """One rank, in step with the others.
+
+    Attributes:
+        model: the same weights on every rank.
+        parallel: its all-to-alls.
+        last_step: those of the last step; evaluations do not count.
+    """
+
+    def __init__(self, job: RankJob, group: Group) -> None:
+        settings = job.settings
+        dtype = getattr(torch, settings.dtype)
+        self._job, self._settings, self._group = job, settings, group
+        self.model = GraphTransformer(settings, job.features, job.classes or 1).to(dtype)
+        self.parallel = SequenceParallel(group, torch.bfloat16 if settings.wire == "bfloat16" else None)
+        self.last_step: list[Exchange] = []
+        self._tokens = [Tokens(share, dtype, regression=not job.classes) for share in job.shares]
+        self._attention = [SequenceAttention(share, settings) for share in job.shares]
+        self._sums = GradientSums(group, self.model)
+        self._adam = torch.optim.AdamW(self.model.parameters(), settings.lr, weight_decay=settings.weight_decay)
+        self._trained = [place for place, count in enumerate(job.counts) if count]
+        self._steps, self._all_steps = 0, settings.epochs * len(self._trained)
+        self._tuner = AutoTuner() if settings.attention == "reformed" and settings.fixed_beta is None else None
+
+    def run(self, on_epoch: Callable[[Epoch], None] = lambda _: None) -> list[Epoch]:
+        """Train; ``on_epoch`` is called after each epoch.
+
+        Raises:
+            OfframpError: a rank is gone, or the loss is no longer finite.
+        """
+        epochs = []
+        for number in range(1, self._settings.epochs + 1):
+            epochs.append(self.epoch(number))
+            on_epoch(epochs[-1])
+        return epochs
+
+    def epoch(self, number: int) -> Epoch:
+        """A step for each sequence that trains, and an evaluation."""
+        beta = self._beta()
+        loss, communication, reduction, sent, pairs, full = 0.0, 0.0, 0.0, 0, 0, 0
+        start = time.perf_counter()
+        for place in self._trained:
+            loss += self.step(place, beta)
+            communication += self.parallel.timers.seconds["communication"]
+            reduction += self._sums.seconds
+            sent += sum(exchange.sent for exchange in self.last_step)
+            pairs += self._attention[place].pairs
+            full += self._attention[place].is_full
+        seconds = time.perf_counter() - start
+        totals = torch.tensor([loss, sent], dtype=torch.float64)
+        self._group.sum(totals)
+        slowest = torch.tensor([seconds, communication, reduction], dtype=torch.float64)
+        seconds, communication, reduction = self._group.max(slowest).tolist()
+        mean = float(totals[0]) / len(self._trained)
+        if not torch.isfinite(totals[0]):
+            raise OfframpError(f"epoch {number}: the loss is {mean:g}; expected a smaller --lr")
+        if self._tuner is not None:
+            self._tuner.observe([mean], [seconds])  # the same numbers on all ranks: no broadcast
+        train, val, test = self.evaluate(beta)
+        times = (seconds, communication, reduction)
+        used = self._threshold(beta)
+        return Epoch(number, mean, train, val, test, *times, int(totals[1]), pairs, len(self._trained), full, used)
+
+    def step(self, place: int, beta: float | None) -> float:
+        """Forward, backward and an update on one sequence; this rank's share of the loss."""
+        self.model.train()
+        self.parallel.begin_step()
+        self.model.dropout.step = self._steps
+        self._attention[place].begin(self._steps, beta)
+        loss = self._loss(self._scores(place), place)
+        self._adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._sums.finish()
+        for settings in self._adam.param_groups:  # polynomial decay, as the authors have it
+            settings["lr"] = self._settings.lr * (1 - self._steps / self._all_steps)
+        self._adam.step()
+        self._steps += 1
+        self.last_step = list(self.parallel.exchanges)
+        return float(loss.detach())
+
+    @torch.no_grad()
+    def evaluate(self, beta: float | None) -> list[float]:
+        """Training, validation and test score over all sequences, under the declared pattern, without dropout."""
+        self.model.eval()
+        sums = torch.zeros(2, 3, dtype=torch.float64)
+        for place, tokens in enumerate(self._tokens):
+            self._attention[place].declare(beta)
+            scores = self._scores(place)
+            if self._job.classes:
+                good = (scores.argmax(1) == tokens.targets).double()
+            else:
+                good = (scores[:, 0] - tokens.targets).abs().double()
+            for part, mask in enumerate(tokens.masks):
+                sums[0, part] += good[mask].sum()
+                sums[1, part] += mask.sum()
+        self._group.sum(sums)
+        found: list[float] = (sums[0] / sums[1].clamp(min=1)).tolist()
+        return found
+
+    def _scores(self, place: int) -> torch.Tensor:
+        scores: torch.Tensor = self.model(self._tokens[place], self.parallel, self._attention[place])
+        return scores
+
+    def _loss(self, scores: torch.Tensor, place: int) -> torch.Tensor:
+        """This rank's share of the mean over all training tokens of the sequence: ranks must not matter."""
+        tokens = self._tokens[place]
+        train = tokens.masks[0]
+        if self._job.classes:
+            total = functional.cross_entropy(scores[train], tokens.targets[train], reduction="sum")
+        else:
+            total = functional.l1_loss(scores[train, 0], tokens.targets[train], reduction="sum")
+        return total / self._job.counts[place]
+
+    def _beta(self) -> float | int | None:
+        """A threshold, or the tuner's step on each sequence's own ladder, or None without reformation."""
+        if self._settings.attention != "reformed":
+            return None
+        return self._settings.fixed_beta if self._tuner is None else self._tuner.step
+
+    def _threshold(self, beta: float | None) -> float | None:
+        if beta is None or self._tuner is None:
+            return beta
+        return ladder(self._attention[0].density)[int(beta)]

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""How a worker's frames reach its switch port: interfaces, sockets and in-process queues, one interface."""
-
-from __future__ import annotations
-
-from offramp.transport.base import FrameIO, LinkStats
-from offramp.transport.links import AUTO, TRANSPORTS, check_transport, open_io, parse_link
-
-__all__ = ["AUTO", "TRANSPORTS", "FrameIO", "LinkStats", "check_transport", "open_io", "parse_link"]

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fine-tuning of the language model, data-parallel over the stages' devices, at the gate's pace (section 3.6)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional
+
+from offramp.g3.mailbox import Key
+from offramp.unitg.gate import Stopped
+from offramp.unitg.hooks import GateHooks
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from offramp.g3.mailbox import Label, Mailbox
+    from offramp.unitg.collaborator import EmbeddingTable
+    from offramp.unitg.gate import Gate
+    from offramp.unitg.language_model import LanguageModel
+    from offramp.unitg.lazy_tuner import Batches
+
+_PART, _SUM, _ROWS, _GONE = range(4)
+_NEVER = 1 << 62
+_HOME = 0
+"""The rank whose table the graph neural network reads."""
+
+
+@sendable
+@dataclass
+class Progress:
+    """What has become of the fine-tuning.
+
+    Attributes:
+        steps: done.
+        losses: mean over exits, of each step.
+        exit_losses: of each exit that has training vertices, of each step.
+        seconds: on the clock, paused or not.
+        fault: why it ended early.
+    """
+
+    steps: int = 0
+    losses: list[float] = field(default_factory=list)
+    exit_losses: list[list[float]] = field(default_factory=list)
+    seconds: float = 0.0
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """``(n, length)`` tokens and ``(n,)`` labels of all vertices, as tensors."""
+
+    tokens: torch.Tensor
+    labels: torch.Tensor
+
+
+class FineTuner:
+    """One rank's replica. Runs in a thread of its own; the gate decides when.
+
+    A step learns from texts of every exit (the loss is the mean of the exits' losses, equation 5.1), averages the
+    gradients over ranks in rank order, steps, and encodes further texts. Embeddings of all ranks go to the table of
+    rank 0.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        texts: Texts,
+        batches: Batches,
+        mailbox: Mailbox,
+        gate: Gate,
+        *,
+        lr: float,
+        table: EmbeddingTable | None = None,
+        module_s: float = 0.0,
+    ) -> None:
+        """``table`` at rank 0, ``module_s`` as of :class:`~offramp.unitg.hooks.GateHooks`."""
+        self.model, self.progress = model, Progress()
+        self._texts, self._batches, self._mailbox, self._gate, self._table = texts, batches, mailbox, gate, table
+        self._hooks = GateHooks(gate, model.units(), module_s)
+        self._adam = torch.optim.AdamW(model.parameters(), lr=lr)
+        self._waiting: list[Label] = []
+
+    def run(self, steps: int) -> None:
+        """Do ``steps`` steps, or say in :attr:`progress` why not; nothing is raised."""
+        start = time.perf_counter()
+        try:
+            for _ in range(steps):
+                self._step(self.progress.steps)
+                self.progress.steps += 1
+            self._collect(last=True)
+        except Stopped:
+            self._leave("the run was over first")
+        except Exception as fault:
+            self._leave(f"{type(fault).__name__}: {' '.join(str(fault).split())}")
+        self.progress.seconds += time.perf_counter() - start
+
+    def _leave(self, why: str) -> None:
+        """End early; the others must not wait for this rank."""
+        self.progress.fault = why
+        self._hooks.abandon()
+        for peer in self._peers():
+            self._mailbox.post(peer, Key(_NEVER, _GONE, False, 0), torch.zeros(1, dtype=torch.uint8))
+
+    def _step(self, step: int) -> None:
+        model, batches, rank = self.model, self._batches, self._mailbox.rank
+        self._adam.zero_grad(set_to_none=True)
+        exits, losses, found = batches.exits(), [], []
+        for number in exits:
+            self._gate.wait()
+            rows = torch.from_numpy(batches.learn(step, number, rank))
+            embedding, scores = model(self._texts.tokens[rows], number)
+            loss = functional.cross_entropy(scores, self._texts.labels[rows])
+            torch.autograd.backward(loss / len(exits))
+            losses.append(loss.item())
+            found.append((rows, embedding.detach()))
+        self._average(step)
+        with self._gate.module("optimiser"):
+            self._adam.step()
+        for number in range(len(batches.groups)):
+            self._gate.wait()
+            rows = torch.from_numpy(batches.encode(step, number, rank))
+            if len(rows):
+                with torch.no_grad():
+                    found.append((rows, model(self._texts.tokens[rows], number)[0]))
+        self._publish(step, found)
+        self.progress.losses.append(sum(losses) / max(1, len(losses)))
+        self.progress.exit_losses.append(losses)
+        self._mailbox.forget(step)
+
+    def _peers(self) -> list[int]:
+        ranks = self._batches.ranks
+        return [peer for peer in range(ranks) if peer != self._mailbox.rank]
+
+    def _average(self, step: int) -> None:
+        """The mean of the gradients: each rank adds up its part in rank order, and tells the others.
+
+        Parameters that no text of the step went through have no gradient, on any rank.
+        """
+        ranks, rank = self._batches.ranks, self._mailbox.rank
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        if ranks == 1 or not gradients:
+            return
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        parts = list(flat.tensor_split(ranks))
+        for peer in self._peers():
+            self._send(peer, Key(step, _PART, False, 0), parts[peer])
+        mine = torch.zeros_like(parts[rank])
+        for peer in range(ranks):
+            mine += parts[rank] if peer == rank else self._receive(peer, Key(step, _PART, False, 0), mine.dtype)
+        mine /= ranks
+        for peer in self._peers():
+            self._send(peer, Key(step, _SUM, False, 0), mine)
+        parts[rank] = mine
+        for peer in self._peers():
+            parts[peer] = self._receive(peer, Key(step, _SUM, False, 0), mine.dtype)
+        _scatter(torch.cat(parts), gradients)
+
+    def _publish(self, step: int, found: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        ids = torch.cat([rows for rows, _ in found])
+        embeddings = torch.cat([embedding for _, embedding in found])
+        if self._mailbox.rank != _HOME:
+            payload = torch.cat([ids.double().unsqueeze(1), embeddings.double()], dim=1)
+            self._send(_HOME, Key(step, _ROWS, False, 0), payload)
+            return
+        if self._table is not None:
+            self._table.put(ids, embeddings)
+        self._collect()
+        self._waiting += [(peer, Key(step, _ROWS, False, 0)) for peer in self._peers()]
+
+    def _collect(self, *, last: bool = False) -> None:
+        """Put the others' rows of earlier steps into the table; they came before those steps' successors."""
+        for peer, key in self._waiting:
+            if last:
+                self._wait(peer, key)
+            payload = self._mailbox.take((peer, key))
+            if payload is not None and self._table is not None:
+                rows = payload.view(torch.float64).view(-1, self._table.width + 1)
+                self._table.put(rows[:, 0].long(), rows[:, 1:].float())
+        self._waiting = []
+
+    def _send(self, peer: int, key: Key, values: torch.Tensor) -> None:
+        self._mailbox.post(peer, key, values.contiguous().view(torch.uint8).flatten())
+
+    def _receive(self, peer: int, key: Key, dtype: torch.dtype) -> torch.Tensor:
+        self._wait(peer, key)
+        payload = self._mailbox.take((peer, key))
+        assert payload is not None
+        return payload.view(dtype)
+
+    def _wait(self, peer: int, key: Key) -> None:
+        """Until the message is there; others may be paused for as long as the pipeline likes.
+
+        Raises:
+            OfframpError: another rank has ended early.
+        """
+        gone = [(other, Key(_NEVER, _GONE, False, 0)) for other in self._peers()]
+        self._mailbox.wait([(peer, key), *gone])
+        if self._mailbox.take((peer, key)) is None:
+            raise OfframpError(f"rank {peer} has ended its part")
+
+
+def _scatter(flat: torch.Tensor, gradients: list[Any]) -> None:
+    at = 0
+    for gradient in gradients:
+        gradient.copy_(flat[at : at + gradient.numel()].view_as(gradient))
+        at += gradient.numel()

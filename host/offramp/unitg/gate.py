@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gate between a pipeline stage and the language model beside it: open in bubbles (section 3.6)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from offramp.unitg.device import Device
+from offramp_base.wire.objects import sendable
+
+_KEPT = 200_000
+
+
+@sendable
+class Interval(NamedTuple):
+    """From ``start`` to ``end`` of :func:`time.perf_counter`, which processes of one machine share."""
+
+    name: str
+    start: float
+    end: float
+
+
+class Gate:
+    """Closed or open; who wants to work on the device passes it before each module.
+
+    Pausing a paused model, resuming a running one, or doing either when the model has ended changes nothing. A module
+    that has begun ends: the pause takes effect at its border.
+
+    Attributes:
+        intervals: what passed and when, the latest ones.
+        openings: when the gate was open, the latest times; an open end is infinite.
+    """
+
+    def __init__(self, device: Device | None = None, *, is_open: bool = False) -> None:
+        self.device = device or Device()
+        self.intervals: deque[Interval] = deque(maxlen=_KEPT)
+        self._changed = threading.Condition()
+        self._open = is_open
+        self._for_good = False
+        self._stopped = False
+        self._openings: deque[list[float]] = deque(maxlen=_KEPT)
+        if is_open:
+            self._openings.append([time.perf_counter(), float("inf")])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next module may begin."""
+        return self._open
+
+    @property
+    def openings(self) -> list[tuple[float, float]]:
+        """When it was open."""
+        with self._changed:
+            return [(start, end) for start, end in self._openings]
+
+    def pause(self) -> None:
+        """A bubble ends; without effect after :meth:`open_for_good`."""
+        with self._changed:
+            if self._open and not self._for_good:
+                self._open = False
+                self._openings[-1][1] = time.perf_counter()
+
+    def resume(self) -> None:
+        """A bubble begins."""
+        with self._changed:
+            if not self._open:
+                self._open = True
+                self._openings.append([time.perf_counter(), float("inf")])
+                self._changed.notify_all()
+
+    def open_for_good(self) -> None:
+        """The pipeline has ended: nobody is in the way any more."""
+        self.resume()
+        self._for_good = True
+
+    def again(self) -> None:
+        """As new: closed, and to be used again."""
+        self._for_good = False
+        self.pause()
+
+    def stop(self) -> None:
+        """Whoever waits, or comes, is told to end."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def wait(self) -> float:
+        """Wait until it is open; the time at which it was, so that no pause comes in between.
+
+        Raises:
+            Stopped: the run is over.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._open or self._stopped)
+            if self._stopped:
+                raise Stopped
+            return time.perf_counter()
+
+    @contextmanager
+    def module(self, name: str, seconds: float = 0.0) -> Iterator[None]:
+        """A module's work, once the gate is open; it takes at least ``seconds`` of the device."""
+        start = self.wait()
+        with self.device.work(seconds):
+            yield
+        self.intervals.append(Interval(name, start, time.perf_counter()))
+
+
+class Stopped(Exception):
+    """The run is over before the language model was done."""

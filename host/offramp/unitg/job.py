@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one process gets to do: its stage of the pipeline and its replica of the language model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from offramp.unitg.language_model import EXITS, LanguageModel, seeded
+from offramp.unitg.lazy_tuner import Batches, centrality_groups, random_groups
+from offramp.unitg.microbatches import Microbatch, affinity_split, cut_edges, make_microbatches, random_split
+from offramp.unitg.schedule import Place, split_layers
+from offramp.unitg.settings import UnitgSettings
+from offramp.unitg.text import Tokens, tokenise, vertex_texts
+from offramp_base.errors import OfframpError
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
+
+
+@sendable
+@dataclass(frozen=True)
+class Corpus:
+    """All texts as tokens, what the language model learns from them, and in which batches."""
+
+    tokens: Tokens
+    vocabulary: int
+    labels: npt.NDArray[np.int64]
+    batches: Batches
+
+    def model(self, settings: UnitgSettings, width: int, classes: int) -> LanguageModel:
+        """The language model of the settings, equal on every rank; embeddings of ``width``."""
+        sizes = (self.vocabulary, settings.lm_length, settings.lm_width, settings.lm_layers, settings.lm_heads)
+        return seeded(settings.seed, *sizes, width, classes)
+
+
+@sendable
+@dataclass(frozen=True)
+class UnitgJob:
+    """One rank's part.
+
+    Attributes:
+        settings: of the run.
+        place: in the pipeline.
+        layers: of this stage.
+        widths: input features, hidden widths, classes.
+        microbatches: pieces of the graph.
+        features: ``(n, F)`` of the whole graph, at the first stage.
+        labels, masks: of the whole graph, at the last stage: ``(n,)`` and ``(3, n)``.
+        whole: the graph as a single piece, for the evaluation at the end.
+        corpus: of the language model, where there is one.
+    """
+
+    settings: UnitgSettings
+    place: Place
+    layers: range
+    widths: list[int]
+    microbatches: list[Microbatch]
+    features: npt.NDArray[np.float32] | sp.csr_matrix | None
+    labels: npt.NDArray[np.int64] | None
+    masks: npt.NDArray[np.bool_] | None
+    whole: Microbatch
+    corpus: Corpus | None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run before any process starts: the jobs in rank order, and facts about them for reports."""
+
+    jobs: list[UnitgJob]
+    facts: dict[str, Any]
+
+
+def plan(graph: Graph, settings: UnitgSettings) -> Planned:
+    """Cut graph and model, make the texts.
+
+    Raises:
+        OfframpError: settings that do not fit the graph.
+    """
+    if graph.metadata.get("no_labels"):
+        raise OfframpError(f"{graph.name}: has no labels; expected a class for each vertex")
+    if not graph.train.any():
+        raise OfframpError(f"{graph.name}: no training vertices; expected another --split")
+    count = settings.microbatches_of(graph.vertices)
+    if settings.cut == "affinity":
+        split = affinity_split(graph, count, settings.seed)
+    else:
+        split = random_split(graph.vertices, count, settings.seed)
+    pieces = make_microbatches(graph, split)
+    (whole,) = make_microbatches(graph, [np.arange(graph.vertices)])
+    layers = split_layers(settings.layers, settings.stages)
+    corpus = _corpus(graph, settings) if settings.has_text else None
+    masks = np.stack([graph.train, graph.val, graph.test])
+    jobs = []
+    for stage, own in enumerate(layers):
+        place = Place(stage, settings.stages, count)
+        jobs.append(
+            UnitgJob(
+                settings,
+                place,
+                own,
+                settings.widths(graph.width, graph.classes),
+                pieces,
+                graph.features if place.first else None,
+                graph.labels if place.last else None,
+                masks if place.last else None,
+                whole,
+                corpus,
+            )
+        )
+    facts = {
+        "graph_name": graph.name,
+        "vertices": graph.vertices,
+        "edges": graph.edges,
+        "microbatches": count,
+        "cut_edges": cut_edges(graph, split),
+        "layers_of_stage": [len(own) for own in layers],
+        "lm_vocabulary": corpus.vocabulary if corpus else 0,
+    }
+    return Planned(jobs, facts)
+
+
+def _corpus(graph: Graph, settings: UnitgSettings) -> Corpus:
+    texts = vertex_texts(graph, settings.text, settings.lm_length - 1, settings.seed)
+    tokens, vocabulary = tokenise(texts, settings.lm_length)
+    match settings.exits:
+        case "centrality":
+            groups = centrality_groups(graph.degrees)
+        case "random":
+            groups = random_groups(graph.vertices, EXITS, settings.seed)
+        case _:
+            groups = [np.zeros(0, np.int64)] * (EXITS - 1) + [np.arange(graph.vertices)]
+    batches = Batches(groups, graph.train, settings.lm_batch, settings.stages, settings.seed)
+    return Corpus(tokens, vocabulary, graph.labels, batches)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which vertices leave the language model where, and in which batches they come (section 3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from offramp.graph.csr import IntArray
+from offramp.graph.split import Mask
+from offramp.unitg.language_model import EXITS
+from offramp_base.wire.objects import sendable
+
+
+def centrality_groups(degrees: IntArray, groups: int = EXITS) -> list[IntArray]:
+    """C_1, the lowest degrees, to C_4: quartiles, sizes within one; equal degrees stay in the order of their ids."""
+    order = np.argsort(degrees, kind="stable").astype(np.int64)
+    return list(np.array_split(order, groups))
+
+
+def random_groups(vertices: int, groups: int = EXITS, seed: int = 0) -> list[IntArray]:
+    """The same sizes without a look at the graph: the ablation."""
+    return list(np.array_split(np.random.default_rng(seed).permutation(vertices).astype(np.int64), groups))
+
+
+def mean_depth(groups: list[IntArray], depths: list[int]) -> float:
+    """Layers that a text runs through on average; 62.5 % of all for equal groups of four exits."""
+    sizes = [len(group) for group in groups]
+    return sum(size * depth for size, depth in zip(sizes, depths, strict=True)) / max(1, sum(sizes))
+
+
+@sendable
+@dataclass(frozen=True)
+class Batches:
+    """The texts of every step: of each group some training vertices to learn from, and some others to encode.
+
+    Attributes:
+        groups: vertices by exit.
+        train: ``(n,)`` bool.
+        size: texts of a group that one rank takes in one step, of each kind.
+        ranks: of data parallelism.
+        seed: of the order.
+    """
+
+    groups: list[IntArray]
+    train: Mask
+    size: int
+    ranks: int
+    seed: int
+
+    def steps_of_epoch(self) -> int:
+        """Steps in which every vertex is encoded at least once."""
+        return -(-max(len(group) for group in self.groups) // (self.size * self.ranks))
+
+    def learn(self, step: int, exit_: int, rank: int) -> IntArray:
+        """Training vertices of a group; the same number on all ranks, none where the group has none."""
+        return self._pick(self.groups[exit_][self.train[self.groups[exit_]]], step, exit_, rank)
+
+    def encode(self, step: int, exit_: int, rank: int) -> IntArray:
+        """Vertices of a group in turn."""
+        return self._pick(self.groups[exit_], step, exit_, rank)
+
+    def exits(self) -> list[int]:
+        """Exits with training vertices: the G of equation 5.1."""
+        return [i for i, group in enumerate(self.groups) if self.train[group].any()]
+
+    def _pick(self, rows: IntArray, step: int, exit_: int, rank: int) -> IntArray:
+        if not len(rows):
+            return rows
+        at = (step * self.ranks + rank) * self.size + np.arange(min(self.size, len(rows)))
+        turn, place = np.divmod(at, len(rows))
+        orders = {t: np.random.default_rng((self.seed, exit_, t)).permutation(rows) for t in np.unique(turn).tolist()}
+        return np.array([orders[t][p] for t, p in zip(turn.tolist(), place.tolist(), strict=True)], np.int64)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One stage of the pipeline: F-then-B over the microbatches, states and gradients to and from its neighbours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from offramp.g3.block import Block
+from offramp.g3.mailbox import Key
+from offramp.train.models.base import Features, dense
+from offramp.train.neighbourhood import as_features
+from offramp.unitg.schedule import Op
+from offramp.unitg.stage import StageModel
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.g3.mailbox import Mailbox
+    from offramp.unitg.gate import Gate
+    from offramp.unitg.job import UnitgJob
+    from offramp.unitg.microbatches import Microbatch
+
+T = TypeVar("T")
+
+
+@sendable
+class Done(NamedTuple):
+    """An operation of this stage, from ``start`` to ``end`` of :func:`time.perf_counter`."""
+
+    step: int
+    op: Op
+    start: float
+    end: float
+
+
+class Stage:
+    """A rank's layers and its way to its neighbours.
+
+    Attributes:
+        spans: operations of the training passes, the latest iterations.
+        live: most microbatches whose activations were held at once.
+    """
+
+    def __init__(self, job: UnitgJob, mailbox: Mailbox, gate: Gate) -> None:
+        settings = job.settings
+        self._job, self._place, self._mailbox, self._gate = job, job.place, mailbox, gate
+        self._dtype = getattr(torch, settings.dtype)
+        self.part = StageModel(settings.make_model(job.widths).to(self._dtype), job.layers)
+        self._views = [_view(piece, self._dtype) for piece in job.microbatches]
+        self._ids = [torch.from_numpy(piece.ids) for piece in job.microbatches]
+        self._features: list[Features] = []
+        if job.place.first:
+            assert job.features is not None, "the first stage has the features"
+            self._features = [as_features(job.features[piece.ids], self._dtype) for piece in job.microbatches]
+        if job.labels is not None and job.masks is not None:
+            self._labels, self._masks = torch.from_numpy(job.labels), torch.from_numpy(job.masks)
+            self._trained = int(job.masks[0].sum())
+        self._adam = torch.optim.Adam(self.part.parameters, lr=settings.lr) if self.part.parameters else None
+        self._forward_s = settings.device_ms / 1000
+        self.spans: list[Done] = []
+        self.live = 0
+
+    def use(self, features: torch.Tensor) -> None:
+        """Take other input features ``(n, F)`` from now on; at the first stage."""
+        self._features = [features[ids].to(self._dtype) for ids in self._ids]
+
+    def numeric(self) -> torch.Tensor:
+        """The data set's own features ``(n, F)``, dense."""
+        return dense(as_features(self._job.features, self._dtype))
+
+    def iteration(self, step: int) -> list[float]:
+        """One step of the weights; at the last stage the loss and the right vertices of each split, else zeros."""
+        model = self.part.model
+        model.train()
+        model.dropout.step = step
+        self._mailbox.forget(step)
+        inputs: dict[int, torch.Tensor] = {}
+        outputs: dict[int, torch.Tensor] = {}
+        sums = torch.zeros(4, dtype=torch.float64)
+        for parameter in self.part.parameters:
+            parameter.grad = None
+        for op in self._place.order():
+            if op.backward:
+                self._backward(step, op, inputs.pop(op.microbatch, None), outputs.pop(op.microbatch))
+            else:
+                outputs[op.microbatch] = self._forward(step, op, inputs, sums)
+                self.live = max(self.live, len(outputs))
+        if self._adam is not None:
+            self._adam.step()
+        return sums.tolist()
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> list[float]:
+        """As the forward half of :meth:`iteration`, over the same pieces without dropout, or over the whole graph."""
+        return self._evaluate(step, list(zip(range(len(self._views)), self._views, self._ids, strict=True)))
+
+    @torch.no_grad()
+    def evaluate_whole(self, step: int) -> list[float]:
+        """Evaluation with the edges between microbatches."""
+        whole = self._job.whole
+        ids = torch.from_numpy(whole.ids)
+        if self._features:
+            joined = torch.cat([dense(piece) for piece in self._features])
+            places = torch.cat(self._ids)
+            self._features = [joined[torch.argsort(places)]]
+        return self._evaluate(step, [(0, _view(whole, self._dtype), ids)])
+
+    def _evaluate(self, step: int, pieces: list[tuple[int, Block, torch.Tensor]]) -> list[float]:
+        self.part.model.eval()
+        self._mailbox.forget(step)
+        sums = torch.zeros(4, dtype=torch.float64)
+        for number, view, ids in pieces:
+            op = Op(backward=False, microbatch=number)
+            x = self._features[number] if self._place.first else self._receive(step, op, len(ids))
+            if number == 0:
+                self._gate.pause()
+            out = self.part.forward(x, view)
+            if self._place.last:
+                self._score(out, ids, sums)
+            else:
+                self._send(step, op, out)
+        return sums.tolist()
+
+    def _forward(self, step: int, op: Op, inputs: dict[int, torch.Tensor], sums: torch.Tensor) -> torch.Tensor:
+        m = op.microbatch
+        if self._place.first:
+            x: Features = self._features[m]
+        else:
+            x = inputs[m] = self._receive(step, op, len(self._ids[m])).requires_grad_()
+
+        def work() -> torch.Tensor:
+            out = self.part.forward(x, self._views[m])
+            return self._score(out, self._ids[m], sums) / max(1, self._trained) if self._place.last else out
+
+        out = self._timed(step, op, self._forward_s, work)
+        if not self._place.last:
+            self._send(step, op, out.detach())
+        return out
+
+    def _backward(self, step: int, op: Op, x: torch.Tensor | None, out: torch.Tensor) -> None:
+        gradient = None if self._place.last else self._receive(step, op, len(out))
+        self._timed(step, op, 2 * self._forward_s, lambda: torch.autograd.backward(out, gradient))
+        if x is not None:
+            assert x.grad is not None
+            self._send(step, op, x.grad)
+
+    def _timed(self, step: int, op: Op, seconds: float, work: Callable[[], T]) -> T:
+        """``work`` on the device; at the borders of bubbles the gate turns."""
+        if self._place.pauses_before(op):
+            self._gate.pause()
+        start = time.perf_counter()
+        with self._gate.device.work(seconds):
+            result = work()
+        self.spans.append(Done(step, op, start, time.perf_counter()))
+        if self._place.resumes_after(op):
+            self._gate.resume()
+        return result
+
+    def _score(self, scores: torch.Tensor, ids: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+        """The sum of the losses of a piece's training vertices, 0 where it has none."""
+        labels, masks = self._labels[ids], self._masks[:, ids]
+        total = nn.functional.cross_entropy(scores[masks[0]], labels[masks[0]], reduction="sum")
+        right = scores.detach().argmax(1) == labels
+        found = [float(total.detach()), *((right & mask).sum().item() for mask in masks)]
+        sums += torch.tensor(found, dtype=torch.float64)
+        return total
+
+    def _send(self, step: int, op: Op, values: torch.Tensor) -> None:
+        peer = self._place.stage + (-1 if op.backward else 1)
+        self._mailbox.post(peer, _key(step, op), values.contiguous().view(torch.uint8).flatten())
+
+    def _receive(self, step: int, op: Op, rows: int) -> torch.Tensor:
+        label = self._place.stage + (1 if op.backward else -1), _key(step, op)
+        self._mailbox.wait([label])
+        payload = self._mailbox.take(label)
+        assert payload is not None
+        return payload.view(self._dtype).view(rows, -1)
+
+
+def _key(step: int, op: Op) -> Key:
+    return Key(step, 0, op.backward, op.microbatch)
+
+
+def _view(piece: Microbatch, dtype: torch.dtype) -> Block:
+    return Block(piece.adjacency, np.arange(len(piece.ids)), piece.ids, piece.degree, dtype)

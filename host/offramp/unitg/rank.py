@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process of a run: a stage of the pipeline, and beside it a replica of the language model in a thread."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import torch
+
+from offramp.g3.mailbox import Mailbox
+from offramp.unitg.collaborator import EmbeddingTable
+from offramp.unitg.finetune import FineTuner, Progress, Texts
+from offramp.unitg.gate import Gate
+from offramp.unitg.pipeline import Stage
+from offramp.unitg.results import StageRecord
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from offramp.train.group import Group
+    from offramp.unitg.job import UnitgJob
+
+
+class Rank:
+    """Stage, gate and language model of one device; a context, so that no thread outlives it.
+
+    Attributes:
+        stage: of the pipeline.
+        gate: between the two.
+        tuner: of the language model; None where there is none.
+        table: of embeddings, at the first stage.
+    """
+
+    def __init__(self, group: Group, job: UnitgJob) -> None:
+        settings = job.settings
+        self._job, self.gate = job, Gate()
+        self._mailbox: Mailbox = group.mailbox(settings.timeout_s, settings.link_bps)
+        self.stage = Stage(job, self._mailbox, self.gate)
+        self.table: EmbeddingTable | None = None
+        self.tuner: FineTuner | None = None
+        self._lm_mailbox: Mailbox | None = None
+        self._thread: threading.Thread | None = None
+        corpus = job.corpus
+        if corpus is None:
+            return
+        width = job.widths[0]
+        self._lm_mailbox = group.mailbox(settings.timeout_s, None)
+        if job.place.first:
+            self.table = EmbeddingTable(len(corpus.labels), width)
+        self.tuner = FineTuner(
+            corpus.model(settings, width, job.widths[-1]),
+            Texts(torch.from_numpy(corpus.tokens).long(), torch.from_numpy(corpus.labels)),
+            corpus.batches,
+            self._lm_mailbox,
+            self.gate,
+            lr=settings.lm_lr,
+            table=self.table,
+            module_s=settings.lm_ms / 1000,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.gate.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if kind is None:
+            self._mailbox.close()
+            if self._lm_mailbox is not None:
+                self._lm_mailbox.close()
+
+    def start_lm(self, steps: int) -> None:
+        """Let the language model do ``steps`` more, whenever the gate is open."""
+        if self.tuner is not None:
+            self._thread = threading.Thread(target=self.tuner.run, args=(steps,), daemon=True)
+            self._thread.start()
+
+    def finish_lm(self) -> None:
+        """Open the gate for good, and wait until the language model is done."""
+        self.gate.open_for_good()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    @property
+    def lm_runs(self) -> bool:
+        """Whether the language model still has something to do."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def ready(self) -> None:
+        """Before the first iteration: a first stage has work at once, the others are in a bubble."""
+        self.gate.again()
+        if not self._job.place.first:
+            self.gate.resume()
+
+    def record(self) -> StageRecord:
+        """What was done so far."""
+        lm = self._lm_mailbox
+        return StageRecord(
+            self._job.place,
+            self.stage.spans,
+            self.gate.openings,
+            list(self.gate.intervals),
+            self.stage.live,
+            self._mailbox.traffic,
+            lm.traffic if lm is not None else type(self._mailbox.traffic)(),
+            self.tuner.progress if self.tuner is not None else Progress(),
+        )

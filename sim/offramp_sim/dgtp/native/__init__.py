@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster in machine code: the same rules as :mod:`offramp_sim.dgtp.engine`, for sizes that search needs."""

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main loops: event after event, until every task has done every iteration."""
+
+from __future__ import annotations
+
+from offramp_p4.native.subset import Doubles, Words, native
+from offramp_sim.dgtp.native.layout import (
+    CALENDAR_TIME,
+    CALENDAR_USED,
+    CLOSE,
+    DONE_ALL,
+    FINISHED,
+    FLOWS,
+    LEFT,
+    LEFT_TO_DO,
+    LIST,
+    NEVER,
+    NEXT,
+    NOW,
+    SPEED,
+    STALLED,
+    TREE,
+)
+from offramp_sim.dgtp.native.pairs import first_pair, settle, take_ended
+from offramp_sim.dgtp.native.rates import give_rates
+from offramp_sim.dgtp.native.tasks import arrive, begin, end_task, next_flow
+
+
+@native
+def first_end(ctx: Words) -> float:
+    """When the first of the running tasks ends."""
+    if ctx[CALENDAR_USED] == 0:
+        return NEVER
+    return Doubles(ctx[CALENDAR_TIME])[0]
+
+
+@native
+def run_equal(ctx: Words) -> int:
+    """Online execution: flows at equal shares."""
+    clock = Doubles(ctx[NOW])
+    tree = Doubles(ctx[TREE])
+    begin(ctx)
+    while ctx[LEFT_TO_DO] > 0:
+        settle(ctx)
+        soonest = min(first_end(ctx), tree[1])
+        if soonest >= NEVER:
+            return STALLED
+        clock[0] = soonest
+        moment = soonest * CLOSE
+        while first_end(ctx) <= moment:
+            end_task(ctx)
+        while tree[1] <= moment:
+            edge = take_ended(ctx, first_pair(ctx))
+            while edge >= 0:
+                after = Words(ctx[NEXT])[edge]
+                arrive(ctx, edge)
+                next_flow(ctx, edge)
+                edge = after
+    return DONE_ALL
+
+
+@native
+def run_listed(ctx: Words) -> int:
+    """The other policies: each flow at a rate of its own."""
+    clock = Doubles(ctx[NOW])
+    flows = Words(ctx[LIST])
+    left = Doubles(ctx[LEFT])
+    speed = Doubles(ctx[SPEED])
+    finished = Words(ctx[FINISHED])
+    begin(ctx)
+    while ctx[LEFT_TO_DO] > 0:
+        while first_end(ctx) <= clock[0] * CLOSE:
+            end_task(ctx)
+        give_rates(ctx)
+        now = clock[0]
+        soonest = first_end(ctx)
+        for i in range(ctx[FLOWS]):
+            if speed[flows[i]] > 0.0:
+                soonest = min(soonest, now + left[flows[i]] / speed[flows[i]])
+        if soonest >= NEVER:
+            return DONE_ALL if ctx[LEFT_TO_DO] == 0 else STALLED
+        moment = soonest * CLOSE
+        kept = 0
+        ended = 0
+        for i in range(ctx[FLOWS]):
+            edge = flows[i]
+            if speed[edge] > 0.0 and now + left[edge] / speed[edge] <= moment:
+                finished[ended] = edge
+                ended += 1
+            else:
+                left[edge] = left[edge] - speed[edge] * (soonest - now)
+                flows[kept] = edge
+                kept += 1
+        ctx[FLOWS] = kept
+        clock[0] = soonest
+        for i in range(ended):
+            arrive(ctx, finished[i])
+            next_flow(ctx, finished[i])
+    return DONE_ALL

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How flows share network cards: online execution's equal shares, and what it is compared with (section VI-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from offramp.dgtp.coflows import priority, ranks
+from offramp.dgtp.oes import Flow, equal_shares
+from offramp.dgtp.problem import Problem
+from offramp_base.errors import OfframpError
+from offramp_sim.dgtp.engine import Policy
+from offramp_sim.water_filling import water_filling
+
+POLICIES: Final = ("oes", "fifo", "fifo-greedy", "mrtf", "mrtf-exclusive", "omcoflow", "maxmin", "hermod")
+"""Names, in the order of their numbers in the fast engine."""
+
+
+def make_policy(name: str, problem: Problem) -> Policy:
+    """A policy by name.
+
+    ``fifo``: each sender serves its oldest flow only; receivers share equally. ``fifo-greedy``: oldest first, each
+    takes what is left. ``mrtf``: least time left first, each takes what is left; ``mrtf-exclusive``: one flow for each
+    card. ``omcoflow``: in proportion to 1 / finish time as if the coflow were alone. ``maxmin``: water-filling.
+    ``hermod``: strict priorities of :mod:`offramp.dgtp.coflows`, equal shares within a coflow.
+
+    Raises:
+        OfframpError: there is none of that name.
+    """
+    if name not in POLICIES:
+        raise OfframpError(f"policy {name}: expected one of {', '.join(POLICIES)}")
+    if name == "omcoflow":
+        return _omcoflow(problem)
+    if name == "hermod":
+        return _hermod(problem)
+    return {
+        "oes": equal_shares,
+        "fifo": _oldest_only,
+        "fifo-greedy": lambda flows, ingress, egress: _greedy(flows, ingress, egress, range(len(flows))),
+        "mrtf": _least_time(exclusive=False),
+        "mrtf-exclusive": _least_time(exclusive=True),
+        "maxmin": _water_filling,
+    }[name]
+
+
+def _oldest_only(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+    heads: dict[int, int] = {}
+    entering = [0] * len(ingress)
+    for i, flow in enumerate(flows):
+        if flow.source not in heads:
+            heads[flow.source] = i
+            entering[flow.target] += 1
+    return [
+        min(egress[f.source], ingress[f.target] / entering[f.target]) if heads[f.source] == i else 0
+        for i, f in enumerate(flows)
+    ]
+
+
+def _greedy(
+    flows: Sequence[Flow],
+    ingress: Sequence[float],
+    egress: Sequence[float],
+    order: Sequence[int],
+    *,
+    exclusive: bool = False,
+) -> list[float]:
+    into, out_of = list(ingress), list(egress)
+    rates: list[float] = [0] * len(flows)
+    for i in order:
+        flow = flows[i]
+        rate = rates[i] = min(out_of[flow.source], into[flow.target])
+        if rate > 0:
+            out_of[flow.source] = 0 if exclusive else out_of[flow.source] - rate
+            into[flow.target] = 0 if exclusive else into[flow.target] - rate
+    return rates
+
+
+def _least_time(*, exclusive: bool) -> Policy:
+    def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+        left = [f.left / min(egress[f.source], ingress[f.target]) for f in flows]
+        return _greedy(flows, ingress, egress, sorted(range(len(flows)), key=left.__getitem__), exclusive=exclusive)
+
+    return rates
+
+
+def _omcoflow(problem: Problem) -> Policy:
+    edges = problem.graph.edges
+
+    def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+        coflows = [(edges[f.edge].target, f.iteration + edges[f.edge].lag) for f in flows]
+        entering: dict[object, int] = {}
+        leaving: dict[object, int] = {}
+        for coflow, flow in zip(coflows, flows, strict=True):
+            entering[coflow] = entering.get(coflow, 0) + 1
+            leaving[coflow, flow.source] = leaving.get((coflow, flow.source), 0) + 1
+        into: list[float] = [0] * len(ingress)
+        out_of: list[float] = [0] * len(egress)
+        weights = []
+        for coflow, flow in sorted(zip(coflows, flows, strict=True), key=lambda pair: pair[0]):
+            alone = min(ingress[flow.target] / entering[coflow], egress[flow.source] / leaving[coflow, flow.source])
+            weight = alone / flow.left
+            weights.append((flow, weight))
+            into[flow.target] += weight
+            out_of[flow.source] += weight
+        by_flow = {
+            id(flow): min(ingress[flow.target] * w / into[flow.target], egress[flow.source] * w / out_of[flow.source])
+            for flow, w in weights
+        }
+        return [by_flow[id(flow)] for flow in flows]
+
+    return rates
+
+
+def _hermod(problem: Problem) -> Policy:
+    rank = ranks(problem)
+
+    def rates(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+        classes: dict[int, list[int]] = {}
+        for i, flow in enumerate(flows):
+            classes.setdefault(priority(problem, rank, flow.edge, flow.iteration), []).append(i)
+        into, out_of = list(ingress), list(egress)
+        result: list[float] = [0] * len(flows)
+        for _, members in sorted(classes.items()):
+            shares = equal_shares([flows[i] for i in members], into, out_of)
+            for i, rate in zip(members, shares, strict=True):
+                result[i] = rate
+            for i, rate in zip(members, shares, strict=True):
+                into[flows[i].target] = max(into[flows[i].target] - rate, 0)
+                out_of[flows[i].source] = max(out_of[flows[i].source] - rate, 0)
+        return result
+
+    return rates
+
+
+def _water_filling(flows: Sequence[Flow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
+    return water_filling([(f.target, len(ingress) + f.source) for f in flows], [*ingress, *egress])

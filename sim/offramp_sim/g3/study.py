@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole training runs in one process, on a clock of modelled time: what codecs and schedules do to accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from offramp.train.planned import plan_run
+from offramp.train.propagators import open_way
+from offramp.train.trainer import Trainer
+from offramp_sim.switchgnn.crew import ThreadGroup, run_group
+
+if TYPE_CHECKING:
+    from offramp.g3.mailbox import Mailbox
+    from offramp.graph.data import Graph
+    from offramp.train.job import WorkerJob
+    from offramp.train.propagators import Propagator
+    from offramp.train.results import Epoch
+    from offramp.train.settings import TrainSettings
+
+COMPUTE_S = 0.005
+"""Of each epoch, beside what travels, at :data:`RATE_BPS` for each worker."""
+
+RATE_BPS = 1e8
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run has come to.
+
+    Attributes:
+        epochs: one record each; their times are modelled.
+        test_accuracy: of the final weights, evaluated with unquantised fresh rows.
+        payload_bytes: that all workers sent in training.
+    """
+
+    epochs: list[Epoch]
+    test_accuracy: float
+    payload_bytes: int
+
+
+def train_here(graph: Graph, settings: TrainSettings) -> Trained:
+    """Train with all workers as threads; the same settings give the same result, whatever the machine does.
+
+    Raises:
+        OfframpError: the settings do not fit the graph.
+    """
+    jobs = plan_run(graph, settings).jobs([])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return run_group(settings.processes, lambda group: _work(group, jobs[group.rank]))[0]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _work(group: ThreadGroup, job: WorkerJob) -> Trained:
+    with open_way(job, group) as way:
+        trainer = Trainer(job, group, way, _Clock(way))
+        epochs = trainer.run()
+        sent = torch.tensor([way.traffic.payload_up], dtype=torch.float64)
+        group.sum(sent)
+        scores = trainer.evaluate()
+    right = torch.from_numpy(job.local.labels) == scores.argmax(1)
+    hits = torch.tensor([float((right & torch.from_numpy(job.local.masks[2])).sum())], dtype=torch.float64)
+    group.sum(hits)
+    return Trained(epochs, float(hits) / max(1, int(job.counts[2])), int(sent))
+
+
+class _Clock:
+    """Time that passes with the bytes a worker has sent, and between two readings by itself."""
+
+    def __init__(self, way: Propagator | Mailbox) -> None:
+        self._way, self._readings = way, 0
+
+    def __call__(self) -> float:
+        self._readings += 1
+        return self._readings * COMPUTE_S + 8 * self._way.traffic.payload_up / RATE_BPS

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DAG on a fabric as the engine's arrays; the policies are applied to it later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp.hermod.dag import Coflow, Compute, Dag
+from offramp.hermod.factors import CType
+from offramp_sim.hermod.flow import alltoall
+from offramp_sim.hermod.flow.fabric import Fabric
+
+Array = npt.NDArray[Any]
+PROPORTIONAL: Final = "coflow"
+SEPARATE: Final = "flow"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A flow of the engine: a coflow as a whole, or one of its flows.
+
+    Attributes:
+        resource, amount: bytes that it puts where.
+        weight: of it in fair sharing.
+    """
+
+    resource: Array
+    amount: Array
+    weight: float
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Tasks with their flows.
+
+    Attributes:
+        delay: seconds of each task before its flows.
+        flow_row: flows of each task.
+        coflow_of_flow: position of each flow's coflow among the coflows.
+        use_row, use, amount: resources of each flow.
+    """
+
+    dag: Dag
+    fabric: Fabric
+    delay: Array
+    flow_row: Array
+    coflow_of_flow: Array
+    use_row: Array
+    use: Array
+    amount: Array
+    weight: Array
+    after_row: Array
+    after: Array
+    waits: Array
+
+
+def load(
+    dag: Dag,
+    fabric: Fabric,
+    *,
+    granularity: str = PROPORTIONAL,
+    all_to_all: str = "fluid",
+    overhead_s: float = 0.0,
+    tensor_bytes_per_s: float = 300e9,
+) -> Loaded:
+    """Route every coflow.
+
+    An all-to-all is one load whose flows keep their proportions (``coflow``) or many loads (``flow``); a ring moves in
+    step and is always one. In fair sharing a load weighs as many flows as meet at its busiest NIC.
+    """
+    delay = np.zeros(len(dag.tasks))
+    loads: list[Load] = []
+    row, owner = [0], []
+    known: dict[tuple[int, int], tuple[list[Load], float]] = {}
+    position = 0
+    for k, task in enumerate(dag.tasks):
+        if isinstance(task, Compute):
+            delay[k] = task.seconds
+        elif task.ctype is CType.TP:
+            delay[k] = task.flows.size.sum() / tensor_bytes_per_s
+            position += 1
+        else:
+            name = id(task.flows), int(task.ctype)
+            if name not in known:
+                known[name] = _loads(task, fabric, granularity, all_to_all, overhead_s)
+            made, delay[k] = known[name]
+            loads += made
+            owner += [position] * len(made)
+            position += 1
+        row.append(len(loads))
+    counts = np.array([len(each.resource) for each in loads], np.int64)
+    empty = [np.empty(0)]
+    after_row, after, waits = _followers(dag)
+    return Loaded(
+        dag,
+        fabric,
+        delay,
+        np.array(row, np.int64),
+        np.array(owner, np.int64),
+        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        np.concatenate([each.resource for each in loads] or empty).astype(np.int64),
+        np.concatenate([each.amount for each in loads] or empty),
+        np.array([each.weight for each in loads], np.float64),
+        after_row,
+        after,
+        waits,
+    )
+
+
+def _followers(dag: Dag) -> tuple[Array, Array, Array]:
+    waits = np.array([len(task.waits) for task in dag.tasks], np.int64)
+    task = np.repeat(np.arange(len(dag.tasks)), waits)
+    before = np.array([b for t in dag.tasks for b in t.waits], np.int64)
+    by = np.argsort(before, kind="stable")
+    row = np.searchsorted(before[by], np.arange(len(dag.tasks) + 1))
+    return row.astype(np.int64), task[by].astype(np.int64), waits
+
+
+def _loads(
+    coflow: Coflow, fabric: Fabric, granularity: str, all_to_all: str, overhead_s: float
+) -> tuple[list[Load], float]:
+    flow, resource, amount = fabric.route(coflow.flows, coflow.ctype)
+    if not len(flow):
+        return [], 0.0
+    seconds = 0.0
+    if coflow.ctype is CType.EP and len(coflow.flows.size) > 1:
+        factor, seconds = alltoall.cost(coflow.flows, all_to_all, overhead_s, fabric.bytes_per_s / fabric.share)
+        amount = amount * factor
+    if granularity == SEPARATE and coflow.ctype is CType.EP:
+        by = np.argsort(flow, kind="stable")
+        cuts = np.flatnonzero(np.diff(flow[by])) + 1
+        parts = zip(np.split(resource[by], cuts), np.split(amount[by], cuts), strict=True)
+        return [Load(r, a, 1 / a[0]) for r, a in parts], seconds
+    places, inverse, meeting = np.unique(resource, return_inverse=True, return_counts=True)
+    total = np.bincount(inverse, amount)
+    busiest = int(np.argmax(total))
+    return [Load(places, total, meeting[busiest] / total[busiest])], seconds

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DGS's runs for tables and figures: real messages between workers that are threads of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from offramp.dgs.results import DgsResult, Progress
+from offramp.dgs.run import Outcome, train_dgs, train_rank
+from offramp.dgs.settings import DgsSettings
+from offramp.dgs.share import Share
+from offramp.graph.data import Graph
+from offramp.graph.generate import generate
+from offramp_base.progress import report
+from offramp_sim.reproduce.dgs.graphs import planted
+from offramp_sim.switchgnn.crew import run_group
+
+THREADS: Final = "workers are threads, messages are real"
+GRAPHS: Final = {
+    "Reddit": "degree=60,features=602,k=16",
+    "Ogbn-products": "degree=40,features=100,k=16",
+    "Amazon": "degree=50,features=200,k=16",
+    "Ogbn-papers": "degree=30,features=128,k=16",
+}
+"""Stand-ins: the real graphs' numbers of features, and degrees in their order."""
+
+
+def in_threads(shares: list[Share], report: Callable[[Progress], None]) -> Outcome | None:
+    """Workers of a run as threads, explanations inline."""
+    return run_group(len(shares), lambda group: train_rank(group, (shares[group.rank], None), report))[0]
+
+
+def stand_in(name: str, scale: float, seed: int) -> Graph:
+    """A graph with planted communities and a power law of degrees."""
+    return generate(
+        f"sbm:n={max(400, round(1200 * scale))},homophily=0.8,gamma=2.5,{GRAPHS[name]}", "0.5/0.2/0.3", seed
+    )
+
+
+def traffic(graph: Graph, **changes: Any) -> DgsResult:
+    """A run of eight workers, fan-out 10 and 10, the thesis's epsilon, columns and steps.
+
+    An epoch has four batches, so that the masks of the first explanation serve from the second epoch on.
+    """
+    workers = changes.get("workers", 8)
+    fields: dict[str, Any] = {
+        "workers": workers,
+        "batch": max(1, int(graph.train.sum()) // workers // 4),
+        "epochs": 3,
+        "fanout": (10, 10),
+        "period": 3,
+        "explain": "inline",
+    }
+    return run(graph, DgsSettings("generated", **(fields | changes)))
+
+
+def run(graph: Graph, settings: DgsSettings) -> DgsResult:
+    """One run."""
+    result = train_dgs(graph, settings, run_jobs=in_threads)
+    assert result is not None
+    return result
+
+
+def steady_bytes(result: DgsResult) -> int:
+    """Bytes of the last epoch, by which masks are there."""
+    return result.epochs[-1].progress.ledger.total
+
+
+@lru_cache(maxsize=256)
+def accuracy(seed: int, scale: float, **changes: Any) -> float:
+    """Test accuracy in per cent, mean of the last five epochs, on the planted task."""
+    fields: dict[str, Any] = {
+        "workers": 4,
+        "batch": 64,
+        "epochs": 15,
+        "fanout": (8, 8),
+        "period": 10,
+        "partition": "random",
+        "explain": "inline",
+    }
+    graph = planted(seed, n=max(300, round(800 * scale)), columns=60, informative=4, homophily=0.95)[0]
+    result = run(graph, DgsSettings("planted", seed=seed, **(fields | changes)))
+    return 100 * float(np.mean([epoch.test_accuracy for epoch in result.epochs[-5:]]))
+
+
+def mean_accuracy(what: str, seeds: range, scale: float, **changes: Any) -> float:
+    """Over several seeds; who listens is told how many are done."""
+    found = []
+    for done, seed in enumerate(seeds):
+        report(what, done, len(seeds))
+        found.append(accuracy(seed, scale, **changes))
+    return float(np.mean(found))

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which effect gives which share of Hermod's gain: one change at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from offramp.sweep import sweep
+from offramp_sim.hermod.flow.study import Setup, one, prepare
+from offramp_sim.hermod.framing import goodput
+from offramp_sim.reproduce.hermod.runs import ONE_LINK, SIMULATED, Times, network, simulated_job, testbed_job, text
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+
+STEPS: Final = {
+    "FIFO at every hop": "fifo",
+    "FIFO at hosts, links share": "host-fifo",
+    "everything shares": "fair",
+    "DP last": "type",
+    "EP > PP > DP": "ep-pp-dp",
+    "by microbatch: Hermod": "hermod",
+}
+"""From Megatron to Hermod, each undoing one thing."""
+_BASES: Final = ("fifo", "fair", "lina-fifo")
+_AT_MOST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs from the default, of the job and of the set-up.
+
+    Attributes:
+        payload: bytes of a packet whose headers count; None: headers do not.
+    """
+
+    what: str
+    job: dict[str, Any] = field(default_factory=dict)
+    setup: dict[str, Any] = field(default_factory=dict)
+    payload: int | None = None
+
+
+CHANGES: Final = (
+    Change("default"),
+    Change("ECMP", setup={"routing": "ecmp"}),
+    Change("ECMP, leaves of 4 NICs", setup={"routing": "ecmp", "leaf": 4}),
+    Change("ECMP, leaves of 64 NICs", setup={"routing": "ecmp", "leaf": 64}),
+    Change("4,096 GPUs", {"gpus": 4096}),
+    Change("two links a server", {"nics_per_server": 2}),
+    Change("eight links a server", {"nics_per_server": 8}),
+    Change("400 Gb/s", {"nic_gbps": 400.0}),
+    Change("400 Gb/s, GPUs 3 times as fast", {"nic_gbps": 400.0, "gpu_tflops": 936.0}),
+    Change("GPUs half as fast", {"gpu_tflops": 156.0}),
+    Change("GPUs twice as fast", {"gpu_tflops": 624.0}),
+    Change("4 microbatches", {"micro_batches": 4}),
+    Change("32 microbatches", {"micro_batches": 32}),
+    Change("gradients of 2 bytes", {"gradient_bytes": 2}),
+    Change("clip by norm: a barrier", {"iteration_barrier": True}),
+    Change("computation varies by 10 %", {"jitter": 0.1}),
+    Change("uneven experts", {"imbalance": 0.5}),
+    Change("packets of 4,096 bytes", payload=4096),
+    Change("packets of 1,024 bytes", payload=1024),
+    Change("8 queues, hosts in exact order", setup={"queues": 8, "hosts": "exact"}),
+    Change("8 queues, hosts see them too", setup={"queues": 8}),
+    Change("2 queues, hosts in exact order", setup={"queues": 2, "hosts": "exact"}),
+)
+
+
+ON_TESTBED: Final = tuple(
+    Change(f"GPT-3 13B on the testbed, PP {pp}, {m} microbatches", {"pp": pp, "micro_batches": m})
+    for pp in (2, 4)
+    for m in (2, 4, 8, 16)
+)
+"""Figures 5.8 (PP 2) and 5.9 (PP 4): the thesis does not say how many microbatches there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One model under one change."""
+
+    model: str
+    change: Change
+    policies: tuple[str, ...]
+    seed: int
+    testbed: bool = False
+
+
+def run(case: Case) -> Times:
+    """Seconds of an iteration by policy."""
+    change = case.change
+    setup = Setup(**{"routing": "spray", "seed": case.seed, **change.setup})
+    job = dict(change.job)
+    gpus = job.pop("gpus", 32 if case.testbed else 1024)
+    rate = job.pop("nic_gbps", 100.0) * (1.0 if change.payload is None else goodput(change.payload))
+    made = testbed_job if case.testbed else simulated_job
+    loaded = prepare(made(case.model, gpus=gpus, nic_gbps=rate, **job), setup)
+    return {policy: one(loaded, policy, setup).iteration_s for policy in case.policies}
+
+
+def figure(scale: float, seed: int) -> Reproduction:
+    """Steps from Megatron to Hermod, then Hermod's gain under every change."""
+    del scale
+    policies = (*_BASES, "hermod")
+    first = [Case(model, CHANGES[0], tuple(STEPS.values()), seed) for model in SIMULATED]
+    second = [Case(model, change, policies, seed) for change in CHANGES for model in SIMULATED]
+    third = [Case("gpt3-13b", change, policies, seed, testbed=True) for change in ON_TESTBED]
+    results = iter(sweep(run, [*first, *second, *third], processes=_AT_MOST, what="changes, one at a time"))
+    steps = {case.model: next(results) for case in first}
+    changed: dict[str, dict[str, Times]] = {}
+    for case in second:
+        changed.setdefault(case.change.what, {})[case.model] = next(results)
+    testbed = {case.change.what: next(results) for case in third}
+    comparisons = [
+        Comparison(f"{model}: {label}", None, f"{row[policy]:.4g} s, {text(row['fifo'] / row[policy])} over FIFO")
+        for model, row in steps.items()
+        for label, policy in STEPS.items()
+    ]
+    comparisons += [Comparison(what, None, "; ".join(map(_gains, rows.values()))) for what, rows in changed.items()]
+    comparisons += [
+        Comparison(change.what, text(1.44 if change.job["pp"] == 2 else 1.38), _gains(testbed[change.what]))
+        for change in ON_TESTBED
+    ]
+    stairs = {model: (list(STEPS), [row["fifo"] / row[p] for p in STEPS.values()]) for model, row in steps.items()}
+    panels = [Curves("What each step gives", "", "speed-up over FIFO", stairs, bars=True)]
+    for base, label in zip(_BASES, ("FIFO", "fair sharing", "Lina (FIFO)"), strict=True):
+        lines = {
+            m: (list(changed), [rows[m][base] / rows[m]["hermod"] for rows in changed.values()]) for m in SIMULATED
+        }
+        panels.append(Curves(f"Hermod over {label}", "", "speed-up", lines, bars=True))
+    note = (
+        f"{network('packet spraying')}{ONE_LINK}Defaults: 1,024 GPUs, 100 Gb/s, leaves of 16 NICs, 8 microbatches; "
+        f"gains in the order {', '.join(SIMULATED)}, each over FIFO, fair sharing and Lina (FIFO)."
+    )
+    data = {"steps": steps, "changes": changed, "testbed": testbed}
+    return Reproduction(comparisons, panels, {"gpus": 1024, "nic_gbps": 100, "seed": seed}, note, data)
+
+
+def _gains(row: Times) -> str:
+    return " ".join(f"{row[base] / row['hermod']:.2f}" for base in _BASES)

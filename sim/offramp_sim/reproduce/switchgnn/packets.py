@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SwitchGNN packet by packet: figures 16 and 19."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
+from offramp_sim.packets.flows import all_to_all, background, balanced
+from offramp_sim.reproduce.bench import DELAY_S, EXCHANGES, HIDDEN, MEMORY_MB, Testbed, bed_of, less, origin
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.slot.chunk_major import slice_widths
+
+_SIZE = 0.5
+"""Of the slot-level graphs: a packet costs more than a slot."""
+
+
+_BUFFER_MB = 4.0
+"""Of each port in figure 19."""
+
+_DRAWS = 3
+"""Of background traffic, averaged in figure 19."""
+
+
+def _links(bed: Testbed, mark_bytes: int | None = None) -> Links:
+    return Links(delay_ps=round(DELAY_S * bed.ratio * 1e12), mark_bytes=mark_bytes)
+
+
+def _exchange_s(bed: Testbed, topology: Topology, scheme: str, features: int) -> float:
+    """An exchange at full size."""
+    if scheme in ("bns-gcn", "g3"):
+        streams = all_to_all(bed.boundary, features)
+        return simulate(topology, flows=balanced(streams) if scheme == "g3" else streams).seconds / bed.ratio
+    chunks, memory = chunks_for(features), int(MEMORY_MB * 1e6 * bed.ratio)
+    widths = slice_widths(bed.boundary, chunks, memory) if scheme == "wide-slices" else [chunks]
+    quiet = Protocol(acks=False, timeout_ps=10**12)
+    seconds = {
+        width: simulate(topology, make_plan(bed.boundary, width, memory, seed=bed.seed), protocol=quiet).seconds
+        for width in set(widths)
+    }
+    return sum(seconds[width] for width in widths) / bed.ratio
+
+
+def _under_load_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, *, control: bool) -> float:
+    """An exchange at full size while background flows cross the same star: the mean of some draws of them."""
+    draws = range(_DRAWS if load else 1)
+    return sum(_drawn_s(bed, plan, load, buffer_mb, bed.seed + i, control=control) for i in draws) / len(draws)
+
+
+def _drawn_s(bed: Testbed, plan: Plan, load: float, buffer_mb: float, seed: int, *, control: bool) -> float:
+
+    def scaled(full: float) -> int:
+        return max(1, round(full * bed.ratio))
+
+    links = Links(delay_ps=scaled(2e6), mark_bytes=scaled(100e3), buffer_bytes=scaled(buffer_mb * 1e6))
+    made = background(plan.workers, load, links.rate_bps, 10**10, seed)
+    sizes = np.maximum(1, np.round(made.size * bed.ratio)).astype(np.int64)
+    starts = np.round(made.start_ps * bed.ratio).astype(np.int64)
+    protocol = Protocol(control=control, timeout_ps=scaled(2e9), guard_ps=scaled(50e6), raise_ps=scaled(55e6))
+    flows = replace(made, size=sizes, start_ps=starts)
+    framing = Framing(retry_ps=scaled(200e6))
+    return simulate(star(plan.workers, links), plan, flows, protocol, framing, seed, 10**13).seconds / bed.ratio
+
+
+def figure16(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Epoch time against the number of workers in an 8 x 8 leaf-spine network."""
+    workers = [32, 64, 128]
+    beds = [bed_of("reddit", count, _SIZE * scale, seed, folder) for count in workers]
+    lines: dict[str, tuple[list[int], list[float]]] = {}
+    for scheme in ("bns-gcn", "g3", "switchgnn", "wide-slices"):
+        times = []
+        for bed in beds:
+            network = leaf_spine(8, 8, bed.boundary.workers // 8, _links(bed))
+            first = _exchange_s(bed, network, scheme, bed.sample.data.features)
+            times.append(1e3 * (first + (EXCHANGES - 1) * _exchange_s(bed, network, scheme, HIDDEN)))
+        lines[scheme] = workers, times
+    comparisons = [
+        Comparison(f"{count} workers: {ours} against {other}", "lowest", less(lines[ours][1][i], lines[other][1][i]))
+        for i, count in enumerate(workers)
+        for ours in ("switchgnn", "wide-slices")
+        for other in ("bns-gcn", "g3")
+    ]
+    panel = Curves("Reddit, 8 x 8 leaf-spine", "workers", "communication of an epoch, ms", lines)
+    note = (
+        "An exchange of raw features and three of hidden ones; partial sums at each leaf, ECMP by vertex or flow, no "
+        "loss. G3 is the same streams scaled until all workers send and receive alike. The paper's text gives no "
+        f"number. {origin(beds[-1].sample)}"
+    )
+    return Reproduction(comparisons, [panel], beds[-1].settings(hidden=HIDDEN), note, {"epoch_ms": lines})
+
+
+def figure19(scale: float, seed: int, folder: Path | None = None) -> Reproduction:
+    """Epoch time under background traffic, with congestion control and without."""
+    loads = (0.0, 0.2, 0.4, 0.6)
+    panels, comparisons, data = [], [], {}
+    for workers in (64, 128):
+        bed = bed_of("reddit", workers, _SIZE * scale, seed, folder)
+        chunks = chunks_for(HIDDEN)
+        plan = make_plan(bed.boundary, chunks, int(MEMORY_MB * 1e6 * bed.ratio), seed=seed)
+        lines: dict[str, tuple[list[float], list[float]]] = {}
+        for label, control in (("with congestion control", True), ("without", False)):
+            times = [4e3 * _under_load_s(bed, plan, load, _BUFFER_MB, control=control) for load in loads]
+            lines[label] = list(loads), times
+        panels.append(Curves(f"{workers} workers", "background load", "communication of an epoch, ms", lines))
+        data[str(workers)] = lines
+        for place in (0, len(loads) - 1):
+            on, off = (lines[k][1][place] for k in ("with congestion control", "without"))
+            what = f"{workers} workers, load {loads[place]}: with control against without"
+            comparisons.append(Comparison(what, "shorter", less(on, off)))
+        on, off = (_under_load_s(bed, plan, loads[-1], 8 * _BUFFER_MB, control=control) for control in (True, False))
+        what = f"{workers} workers, load {loads[-1]}, {8 * _BUFFER_MB:g} MB a port: with control against without"
+        comparisons.append(Comparison(what, None, less(on, off)))
+    note = (
+        f"Times are means over {_DRAWS} draws of the background. Control shortens the exchange where its bursts of "
+        f"results overflow the buffers ({_BUFFER_MB:g} MB a port): each dropped packet costs a time-out and a fetch. "
+        "With buffers that hold the bursts it only slows the uploads. Sizes of background flows, buffers, marks "
+        "(100 KB), time-outs (2 ms) and the constants of the rate control shrink by the ratio too; the paper's text "
+        "gives none of them. Background flows do not slow down. "
+        f"{origin(bed.sample)}"
+    )
+    return Reproduction(comparisons, panels, bed.settings(loads=list(loads), hidden=HIDDEN), note, data)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sylvie on a slow network: tables 3.2, 3.9, 3.10 and 3.11, as far as two cores and emulated cards show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final
+
+from offramp.graph.generate import generate
+from offramp.sylvie.message import message_bytes
+from offramp.train.models import make_model, model_widths
+from offramp.train.planned import plan_run
+from offramp.train.settings import TrainSettings
+from offramp_base.progress import counted
+from offramp_sim.g3.measured import Timed, run_timed
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+
+LINK_BPS: Final = 1e8
+_BITS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive"}
+_NOTE: Final = (
+    "Four worker processes on this machine's cores, each behind an emulated card of 100 Mb/s in both directions; "
+    "medians of an epoch of the slowest worker. GPU times are context: here the workers share the cores, so that "
+    "computation weighs more."
+)
+
+
+def slow_network(scale: float, seed: int) -> TrainSettings:
+    """A graph in which nearly every vertex is needed by all three other workers, so that messages dominate."""
+    graph = f"sbm:n={max(400, round(20_000 * scale))},k=8,degree=16,features=32"
+    return TrainSettings(
+        graph,
+        propagator="p2p",
+        workers=4,
+        partition="hash",
+        schedule="sequential",
+        link_bps=LINK_BPS,
+        layers=4,
+        hidden=128,
+        epochs=7,
+        seed=seed,
+    )
+
+
+def table32(scale: float, seed: int) -> Reproduction:
+    """Bytes of an epoch: boundary rows times the hidden widths, twice."""
+    copies = 1.01e6
+    published = {"4-GraphSAGE-128": (1.56, 3.11), "4-GCN-256": (3.10, 6.20), "3-GAT-256": (2.07, 4.14)}
+    comparisons, law = [], {}
+    for name, (embeddings, messages) in published.items():
+        layers, model, hidden = name.split("-")
+        law[name] = copies * (int(layers) - 1) * int(hidden) * 4 / 1e9
+        comparisons.append(
+            Comparison(f"{name}: by the law, 1.01 million rows", f"{embeddings:.2f} GB", f"{law[name]:.2f} GB")
+        )
+        comparisons.append(Comparison(f"{name}: messages", f"{messages:.2f} GB", f"{2 * law[name]:.2f} GB"))
+    settings = replace(slow_network(scale / 10, seed), epochs=3, link_bps=None)
+    graph = generate(settings.graph, None, seed)
+    for model in counted("models", ("sage", "gcn", "gat")):
+        chosen = replace(settings, model=model, hidden=32)
+        timed = run_timed(graph, chosen)
+        rows = plan_run(graph, chosen).boundary.R
+        widths = make_model(chosen, model_widths(chosen, graph.width, graph.classes)).messages
+        by_law = 2 * 4 * rows * sum(widths[1:])
+        comparisons.append(
+            Comparison(
+                f"4-{model}-32 here, an epoch: counted, by the law", None, f"{timed.payload_bytes // 3}, {by_law}"
+            )
+        )
+    panel = Curves(
+        "messages of an epoch",
+        "",
+        "GB",
+        {
+            "published": (list(published), [total for _, total in published.values()]),
+            "2 n (L - 1) H 4 bytes": (list(law), [2 * volume for volume in law.values()]),
+        },
+        bars=True,
+    )
+    note = (
+        "The first layer's input features do not travel. Here the last layer's messages are as narrow as the classes, "
+        "because a weight that narrows is applied before the sum; the law counts them at their width."
+    )
+    return Reproduction(comparisons, [panel], {"graph": settings.graph, "workers": 4}, note, {"law_gb": law})
+
+
+def table39(scale: float, seed: int) -> Reproduction:
+    """Epoch time by width, always in step."""
+    published = {"fp32": 0.90, "q8": 0.52, "q4": 0.37, "q2": 0.28, "q1": 0.22, "sylvie": 0.39}
+    found = _timed(scale, seed, [{"codec": codec} for codec in _BITS])
+    times = {codec: timed.epoch_s for codec, timed in zip(_BITS, found, strict=True)}
+    comparisons = [
+        Comparison(
+            f"{name} bits: epoch, and fp32 over it" if name.isdigit() else f"{name}: the same",
+            f"{published[codec]:.2f} s, {published['fp32'] / published[codec]:.1f}",
+            f"{times[codec]:.2f} s, {times['fp32'] / times[codec]:.1f}",
+        )
+        for codec, name in _BITS.items()
+    ]
+    order = ["q1", "q2", "q4", "q8", "fp32"]
+    in_order = all(times[a] < times[b] for a, b in pairwise(order))
+    comparisons.append(Comparison("1 < 2 < 4 < 8 < 32 bits", "yes", "yes" if in_order else "no"))
+    lines = {
+        "computation": (list(_BITS.values()), [t.epoch_s - t.waiting_s for t in found]),
+        "waiting for messages": (list(_BITS.values()), [t.waiting_s for t in found]),
+    }
+    panel = Curves("an epoch", "bits", "s", lines, bars=True, stacked=True)
+    data = {codec: _numbers(timed) for codec, timed in zip(_BITS, found, strict=True)}
+    return Reproduction([*comparisons], [panel], _shown(scale, seed), _NOTE, data)
+
+
+def table310(scale: float, seed: int) -> Reproduction:
+    """Epoch time by mode: in step, an epoch stale, and as the controller says."""
+    published = {
+        ("fp32", "sequential"): "0.90 s", ("fp32", "stale"): "0.75 s", ("fp32", "adaptive"): "0.81 s",
+        ("q1", "sequential"): "0.21 s", ("q1", "stale"): "0.12 s", ("q1", "adaptive"): "0.17 s",
+        ("sylvie", "adaptive"): "0.27 s",
+    }  # fmt: skip
+    changes = [{"codec": codec, "schedule": schedule, "bins": 1} for codec, schedule in published]
+    found = _timed(scale, seed, changes)
+    names = {"sequential": "in step", "stale": "stale", "adaptive": "adaptive"}
+    comparisons = [
+        Comparison(f"{_BITS[codec]} bits, {names[schedule]}", text, f"{timed.epoch_s:.2f} s")
+        for ((codec, schedule), text), timed in zip(published.items(), found, strict=True)
+    ]
+    bars = {"epoch": ([f"{_BITS[c]} bits, {names[s]}" for c, s in published], [t.epoch_s for t in found])}
+    data = {f"{codec}, {schedule}": _numbers(t) for (codec, schedule), t in zip(published, found, strict=True)}
+    return Reproduction(comparisons, [Curves("an epoch", "", "s", bars, bars=True)], _shown(scale, seed), _NOTE, data)
+
+
+def table311(_scale: float, _seed: int) -> Reproduction:
+    """Bytes of an epoch, codes and bounds apart, by the formula of our messages."""
+    comparisons = []
+    lines: dict[str, tuple[list[Any], list[float]]] = {"codes": ([], []), "bounds": ([], [])}
+    published = {"reddit": (256, 2791.7, 126.9, 15.6), "amazon": (128, 5632.6, 254.7, 30.4)}
+    for name, (hidden, full, main, scales) in published.items():
+        rows = round(full * 1e6 / (hidden * 4))
+        for label, shares, base in (
+            ("1 bit for all", (1.0, 0.0, 0.0, 0.0), 1),
+            ("adaptive, ecdf, base 1", (0.25, 0.25, 0.25, 0.25), 1),
+            ("adaptive, ecdf, base 2", (1 / 3, 1 / 3, 1 / 3), 2),
+        ):
+            counts = [round(share * rows) for share in shares]
+            each = message_bytes(counts, hidden, base, compact=True) / 1e6
+            bounds = 4 * rows / 1e6
+            lines["codes"][0].append(f"{name}, {label}")
+            lines["codes"][1].append(each - bounds)
+            lines["bounds"][0].append(f"{name}, {label}")
+            lines["bounds"][1].append(bounds)
+            comparisons.append(
+                Comparison(
+                    f"{name}, {label}: codes + bounds, and fp32 over both",
+                    f"{main} + {scales} MB, {full / (main + scales):.1f}",
+                    f"{each - bounds:.1f} + {bounds:.1f} MB, {full / each:.1f}",
+                )
+            )
+    note = (
+        "The published 1.45 bits a value cannot come of percentiles, which give 3.75 bits at base 1, and the bounds "
+        "are proportional to the width there, not to rows: 4 bytes a row here."
+    )
+    panel = Curves("an epoch", "", "MB", lines, bars=True, stacked=True)
+    return Reproduction(comparisons, [panel], {"rows": "published bytes / (4 H)"}, note, lines)
+
+
+def _timed(scale: float, seed: int, changes: list[dict[str, object]]) -> list[Timed]:
+    settings = slow_network(scale, seed)
+    graph = generate(settings.graph, None, seed)
+    return [run_timed(graph, replace(settings, **change)) for change in counted("runs", changes)]  # type: ignore[arg-type]
+
+
+def _numbers(timed: Timed) -> dict[str, float]:
+    return {"epoch_s": timed.epoch_s, "waiting_s": timed.waiting_s, "payload_bytes": timed.payload_bytes}
+
+
+def _shown(scale: float, seed: int) -> dict[str, object]:
+    settings = slow_network(scale, seed)
+    return {"graph": settings.graph, "layers": settings.layers, "hidden": settings.hidden, "link": "100 Mb/s"}

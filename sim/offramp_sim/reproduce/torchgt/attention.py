@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TorchGT's attention by itself: table 4.2, figures 4.5 and 4.11."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_base.progress import counted
+from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.torchgt.measure import Case, Cost, measure, slope
+
+_NOTE: Final = (
+    "One attention (forward and backward), 64 columns in 8 heads, float32, one core; processor seconds, so that other "
+    "load matters less. Every case runs in a process of its own. Graphs: communities of 128 vertices, mean degree "
+    "10, nine edges of ten inside."
+)
+_PUBLISHED_BACKWARD: Final = {"64K": 76.5, "128K": 62.0, "256K": 49.8, "512K": 33.2}
+"""Backward of topology over that of its dense counterpart, by tokens (quotients of table 4.2)."""
+_SECONDS: Final = "seconds of one core"
+
+
+def table42(scale: float, seed: int) -> Reproduction:
+    """Backward of topology against as many pairs in dense blocks, and the order of the tokens."""
+    sizes = [_base(4096, scale) << i for i in range(4)]
+    kinds = ("topology", "shuffled", "blocks")
+    found = {kind: [measure(Case(kind, tokens, seed=seed)) for tokens in counted(kind, sizes)] for kind in kinds}
+    comparisons = []
+    for i, (tokens, (name, published)) in enumerate(zip(sizes, _PUBLISHED_BACKWARD.items(), strict=True)):
+        times = {kind: found[kind][i].backward_s for kind in kinds}
+        ours = f"{times['topology'] / times['blocks']:.2f} (S={tokens:,})"
+        comparisons.append(Comparison(f"topology over dense, backward, S={name}", f"{published}", ours))
+    for i, tokens in enumerate(sizes):
+        ratio = found["shuffled"][i].backward_s / found["topology"][i].backward_s
+        comparisons.append(Comparison(f"shuffled over clustered, S={tokens:,}", None, f"{ratio:.2f}"))
+    lines = {kind: (sizes, [cost.backward_s for cost in costs]) for kind, costs in found.items()}
+    note = (
+        f"{_NOTE} Blocks are 16 x 16, with as many pairs as the topology. On a GPU scattered pairs cost 33 to 77 times "
+        "what dense ones do, as every pair fetches its own rows; a core's caches hide most of that."
+    )
+    panels = [Curves("Backward", "tokens", _SECONDS, lines, log=True)]
+    return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, _data(found, sizes))
+
+
+def figure411(scale: float, seed: int) -> Reproduction:
+    """Time and memory of attention against sequence length and hidden width."""
+    doublings = {"dense": range(1, 5), "biased": range(3), "topology": range(2, 7), "blocks": range(2, 7)}
+    sizes = {kind: [_base(512, scale) << i for i in steps] for kind, steps in doublings.items()}
+    found: dict[str, list[Cost]] = {}
+    for kind, grid in sizes.items():
+        repeat = 1 if kind in ("dense", "biased") else 3
+        found[kind] = [measure(Case(kind, tokens, repeat=repeat, seed=seed)) for tokens in counted(kind, grid)]
+    names = {
+        "dense": "full attention, fused (GP-Flash)",
+        "biased": "full attention with bias (GP-Raw)",
+        "topology": "topology",
+        "blocks": "dense blocks (reformed)",
+    }
+    comparisons = []
+    for kind, name in names.items():
+        published = "2" if kind in ("dense", "biased") else "1"
+        time = slope(sizes[kind], [cost.seconds for cost in found[kind]])
+        memory = slope(sizes[kind], [max(1, cost.peak_bytes) for cost in found[kind]])
+        comparisons += [
+            Comparison(f"{name}: exponent of time", published, f"{time:.2f}"),
+            Comparison(f"{name}: exponent of memory", None, f"{memory:.2f}"),
+        ]
+    shared = [t for t in sizes["dense"] if t in sizes["topology"]]
+    for tokens in shared:
+        full, sparse, blocks = (
+            found[kind][sizes[kind].index(tokens)].seconds for kind in ("dense", "topology", "blocks")
+        )
+        comparisons.append(Comparison(f"full over topology, S={tokens:,}", None, f"{full / sparse:.1f}"))
+        comparisons.append(Comparison(f"full over blocks, S={tokens:,}", None, f"{full / blocks:.1f}"))
+    longest = found["dense"][-1].seconds / found["blocks"][sizes["blocks"].index(sizes["dense"][-1])].seconds
+    ours = f"{longest:.1f} (S={sizes['dense'][-1]:,})"
+    comparisons.append(Comparison("largest gain over full attention", "103.4 (S=512K, GPU)", ours))
+    widths = [64, 128, 256]
+    at = sizes["dense"][2]
+    wide = {
+        kind: [
+            measure(Case(kind, at, width=w, repeat=1, seed=seed)).seconds for w in counted(f"{kind}, widths", widths)
+        ]
+        for kind in ("dense", "topology", "blocks")
+    }
+    panels = [
+        Curves(
+            "Time", "tokens", _SECONDS, {names[k]: (sizes[k], [c.seconds for c in found[k]]) for k in names}, log=True
+        ),
+        Curves(
+            "Peak memory",
+            "tokens",
+            "MB",
+            {names[k]: (sizes[k], [c.peak_bytes / 1e6 for c in found[k]]) for k in names},
+            log=True,
+        ),
+        Curves(f"Width, {at:,} tokens", "columns", _SECONDS, {names[k]: (widths, ys) for k, ys in wide.items()}),
+    ]
+    note = (
+        f"{_NOTE} Exponents are slopes of log against log over all sizes of this run. Memory is the peak beyond "
+        "queries, keys, values and pattern. The fused kernel keeps no scores, so its memory is linear too; it takes no "
+        "bias such as Graphormer's. Published exponents are the complexities that the thesis states."
+    )
+    data = {kind: _data({kind: costs}, sizes[kind]) for kind, costs in found.items()}
+    return Reproduction(
+        comparisons, panels, {"scale": scale, "seed": seed, "sizes": sizes}, note, {**data, "width": wide}
+    )
+
+
+def figure45(scale: float, seed: int) -> Reproduction:
+    """Throughput of attention over as many pairs in blocks of every size."""
+    tokens = _base(16384, scale)
+    sides = [2, 4, 8, 16, 32, 64]
+    costs = [measure(Case("blocks", tokens, block=side, seed=seed)) for side in counted("sides of blocks", sides)]
+    rates = [cost.pairs / cost.seconds for cost in costs]
+    relative = [rate / rates[0] for rate in rates]
+    best = sides[relative.index(max(relative))]
+    comparisons = [
+        Comparison("best side of a block", "16 (RTX 3090, d=64)", str(best)),
+        *(
+            Comparison(f"pairs a second, side {side} over side 2", None, f"{r:.1f}")
+            for side, r in zip(sides, relative, strict=True)
+        ),
+    ]
+    note = f"{_NOTE} {tokens:,} tokens. On a GPU large blocks leave compute units idle; a core has none to leave idle."
+    panels = [Curves("Throughput against d_b", "side of a block", "relative to side 2", {"here": (sides, relative)})]
+    return Reproduction(comparisons, panels, {"scale": scale, "seed": seed, "tokens": tokens}, note, {"rates": rates})
+
+
+def _base(tokens: int, scale: float) -> int:
+    """A length that clusters and blocks divide."""
+    return max(256, round(tokens * scale) // 256 * 256)
+
+
+def _data(found: dict[str, list[Cost]], sizes: list[int]) -> dict[str, object]:
+    return {
+        kind: [
+            {
+                "tokens": t,
+                "pairs": c.pairs,
+                "forward_s": c.forward_s,
+                "backward_s": c.backward_s,
+                "peak_bytes": c.peak_bytes,
+            }
+            for t, c in zip(sizes, costs, strict=True)
+        ]
+        for kind, costs in found.items()
+    }

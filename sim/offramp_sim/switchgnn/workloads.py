@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measurement of SwitchGNN: what the workers of a training send to the switch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from offramp.p4src import p4_source
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.bench.workload import Workload
+
+if TYPE_CHECKING:
+    from offramp_p4.engines import AnySwitch
+
+_WORKERS = 4
+_FEATURES = 64
+_NO_MARKS = {"ECN_DEPTH": f"{(1 << 19) - 1:#x}"}
+"""How long queues grow depends on a switch's speed: packets are the same on all if nothing is marked."""
+
+
+def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+    """The same packets, through the program that has the replication engine make the copies."""
+    recirculated = switchgnn(vertices, rounds, seed)
+    return replace(recirculated, name="SwitchGNN, replicated", source=p4_source("switchgnn/replicated_v1model.p4"))
+
+
+def switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:
+    """Rounds of a GNN layer with 64 features over a random graph of four workers, through the SwitchGNN program."""
+    from offramp_sim.switchgnn import direct
+    from offramp_sim.switchgnn.jobs import random_job
+    from offramp_sim.switchgnn.lockstep import Lockstep
+    from offramp_sim.switchgnn.reference import ReferenceSwitch
+
+    job = random_job(
+        seed, vertices=vertices, edges=5 * vertices, workers=_WORKERS, limit=vertices, features=(_FEATURES,)
+    )
+    batches: list[PacketBatch] = []
+
+    def recorded(batch: PacketBatch) -> PacketBatch:
+        batches.append(batch)
+        return reference.process(batch)
+
+    reference = ReferenceSwitch(job.plans, job.ports)
+    lockstep = Lockstep(job.plans, job.ports, recorded)
+    lockstep.start()
+    start = [b for b in batches if len(b)]
+    batches.clear()
+    rng = np.random.default_rng(seed)
+    features = rng.integers(-(2**20), 2**20, (vertices, _FEATURES)).astype(np.int32)
+    for _ in range(rounds):
+        lockstep.exchange(0, [features[e.boundaries[0]] for e in lockstep.endpoints])
+
+    def prepare(switch: AnySwitch) -> None:
+        direct.load(switch, job.plans, job.ports)
+        for batch in start:
+            switch.process(batch)
+
+    source, batches = p4_source("switchgnn/v1model.p4"), [b for b in batches if len(b)]
+    return Workload("SwitchGNN", source, prepare, batches, defines=_NO_MARKS)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training iterations: computation, and the time spent waiting for communication (paper section 6.2, figure 12)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from offramp.themis.bound import ideal_ps
+from offramp.themis.demand import Demand
+from offramp.themis.network import Network
+from offramp.themis.pipeline import Policy, execute
+from offramp.themis.plan import CHUNKS, Plan, Scheduler, make_plan
+from offramp.themis.schedule import Order, Stage, active, sent_bytes
+from offramp_base.errors import OfframpError
+from offramp_sim.themis.metrics import Interval, union
+from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
+
+_POLICIES = {
+    Scheduler.BASELINE: Policy.FIFO,
+    Scheduler.THEMIS_FIFO: Policy.FIFO,
+    Scheduler.THEMIS_SCF_SIZE: Policy.SCF_SIZE,
+}
+
+
+@dataclass(slots=True)
+class Breakdown:
+    """Picoseconds of training.
+
+    Attributes:
+        forward, backward: computation; a forward pass that is done again counts as forward.
+        exposed: waiting for communication, by whom it joins.
+        pending: when communication was under way, waited for or not, and on which dimensions.
+        sent: bytes of an NPU on each dimension.
+    """
+
+    forward: int = 0
+    backward: int = 0
+    exposed: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, 0))
+    pending: list[tuple[Interval, Order]] = field(default_factory=list)
+    sent: list[float] = field(default_factory=list)
+
+    @property
+    def compute(self) -> int:
+        """Computation in all."""
+        return self.forward + self.backward
+
+    @property
+    def waiting(self) -> int:
+        """Exposed communication in all."""
+        return sum(self.exposed.values())
+
+    @property
+    def total(self) -> int:
+        """The whole time."""
+        return self.compute + self.waiting
+
+    def utilisation(self, network: Network) -> float:
+        """Of the bandwidth of all dimensions, while communication was pending (section 3)."""
+        time = sum(end - start for start, end in union(interval for interval, _ in self.pending))
+        return sum(self.sent) * 8e12 / (time * network.bandwidth_bps) if time else 0.0
+
+    def utilisation_of_participants(self, network: Network) -> float:
+        """The same, a dimension counting only while a collective that uses it was pending."""
+        possible = 0.0
+        for k, d in enumerate(network.dimensions):
+            mine = union(interval for interval, dims in self.pending if k in dims)
+            possible += sum(end - start for start, end in mine) * d.bandwidth_bps
+        return sum(self.sent) * 8e12 / possible if possible else 0.0
+
+
+class IdealNetwork:
+    """All bandwidth used, no latency: collectives one after the other (table 3)."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.sent = [0.0] * len(network.dimensions)
+        self._free = 0
+        self._times: dict[Demand, tuple[float, Order]] = {}
+
+    def issue(self, demand: Demand) -> int:
+        """Ask for a collective; its number, which :meth:`finish` takes."""
+        timeless = Demand(demand.collective, demand.size, demand.dims)
+        if timeless not in self._times:
+            self._times[timeless] = ideal_ps(self.network, [timeless]), active(timeless.part(self.network))
+        time, dims = self._times[timeless]
+        for k in dims:
+            self.sent[k] += time * self.network.dimensions[k].bandwidth_bps / 8e12
+        self._free = max(self._free, demand.release_ps) + round(time)
+        return self._free
+
+    def finish(self, number: int) -> int:
+        """When a collective is over."""
+        return number
+
+
+_Planned = tuple[Plan, list[list[Stage]], list[float]]
+"""A plan, its stages, and the bytes that an NPU sends on each dimension."""
+
+
+@lru_cache(maxsize=256)
+def _planned(network: Network, demand: Demand, scheduler: Scheduler, chunks: int) -> _Planned:
+    """Saved and used again in later iterations (section 4.6.2)."""
+    plan = make_plan(network, [demand], scheduler, chunks)
+    stages = plan.stages()
+    return plan, stages, sent_bytes(network, stages)
+
+
+class SimulatedNetwork:
+    """Collectives that share the dimensions' queues, each planned when it is asked for and then as before."""
+
+    def __init__(self, network: Network, scheduler: Scheduler, chunks: int = CHUNKS) -> None:
+        self.network, self.scheduler, self.chunks = network, scheduler, chunks
+        self.sent = [0.0] * len(network.dimensions)
+        self._plans: dict[Demand, _Planned] = {}
+        self._live: list[tuple[int, int, Demand]] = []  # number, start, what; none of it known to be over
+        self._finish: dict[int, int] = {}
+        self._count = 0
+        self._all = range(len(network.dimensions))
+
+    def issue(self, demand: Demand) -> int:
+        """Ask for a collective; its number, which :meth:`finish` takes."""
+        self._count += 1
+        timeless = Demand(demand.collective, demand.size, demand.dims)
+        if not demand.size or all(
+            self.network.dimensions[k].size == 1 for k in (self._all if demand.dims is None else demand.dims)
+        ):
+            self._finish[self._count] = demand.release_ps
+            return self._count
+        if timeless not in self._plans:
+            self._plans[timeless] = _planned(self.network, timeless, self.scheduler, self.chunks)
+        if self._live and all(number in self._finish for number, _, _ in self._live):
+            idle_at = max(self._finish[number] for number, _, _ in self._live)
+            if idle_at <= demand.release_ps:
+                self._live.clear()  # the network is idle again: what was there has no part in what comes
+        for live, _, _ in self._live:  # what comes may delay what is under way
+            self._finish.pop(live, None)
+        self._live.append((self._count, demand.release_ps, timeless))
+        for k, n in enumerate(self._plans[timeless][2]):
+            self.sent[k] += n
+        return self._count
+
+    def finish(self, number: int) -> int:
+        """When a collective is over, if nothing more is asked for before."""
+        if number not in self._finish:
+            self._run()
+        return self._finish[number]
+
+    def _run(self) -> None:
+        if len(self._live) == 1:
+            number, start, demand = self._live[0]
+            self._finish[number] = start + self._plans[demand][0].finish_ps
+            return
+        stages: list[list[Stage]] = []
+        release, owner = [], []
+        for number, start, demand in self._live:
+            made = self._plans[demand][1]
+            stages += made
+            release += [start] * len(made)
+            owner += [number] * len(made)
+        policy = _POLICIES.get(self.scheduler, Policy.SCF)
+        last: dict[int, int] = defaultdict(int)
+        for op in execute(stages, len(self.network.dimensions), policy, release).operations:
+            last[owner[op.chunk]] = max(last[owner[op.chunk]], op.done)
+        self._finish |= last
+
+
+class _Iteration:
+    """The clock of one NPU, which all NPUs share."""
+
+    def __init__(self, workload: Workload, wires: SimulatedNetwork | IdealNetwork, found: Breakdown) -> None:
+        self.workload, self.wires, self.found = workload, wires, found
+        self.now = found.total
+        self.dims = workload.dims(wires.network)
+        self.open: list[tuple[int, Scope, int, Order]] = []
+        self.by_layer: dict[str, list[int]] = {}
+
+    def compute(self, ps: int, *, forward: bool) -> None:
+        self.now += ps
+        if forward:
+            self.found.forward += ps
+        else:
+            self.found.backward += ps
+
+    def communicate(self, exchanges: tuple[Exchange, ...], layer: Layer | None = None) -> None:
+        for exchange in exchanges:
+            dims = self.dims[exchange.scope]
+            number = self.wires.issue(Demand(exchange.collective, exchange.size, dims, self.now))
+            self.open.append((number, exchange.scope, self.now, dims))
+            if layer is not None:
+                self.by_layer.setdefault(layer.name, []).append(number)
+            if exchange.blocking:
+                self.wait({number})
+
+    def wait(self, wanted: set[int] | None = None) -> None:
+        """Stand still until some collectives, by default all, are over."""
+        for number, scope, start, dims in [item for item in self.open if wanted is None or item[0] in wanted]:
+            end = self.wires.finish(number)
+            self.found.pending.append(((start, end), dims))
+            if end > self.now:
+                self.found.exposed[scope] += end - self.now
+                self.now = end
+            self.open.remove((number, scope, start, dims))
+
+    def run(self) -> None:
+        for layer in self.workload.layers:
+            if layer.awaits is not None:
+                self.wait(set(self.by_layer.get(layer.awaits, ())))
+            self.compute(layer.forward_ps, forward=True)
+            self.communicate(layer.forward, layer)
+        self.wait()
+        late: list[Exchange] = []
+        for layer in reversed(self.workload.layers):
+            if layer.recompute:
+                self.compute(layer.forward_ps, forward=True)
+                self.communicate(layer.forward)
+            self.compute(layer.input_ps, forward=False)
+            self.communicate(layer.input)
+            self.compute(layer.weight_ps, forward=False)
+            if self.workload.fuse_gradients:
+                late += layer.weight
+            else:
+                self.communicate(layer.weight)
+        self.communicate(tuple(_fused(late)))
+        self.wait()
+
+
+def _fused(exchanges: list[Exchange]) -> Iterator[Exchange]:
+    """One exchange for each kind and scope."""
+    sizes: dict[tuple[object, Scope], int] = {}
+    for exchange in exchanges:
+        key = exchange.collective, exchange.scope
+        sizes[key] = sizes.get(key, 0) + exchange.size
+    for exchange in exchanges:
+        key = exchange.collective, exchange.scope
+        if key in sizes:
+            yield Exchange(exchange.collective, sizes.pop(key), exchange.scope)
+
+
+def train(
+    workload: Workload,
+    network: Network,
+    scheduler: Scheduler | None,
+    iterations: int = 1,
+    chunks: int = CHUNKS,
+) -> Breakdown:
+    """Simulate training iterations.
+
+    Args:
+        workload: what is trained.
+        network: on what.
+        scheduler: of the collectives; None for the ideal network.
+        iterations: how many, one after the other.
+        chunks: per collective.
+
+    Raises:
+        OfframpError: no iteration, or one that takes no time; a model-parallel group that does not fit the dimensions.
+    """
+    if iterations < 1:
+        raise OfframpError(f"{iterations} iterations: expected at least 1")
+    wires = IdealNetwork(network) if scheduler is None else SimulatedNetwork(network, scheduler, chunks)
+    found = Breakdown()
+    for _ in range(iterations):
+        _Iteration(workload, wires, found).run()
+    if not found.total:
+        raise OfframpError(
+            f"workload {workload.name}: an iteration takes no time: expected computation or communication"
+        )
+    found.sent = wires.sent
+    return found

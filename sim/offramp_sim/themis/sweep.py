@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paper's microbenchmark: one all-reduce of every size on every topology (section 6.1, figures 8 and 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from offramp.themis.bound import best_bound, ideal_ps
+from offramp.themis.demand import Demand
+from offramp.themis.network import Collective, Network
+from offramp.themis.plan import CHUNKS, Scheduler, make_plan
+from offramp.themis.topologies import PAPER
+from offramp_base.progress import counted
+from offramp_sim.themis.metrics import utilisation
+
+SIZES_MB = (100, 250, 500, 750, 1000)
+"""From 100 MB to 1 GB; the paper's text gives the ends only. A megabyte is 10^6 bytes."""
+
+METHODS = tuple(scheduler.value for scheduler in Scheduler)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One all-reduce: seconds and average utilisation of every scheduler, with the least time and the ideal."""
+
+    network: str
+    megabytes: int
+    seconds: dict[str, float]
+    utilisation: dict[str, float]
+    bound_s: float
+    ideal_s: float
+
+
+def measure(
+    network: Network, size: int, schedulers: Sequence[Scheduler] = tuple(Scheduler), chunks: int = CHUNKS
+) -> Point:
+    """All schedulers on one all-reduce of ``size`` bytes."""
+    demand = [Demand(Collective.ALL_REDUCE, size)]
+    plans = {s.value: make_plan(network, demand, s, chunks) for s in schedulers}
+    return Point(
+        network.name,
+        round(size / 1e6),
+        {name: plan.finish_ps / 1e12 for name, plan in plans.items()},
+        {name: utilisation(network, plan.stages(), plan.finish_ps) for name, plan in plans.items()},
+        best_bound(network, demand).finish_ps / 1e12,
+        ideal_ps(network, demand) / 1e12,
+    )
+
+
+def sweep() -> list[Point]:
+    """All topologies and sizes, one after the other."""
+    cases = [(network, mb) for network in PAPER.values() for mb in SIZES_MB]
+    return [measure(network, mb * 10**6) for network, mb in counted("all-reduces", cases)]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training workloads layer by layer: computation, and what each pass communicates (paper sections 5.2, 6.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from offramp.themis.network import Collective, Network
+from offramp_base.errors import OfframpError
+
+
+class Scope(StrEnum):
+    """Who takes part in a layer's communication."""
+
+    ALL = "all"
+    MODEL = "model"
+    """NPUs that share one copy of the model: the first dimensions."""
+    DATA = "data"
+    """NPUs that hold the same part of different copies: the other dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A collective of a layer.
+
+    Attributes:
+        collective: which.
+        size: bytes, as :class:`~offramp.themis.demand.Demand` counts them.
+        scope: who takes part.
+        blocking: whether training waits for it at once; else where its result is needed.
+    """
+
+    collective: Collective
+    size: int
+    scope: Scope = Scope.ALL
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a model on one NPU; times in picoseconds.
+
+    Attributes:
+        name: for messages.
+        forward_ps, input_ps, weight_ps: forward pass, gradients of inputs and of weights.
+        forward, input, weight: what these passes communicate.
+        recompute: the forward pass, with what it communicates, runs again in the backward pass.
+        awaits: the layer whose forward exchange must be over before this one begins (DLRM's top MLP).
+    """
+
+    name: str
+    forward_ps: int = 0
+    input_ps: int = 0
+    weight_ps: int = 0
+    forward: tuple[Exchange, ...] = ()
+    input: tuple[Exchange, ...] = ()
+    weight: tuple[Exchange, ...] = ()
+    recompute: bool = False
+    awaits: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A model as it is trained.
+
+    Attributes:
+        name: of the workload.
+        layers: from input to output.
+        model_parallel: NPUs that share one copy of the model.
+        fuse_gradients: gradients of all layers go in one collective at the end of the backward pass, as in the
+            paper; else each layer's as soon as it is there.
+        facts: where the numbers come from.
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    model_parallel: int = 1
+    fuse_gradients: bool = True
+    facts: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        names = [layer.name for layer in self.layers]
+        if not names:
+            raise OfframpError(f"workload {self.name}: expected at least one layer")
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise OfframpError(f"workload {self.name}: two layers are called {twice}")
+        for i, layer in enumerate(self.layers):
+            if layer.awaits is not None and layer.awaits not in names[:i]:
+                raise OfframpError(
+                    f"workload {self.name}: layer {layer.name} awaits {layer.awaits}, expected one before it"
+                )
+            times = layer.forward_ps, layer.input_ps, layer.weight_ps
+            if min(times) < 0:
+                raise OfframpError(f"workload {self.name}: layer {layer.name}: times {times} ps: expected at least 0")
+
+    def scaled(self, factor: float) -> Workload:
+        """The workload with all computation times multiplied."""
+        if not (math.isfinite(factor) and factor >= 0):
+            raise OfframpError(f"workload {self.name}: compute scale {factor}: expected at least 0")
+
+        def times(layer: Layer) -> Layer:
+            scale: Callable[[int], int] = lambda t: round(t * factor)  # noqa: E731
+            return replace(
+                layer,
+                forward_ps=scale(layer.forward_ps),
+                input_ps=scale(layer.input_ps),
+                weight_ps=scale(layer.weight_ps),
+            )
+
+        return replace(self, layers=tuple(map(times, self.layers)))
+
+    def dims(self, network: Network) -> dict[Scope, tuple[int, ...]]:
+        """The dimensions of a network along which each scope communicates.
+
+        Raises:
+            OfframpError: no number of first dimensions holds a copy of the model.
+        """
+        model = network.up_to(self.model_parallel)
+        everything = tuple(range(len(network.dimensions)))
+        return {Scope.ALL: everything, Scope.MODEL: model, Scope.DATA: everything[len(model) :]}
+
+    @property
+    def gradient_bytes(self) -> int:
+        """What the weights' gradients put into collectives in one iteration."""
+        return sum(exchange.size for layer in self.layers for exchange in layer.weight)

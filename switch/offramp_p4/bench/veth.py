@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast a switch forwards over veth pairs, in a network namespace made for the purpose.
+
+Host and switch are processes of their own; see :mod:`offramp_p4.bench.player` for how frames are sent and counted.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.iproute import ip
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.bench import player
+from offramp_p4.bench.namespace import in_namespace
+from offramp_p4.bench.rates import Rate, fresh
+from offramp_p4.bench.workload import Workload
+from offramp_p4.engines import make_switch
+from offramp_p4.reference import SimpleSwitch
+from offramp_p4.serve import Settings, build
+
+_PLAYER_S: Final = 120.0
+
+
+def measure_veth(workload: Workload, switch: str, seconds: float) -> Rate:
+    """Play the workload through ``switch`` (an engine, or ``bmv2``) on veth pairs; the best trial counts.
+
+    The answers to the first batch are compared with those of our engines.
+
+    Raises:
+        OfframpError: no right to make interfaces, the switch does not run the program, or it lost frames.
+    """
+    batches = list(_chunks(workload.batches)) if workload.repeatable else workload.batches
+    oracle = make_switch(workload.program)
+    fresh(oracle, workload)
+    answers, passes = [], []
+    for batch in batches:
+        before = oracle.stats.passes
+        answers.append(oracle.process(batch))
+        passes.append(oracle.stats.passes - before)
+    ports = sorted({port for batch in (*batches, *answers) for port in batch.ports.tolist()})
+    with temporary_folder() as name:
+        folder = Path(name)
+        player.save(folder / "batches.npz", batches, answers, workload.repeatable)
+        run = _with_bmv2 if switch == "bmv2" else _with_ours
+        played = in_namespace(lambda: run(workload, switch, ports, folder, seconds))
+    if played.wrong:
+        raise OfframpError(f"{switch} over veth: {played.wrong}")
+    good = [trial for trial in played.trials if not trial.lost]
+    if not good:
+        raise OfframpError(f"{switch} over veth: {played.trials[0].lost} frames were lost")
+    best = max(good, key=lambda trial: trial.packets / trial.seconds)
+    per_packet = sum(passes) / sum(map(len, batches))
+    return Rate(workload.name, switch, "veth", best.packets, round(best.packets * per_packet), best.seconds)
+
+
+def _chunks(batches: Sequence[PacketBatch]) -> Iterator[PacketBatch]:
+    for batch in batches:
+        for at in range(0, len(batch), player.GRAIN):
+            yield batch.select(slice(at, at + player.GRAIN))
+
+
+def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Path, seconds: float) -> player.Played:
+    """Our switch as ``offramp switch run`` makes it; this process has nothing else to do meanwhile."""
+    settings = Settings(
+        str(workload.source),
+        {port: f"s{port}" for port in ports},
+        address="127.0.0.1:0",
+        include=tuple(map(str, workload.include)),
+        defines=workload.defines,
+        engine=engine,
+    )
+    with _links(ports):
+        running = build(settings)
+        assert running.device.pipeline is not None
+        fresh(running.device.pipeline.switch, workload)
+        mover = threading.Thread(target=running.forward, name="forwarder")
+        mover.start()
+        try:
+            return _play(folder, seconds)
+        finally:
+            running.stop()
+            mover.join()
+
+
+def _with_bmv2(workload: Workload, _: str, ports: Sequence[int], folder: Path, seconds: float) -> player.Played:
+    like = make_switch(workload.program)
+    fresh(like, workload)
+    interfaces = {port: f"s{port}" for port in ports}
+    with (
+        _links(ports),
+        SimpleSwitch(workload.source, like, interfaces, folder, include=workload.include, defines=workload.defines),
+    ):
+        return _play(folder, seconds)
+
+
+def _play(folder: Path, seconds: float) -> player.Played:
+    command = [sys.executable, "-m", player.__name__, str(folder / "batches.npz"), str(seconds)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PLAYER_S + seconds)
+    if done.returncode:
+        raise OfframpError(f"player: {(done.stderr.strip().splitlines() or ['ended'])[-1]}")
+    return player.parse(done.stdout)
+
+
+@contextmanager
+def _links(ports: Sequence[int]) -> Iterator[None]:
+    """Interfaces ``h0`` and ``s0`` for port 0 and so on; the namespace takes them with it when it ends."""
+    ip("link", "set", "lo", "up")
+    for port in ports:
+        ip("link", "add", f"h{port}", "type", "veth", "peer", "name", f"s{port}")
+        for name in (f"h{port}", f"s{port}"):
+            ip("link", "set", name, "addrgenmode", "none")  # no IPv6 chatter
+            ip("link", "set", name, "up")
+    yield

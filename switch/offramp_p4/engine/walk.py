@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traversal of the intermediate representation."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+
+from offramp_p4 import ir
+from offramp_p4.types import Structure, Tuple, Type, strip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Block = ir.ParserInstance | ir.ControlInstance
+# What a node refers to without containing it.
+_REFERRED = (ir.Var, Type, ir.ParserInstance, ir.ControlInstance, ir.ExternInstance, ir.ValueSet)
+_DECLARATIONS = (ir.Table, ir.Action, ir.Function)
+
+
+def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
+    """``root`` and every node it contains; with ``into_declarations`` also what it calls (once each)."""
+    seen: set[int] = set()
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, list | tuple):
+            todo.extend(reversed(node))
+        elif isinstance(node, dict):
+            todo.extend(node.values())
+        elif is_dataclass(node) and not isinstance(node, type):
+            if node is not root:
+                if isinstance(node, _REFERRED) or (isinstance(node, _DECLARATIONS) and not into_declarations):
+                    continue
+                if isinstance(node, _DECLARATIONS):
+                    if id(node) in seen:
+                        continue
+                    seen.add(id(node))
+            yield node
+            todo.extend(getattr(node, f.name) for f in reversed(fields(node)))
+
+
+def applies_in(block: Block) -> Iterator[ir.ApplyCall]:
+    """The calls of other blocks that stand in ``block``."""
+    return (node for node in nodes(block) if isinstance(node, ir.ApplyCall))
+
+
+def blocks(package: ir.PackageInstance) -> Iterator[Block]:
+    """Every parser and control that runs, callers before what they call; each once."""
+    seen: dict[Block, None] = {}
+
+    def visit(block: Block) -> None:
+        if block not in seen:
+            seen[block] = None
+            for call in applies_in(block):
+                visit(call.target)
+
+    for arg in package.args.values():
+        if isinstance(arg, ir.PackageInstance):
+            for block in blocks(arg):
+                visit(block)
+        elif isinstance(arg, ir.ParserInstance | ir.ControlInstance):
+            visit(arg)
+    return iter(seen)
+
+
+def offset(member: ir.Member) -> int:
+    """Cells between the base of a struct, header, union or tuple and its component."""
+    base = strip(member.base.type)
+    if isinstance(base, Structure | Tuple):
+        return base.offsets[member.index]
+    msg = f"{base} has no components"
+    raise TypeError(msg)
+
+
+def may_exit(node: object) -> bool:
+    """Whether running ``node`` may meet an ``exit`` statement, also in what it calls."""
+    for inner in nodes(node, into_declarations=True):
+        if isinstance(inner, ir.Exit):
+            return True
+        if isinstance(inner, ir.ApplyCall) and may_exit(inner.target):
+            return True
+    return False

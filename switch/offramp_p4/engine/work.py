@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many statements a packet runs: what is known at compile time, and what loops must count as they go."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from offramp_p4 import ir
+from offramp_p4.types import Stack, Tuple, Type, strip
+
+PASS_STEPS: Final = 64
+"""What a pass through ingress, and a copy, count as."""
+_CEILING: Final = 1 << 62
+_KNOWN_STEPS: Final = 1 << 12
+"""A loop of which it is known that it takes no more than so many steps is not counted as it runs."""
+_ELSEWHERE: Final = (ir.Var, Type, ir.ExternInstance, ir.ValueSet)
+
+
+class Work:
+    """The most statements that running a node executes.
+
+    A loop counts with all its rounds where it is known how many they are and they are few, else it counts itself.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+
+    def of(self, node: Any) -> int:
+        """Of a declaration (function, action, table, parser, control) or a statement, calls included."""
+        if node not in self._known:
+            self._known[node] = 0
+            self._known[node] = min(_CEILING, self._count(self._inside(node)))
+        return self._known[node]
+
+    def counts(self, loop: ir.ForLoop | ir.ForIn) -> bool:
+        """Whether the rounds of a loop must be counted as it runs."""
+        rounds = _rounds(loop)
+        return rounds is None or rounds * self.round(loop) > _KNOWN_STEPS
+
+    def round(self, loop: ir.ForLoop | ir.ForIn) -> int:
+        """The steps of one round."""
+        around = [loop.condition, loop.update] if isinstance(loop, ir.ForLoop) else []
+        return 1 + self._count([loop.body, *around])
+
+    def _count(self, todo: list[Any]) -> int:
+        total = 0
+        while todo:
+            node = todo.pop()
+            if isinstance(node, list | tuple):
+                todo += node
+            elif isinstance(node, dict):
+                todo += node.values()
+            elif isinstance(node, _ELSEWHERE) or not is_dataclass(node):
+                continue
+            elif isinstance(node, ir.Table | ir.Action | ir.Function | ir.ParserInstance | ir.ControlInstance):
+                total += self.of(node)
+            elif isinstance(node, ir.ForLoop | ir.ForIn):
+                total += 1 if self.counts(node) else (_rounds(node) or 0) * self.round(node)
+                todo += [node.init] if isinstance(node, ir.ForLoop) else [node.low, node.high]
+            else:
+                total += isinstance(node, ir.Stmt | ir.State)
+                todo += [getattr(node, f.name) for f in fields(node)]
+        return total
+
+    def _inside(self, node: Any) -> list[Any]:
+        if isinstance(node, ir.Table):
+            return [[key.expr for key in node.keys], [choice.action for choice in [node.default.action, *node.actions]]]
+        return [getattr(node, f.name) for f in fields(node)]
+
+
+def _rounds(loop: ir.ForLoop | ir.ForIn) -> int | None:
+    """How many rounds a loop makes; None if that is known at run time only."""
+    if isinstance(loop, ir.ForLoop):
+        return None
+    if loop.high is not None:
+        if isinstance(loop.low, ir.Const) and isinstance(loop.high, ir.Const):
+            return max(0, int(loop.high.value) - int(loop.low.value) + 1)
+        return None
+    over = strip(loop.low.type)
+    if isinstance(over, Stack):
+        return over.size
+    return len(over.types) if isinstance(over, Tuple) else None

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One way to make a switch, whichever engine runs its program."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from offramp_base.errors import OfframpError
+from offramp_p4.source import P4Error
+from offramp_p4.tna.blocks import PACKAGES as TNA_PACKAGES
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+    from offramp_p4.native import NativeSwitch
+    from offramp_p4.switch import Switch
+    from offramp_p4.tm import PacedSwitch
+
+PlainSwitch: TypeAlias = "Switch | NativeSwitch"
+"""What sends at once, on either engine."""
+AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
+"""What a control plane and ports can be attached to."""
+
+ENGINES: Final = ("auto", "native", "python")
+_PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports"}
+"""Options that only the Python engine has."""
+_NATIVE_ONLY: Final = frozenset({"cache"})
+
+
+def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
+    """A switch for ``program``.
+
+    ``engine`` is ``native`` (machine code), ``python`` (readable, traces, TNA) or ``auto``: native where llvmlite is
+    installed and the engine executes the program with these options, else Python. The switch says which one it is
+    (``.engine``) and why (``.why``).
+
+    Args:
+        program: a v1model or TNA program.
+        engine: one of :data:`ENGINES`.
+        options: of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
+            ``max_steps``, ``max_state``, ``trace``, ``recirculation_ports``; and ``cache``, of the machine code.
+
+    Raises:
+        OfframpError: no such engine, or it cannot execute the program with these options.
+    """
+    if engine not in ENGINES:
+        raise OfframpError(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
+    if engine == "python":
+        return _python(program, "asked for", options)
+    missing = _missing(program, options)
+    if missing is None:
+        try:
+            return _native(program, "asked for" if engine == "native" else "executes this program", options)
+        except OfframpError as error:
+            if engine == "native":
+                raise
+            missing = f"{error.pos}: {error.message}" if isinstance(error, P4Error) else str(error)
+    elif engine == "native":
+        raise OfframpError(f"native engine: {missing}")
+    return _python(program, missing, options)
+
+
+def _missing(program: ir.Program, options: dict[str, Any]) -> str | None:
+    """What keeps the native engine from the program, as far as it shows without compiling it."""
+    if program.main.type_name in TNA_PACKAGES:
+        return f"{program.main.type_name} programs run on the Python engine"
+    for option, what in _PYTHON_ONLY.items():
+        if options.get(option):
+            return f"{what} needs the Python engine"
+    if find_spec("llvmlite") is None:
+        return "llvmlite is not installed (pip install llvmlite)"
+    return None
+
+
+def _python(program: ir.Program, why: str, options: dict[str, Any]) -> Switch:
+    from offramp_p4.switch import Switch
+
+    switch = Switch(program, **{name: value for name, value in options.items() if name not in _NATIVE_ONLY})
+    switch.why = why
+    return switch
+
+
+def _native(program: ir.Program, why: str, options: dict[str, Any]) -> NativeSwitch:
+    from offramp_p4.native import NativeSwitch
+
+    switch = NativeSwitch(program, **{name: value for name, value in options.items() if name not in _PYTHON_ONLY})
+    switch.why = why
+    return switch

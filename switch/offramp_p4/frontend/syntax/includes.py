@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where ``#include`` looks: in folders of this machine, or among our own headers only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from offramp_p4.source import P4Error, Pos
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SYSTEM_INCLUDE: Final = Path(__file__).parents[2] / "include"
+"""The headers of the language and of the architectures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """A file that an ``#include`` names.
+
+    Attributes:
+        name: how messages name it.
+        identity: the same for the same file, however it was named.
+        folder: where its own quoted includes are looked up first; None: nowhere.
+    """
+
+    text: str
+    name: str
+    identity: str
+    folder: Path | None
+
+
+class Includes(Protocol):
+    """What finds the file of an ``#include``."""
+
+    def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
+        """The file called ``name``; ``folder`` comes first.
+
+        Raises:
+            P4Error: at ``pos``; there is none, or the program may not read it.
+        """
+
+
+class FolderIncludes:
+    """Any file that the user may read: of a program on the user's own machine."""
+
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        self._folders = [*folders, SYSTEM_INCLUDE]
+
+    def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
+        """The first file called ``name``, in ``folder``, the given folders, and those built in."""
+        candidates = [*([folder] if folder else []), *self._folders]
+        for base in candidates:
+            path = base / name
+            try:
+                if path.is_file():
+                    text = path.read_text(encoding="utf-8", errors="replace")
+                    return Included(text, str(path), str(path.resolve()), path.parent)
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "this is no name of a file"
+                raise P4Error(pos, f"include file '{name}' cannot be read: {reason}") from None
+        where = ", ".join(str(c) for c in candidates if c != SYSTEM_INCLUDE) or "no folders"
+        raise P4Error(pos, f"include file '{name}' not found (looked in {where} and the built-in includes)")
+
+
+class OwnIncludes:
+    """The built-in headers and nothing else: of a program that somebody has pushed.
+
+    A name is looked up in a list, never in a file system, so the answer says nothing about this machine.
+    """
+
+    def find(self, name: str, folder: Path | None, pos: Pos) -> Included:
+        """The built-in header called ``name``, seen from the built-in folder that includes it."""
+        candidates = [*([(folder / name).as_posix()] if folder else []), name]
+        for known in candidates:
+            path = _own().get(known)
+            if path is not None:
+                return Included(path.read_text(encoding="utf-8"), f"<{known}>", known, Path(known).parent)
+        raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
+
+
+@cache
+def _own() -> dict[str, Path]:
+    files = sorted(path for path in SYSTEM_INCLUDE.rglob("*.p4") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(SYSTEM_INCLUDE).as_posix(): path for path in files}
+
+
+def _named() -> str:
+    return ", ".join(name for name in _own() if "/" not in name)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one program may take of the switch that runs it, on either engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from offramp_base.errors import OfframpError
+from offramp_p4.engine import walk
+from offramp_p4.engine.work import Work
+from offramp_p4.source import P4Error
+from offramp_p4.types import Bits, Struct, Type, strip
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+
+MAX_STATE_BYTES: Final = 1 << 30
+"""Memory for registers, counters and meters together."""
+MAX_STEPS: Final = 1 << 20
+"""Statements that one packet may run in loops, with all its passes and copies; also outside of loops in one block."""
+
+_COUNTER_BYTES: Final = 16
+_METER_BYTES: Final = 256
+_WORD: Final = 8
+
+
+def check_state(program: ir.Program, most: int) -> None:
+    """Whether the program's arrays fit, before anything is allocated.
+
+    A cell counts as what it takes on the engine that needs more for it.
+
+    Raises:
+        P4Error: they take more than ``most`` bytes; at the array that is too much.
+    """
+    total = 0
+    for instance in program.externs:
+        cell = _cell_bytes(instance)
+        if cell:
+            total += cell * max(0, _size(instance))
+            if total > most:
+                message = f"{instance.extern} {instance.name}: the arrays of the program take {total} bytes"
+                raise P4Error(instance.pos, f"{message}; at most {most} are allowed")
+
+
+def check_work(program: ir.Program, most: int) -> None:
+    """Whether no packet runs more than ``most`` statements of one block outside of loops.
+
+    Functions that call others twice double that with each level.
+
+    Raises:
+        OfframpError: a packet may; or calls are nested deeper than Python's stack.
+    """
+    work = Work()
+    try:
+        for block in walk.blocks(program.main):
+            count = work.of(block)
+            if count > most:
+                raise P4Error(
+                    block.pos, f"{block.name}: a packet may run {count} statements; at most {most} are allowed"
+                )
+    except RecursionError:
+        raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
+
+
+def _cell_bytes(instance: ir.ExternInstance) -> int:
+    match instance.extern.lower():
+        case "register":
+            return max(_WORD, (_bits(instance.type_args[0]) + 7) // 8) if instance.type_args else _WORD
+        case "counter":
+            return _COUNTER_BYTES
+        case "meter":
+            return _METER_BYTES
+    return 0
+
+
+def _bits(t: Type) -> int:
+    t = strip(t)
+    if isinstance(t, Struct):
+        return sum(_bits(f.type) for f in t.fields)
+    return t.width if isinstance(t, Bits) else _WORD
+
+
+def _size(instance: ir.ExternInstance) -> int:
+    """The number of cells; one that is no constant is refused where the array is made."""
+    size = dict(zip(instance.params, instance.args, strict=False)).get("size")
+    value = getattr(size, "value", None)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recipe for switches: the same one in this process and in the process that tries a pushed program first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS
+
+if TYPE_CHECKING:
+    from offramp_base.native.cache import ObjectCache
+    from offramp_p4 import AnySwitch
+    from offramp_p4.ir import Program
+    from offramp_p4.tm import TmConfig
+    from offramp_p4.trace.model import PacketTrace
+
+_HERE_ONLY: Final = ("trace", "tm")
+
+
+@dataclass(frozen=True)
+class SwitchMaker:
+    """Makes a switch for any program, always with the same options.
+
+    Attributes:
+        engine: one of :data:`offramp_p4.engines.ENGINES`.
+        tm: traffic manager; None: what the program sends leaves at once.
+        trace: gets the trace of each packet; only the Python engine has traces.
+        seed, cpu_port, drop_port, max_state, max_steps: as of :class:`offramp_p4.switch.Switch`.
+    """
+
+    engine: str = "auto"
+    seed: int = 0
+    cpu_port: int | None = None
+    drop_port: int = 511
+    max_state: int = MAX_STATE_BYTES
+    max_steps: int = MAX_STEPS
+    tm: TmConfig | None = None
+    trace: Callable[[PacketTrace], object] | None = None
+
+    def __call__(self, program: Program, cache: ObjectCache | None = None) -> AnySwitch:
+        """The switch for ``program``; its machine code goes through ``cache``.
+
+        Raises:
+            OfframpError: the engine refuses the program.
+        """
+        from offramp_p4.engines import make_switch
+
+        names = ("seed", "cpu_port", "drop_port", "max_state", "max_steps")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        options["cache"] = cache
+        if self.trace is not None:
+            options["trace"] = self.trace
+        if self.tm is None:
+            return make_switch(program, self.engine, **options)
+        from offramp_p4.tm import PacedSwitch
+
+        return PacedSwitch(program, self.tm, self.engine, **options)
+
+    def to_plain(self) -> dict[str, Any]:
+        """For :meth:`from_plain` in another process; without the trace."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _HERE_ONLY}
+        return {**plain, "tm": None if self.tm is None else asdict(self.tm)}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """The recipe that :meth:`to_plain` wrote."""
+        tm = plain["tm"]
+        if tm is not None:
+            from offramp_p4.tm import TmConfig
+
+            tm = TmConfig.from_plain(tm)
+        return cls(**{**plain, "tm": tm})

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows: how an action and its data lie in memory, for the control plane to write and machine code to read."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from offramp_p4 import ir
+from offramp_p4.native.shape import aligned, container, is_scalar
+from offramp_p4.source import Unsupported
+from offramp_p4.state import ActionData
+from offramp_p4.state.match import key_width
+
+HEAD: Final = 8  # the action's number and, for a member or group of a profile, where that is; 4 bytes each
+NOTHING: Final = 0xFFFFFFFF  # in place of an action's number: a member that does not exist
+MEMBER: Final = 0xFFFFFFFE
+GROUP: Final = 0xFFFFFFFD
+_CODES: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+@dataclass(frozen=True)
+class ActionRow:
+    """The row of one action.
+
+    Attributes:
+        number: of the action, within the program.
+        places: offset and bits of each datum.
+        size: bytes, a multiple of 8.
+    """
+
+    number: int
+    places: tuple[tuple[int, int], ...]
+    size: int
+
+    @cached_property
+    def _format(self) -> struct.Struct:
+        text, end = "<I4x", HEAD
+        for at, width in self.places:
+            size = container(width)
+            text += f"{at - end}x{_CODES.get(size, f'{size}s')}"
+            end = at + size
+        return struct.Struct(f"{text}{self.size - end}x")
+
+    def encode(self, data: Sequence[int]) -> bytes:
+        """The row for these data."""
+        cells = [
+            value if container(width) in _CODES else value.to_bytes(container(width), "little")
+            for value, (_, width) in zip(data, self.places, strict=True)
+        ]
+        return self._format.pack(self.number, *cells)
+
+
+def indirect(kind: int, index: int) -> bytes:
+    """The row of an entry whose action is that of a member or group of a profile."""
+    return struct.pack("<II", kind, index)
+
+
+class Actions:
+    """The rows of all actions that tables of a program run, by name."""
+
+    def __init__(self, tables: Iterable[ir.Table]) -> None:
+        self._rows: dict[str, ActionRow] = {}
+        for table in tables:
+            for choice in choices(table).values():
+                self._add(choice)
+
+    def __getitem__(self, name: str) -> ActionRow:
+        return self._rows[name]
+
+    def encode(self, action: ActionData) -> bytes:
+        """The row of an action with its data."""
+        return self._rows[action.action].encode(action.args)
+
+    def _add(self, choice: ir.TableAction) -> None:
+        action = choice.action
+        if action.name in self._rows:
+            return
+        at, places = HEAD, []
+        for param in choice.data_params:
+            if not is_scalar(param.type):
+                raise Unsupported(action.pos, f"action {action.name}: action data that is not a scalar")
+            width = key_width(param.type)
+            at = aligned(at, min(container(width), 8))
+            places.append((at, width))
+            at += container(width)
+        self._rows[action.name] = ActionRow(len(self._rows), tuple(places), aligned(at, 8))
+
+
+def choices(table: ir.Table) -> dict[str, ir.TableAction]:
+    """What a table runs for the name of each of its actions."""
+    return {choice.action.name: choice for choice in [table.default.action, *table.actions]}

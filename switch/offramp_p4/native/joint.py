@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A native switch with a traffic manager: ingress, queues and egress in one call of machine code."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.native.compiler import MachineCode
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.context import address
+from offramp_p4.native.state.queues import NativeManager
+from offramp_p4.native.v1model.module import ADVANCE, RECEIVE, RECEIVE_BATCH, build
+from offramp_p4.tm.config import TmConfig
+from offramp_p4.tm.ecn import mark_ce
+from offramp_p4.tm.joint import PS_PER_US, Departure, Mark, Times, check_marked, check_time
+
+if TYPE_CHECKING:
+    from offramp_p4.native.switch import NativeSwitch
+
+_LATEST_PS: Final = (1 << 62) - 1
+"""53 days: machine code counts picoseconds in a word."""
+_INT: Final = ctypes.c_int64
+
+
+class NativeJoint:
+    """As :class:`offramp_p4.tm.joint.Joint`, packet for packet; observers and digests hear of a call afterwards.
+
+    Attributes:
+        tm: queues and their counts.
+    """
+
+    def __init__(self, switch: NativeSwitch, config: TmConfig, mark: Mark) -> None:
+        self._switch, self._context, self._mark = switch, switch._context, mark
+        self.tm = NativeManager(self._context, config)
+        code = self._code = MachineCode(build(switch.program, switch._objects, queued=True).text, switch.cache)
+        self._receive = code.function(RECEIVE, None, _INT, _INT, ctypes.c_char_p, _INT, _INT)
+        self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
+        self._advance = code.function(ADVANCE, None, _INT, _INT)
+        self._failure: BaseException | None = None
+        self._context.words[at.MARK] = 0
+        if mark is not mark_ce:
+            self._context.hold_function(at.MARK, self._mark_frame)
+
+    def receive(self, now_ps: int, port: int, frame: bytes) -> None:
+        """A frame arrives."""
+        switch, words = self._switch, self._context.words
+        with switch._lock:
+            switch._prepare()
+            self._check(now_ps)
+            self.tm.start()
+            self._receive(self._context.pointer, now_ps, frame, len(frame), port)
+            switch.now_us = now_ps // PS_PER_US
+            switch._unsettled = True
+            if words[at.DIGESTS + at.START] or words[at.EVENTS + at.USED]:
+                switch._collect()
+        self._report()
+
+    def receive_batch(self, times_ps: Times, batch: PacketBatch) -> None:
+        """Frames arrive, each at its time."""
+        times = np.ascontiguousarray(times_ps, np.int64)
+        data, lengths, ports = self._switch._arrays(batch)
+        count = len(lengths)
+        if len(times) != count:
+            raise OfframpError(f"packet batch: {count} packets and {len(times)} times")
+        if not count:
+            return
+        late = np.flatnonzero(np.diff(times) < 0)
+        if len(late):
+            check_time(int(times[late[0] + 1]), int(times[late[0]]))
+        with self._running():
+            self._check(int(times[0]))
+            self._check(int(times[-1]))
+            arrays = address(times), address(data), data.strides[0], address(lengths), address(ports)
+            self._receive_batch(self._context.pointer, *arrays, count)
+
+    @property
+    def next_ps(self) -> int | None:
+        """When something happens without a further arrival; None: never."""
+        times = [self.tm.next_ps, self.tm.first_time(at.RETURNING)]
+        return min((time for time in times if time is not None), default=None)
+
+    def advance(self, until_ps: int) -> list[Departure]:
+        """Let time pass; the frames whose sending has begun since the last call."""
+        switch, words = self._switch, self._context.words
+        with switch._lock:
+            switch._prepare()
+            self.tm.start()
+            self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
+            departures = self._departures() if words[at.INDEX + at.USED] else []
+            switch.now_us = int(words[at.NOW_US])
+            switch._unsettled = True
+            if words[at.DIGESTS + at.START] or words[at.EVENTS + at.USED]:
+                switch._collect()
+        self._report()
+        return departures
+
+    def _departures(self) -> list[Departure]:
+        """What is in the output buffers, which are empty then."""
+        context = self._context
+        times = context.buffer(at.TIMES).view(np.int64).tolist()
+        index = context.buffer(at.INDEX).view(np.int64).reshape(-1, 2).tolist()
+        raw = context.buffer(at.OUT)
+        made, start = [], 0
+        for ps, (port, length) in zip(times, index, strict=True):
+            made.append(Departure(ps, port, raw[start : start + length].tobytes()))
+            start += length
+        for buffer in (at.TIMES, at.INDEX, at.OUT):
+            context.empty(buffer)
+        return made
+
+    def advance_batch(self, until_ps: int) -> tuple[Times, PacketBatch]:
+        """The same as arrays."""
+        with self._running():
+            self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
+            times = self._context.buffer(at.TIMES).view(np.int64).copy()
+            self._context.empty(at.TIMES)
+            return times, self._switch._outputs()
+
+    def reset(self) -> None:
+        """Nothing in the queues, time 0."""
+        self.tm.reset()
+        for buffer in (at.OUT, at.INDEX):
+            self._context.empty(buffer)
+
+    def _check(self, now_ps: int) -> None:
+        check_time(now_ps, int(self._context.words[at.NOW_PS]))
+        if now_ps > _LATEST_PS:
+            raise OfframpError(f"a frame arrives at {now_ps} ps: the native engine's time ends at {_LATEST_PS} ps")
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """What comes before and after machine code."""
+        switch = self._switch
+        with switch._running():
+            self.tm.start()
+            yield
+            switch.now_us = int(self._context.words[at.NOW_US])
+        self._report()
+
+    def _report(self) -> None:
+        """Tell those who listen what has happened."""
+        self._switch._send_digests()
+        self.tm.finish()
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    def _mark_frame(self, frame: int, length: int) -> None:
+        """Called by machine code for a frame that found its queue above the threshold."""
+        try:
+            before = ctypes.string_at(frame, length)
+            after = check_marked(before, self._mark(before))
+            ctypes.memmove(frame, after, length)
+            self._context.words[at.MARKED] = after is not before
+        except BaseException as error:
+            self._failure = error

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets in arrays: run to completion, and laid out again."""
+
+from __future__ import annotations
+
+from offramp_p4.native.runtime.context import FRAME, LOOPED, MAX_PASSES, MAX_STEPS, PACKETS_IN, STEPS, WAITING
+from offramp_p4.native.runtime.pipeline import (
+    NO_FIELDS,
+    NORMAL,
+    end_steps,
+    next_waiting,
+    none_waits,
+    pass_again,
+    pass_ingress,
+)
+from offramp_p4.native.subset import Bytes, Ints, Words, below, clear, copy, native
+
+
+@native
+def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+    """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
+    for i in range(count):
+        if below(stride, lengths[i]):
+            return 1
+    for i in range(count):
+        _run(ctx, int(frames + i * stride), lengths[i], ports[i])
+    return 0
+
+
+@native
+def _run(ctx: Words, frame: int, length: int, port: int) -> None:
+    ctx[PACKETS_IN] += 1
+    ctx[STEPS] = ctx[MAX_STEPS]
+    left = ctx[MAX_PASSES]
+    ctx[FRAME] = frame
+    none_waits(ctx)
+    pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
+    while ctx[WAITING] > 0 and ctx[STEPS] >= 0:
+        left -= 1
+        if left <= 0:
+            ctx[LOOPED] += ctx[WAITING]
+            ctx[WAITING] = 0
+            break
+        pass_again(ctx, next_waiting(ctx))
+    end_steps(ctx)
+
+
+@native
+def gather(into: Bytes, width: int, frames: Bytes, index: Words, count: int) -> None:
+    """Lay frames that are one behind the other out as rows of ``width`` bytes, padded with zeros."""
+    for i in range(count):
+        length = index[2 * i + 1]
+        copy(into, frames, length)
+        clear(into + length, width - length)
+        frames = frames + length
+        into = into + width

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hash tables with open addressing: a slot holds the words of a key and then the number it stands for.
+
+Number 0 marks a slot that was never used, -1 one whose key has been removed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_p4.native.subset import Words, inlined, native
+
+FREE: Final = 0
+REMOVED: Final = -1
+_SEED: Final = 0x9E3779B97F4A7C15
+_FACTOR: Final = 0xFF51AFD7ED558CCD
+
+
+@inlined
+def _home(key: Words, words: int) -> int:
+    h = _SEED
+    for i in range(words):
+        h = (h ^ key[i]) * _FACTOR
+        h = h ^ (h >> 32)
+    return h
+
+
+@inlined
+def find(slots: Words, mask: int, key: Words, words: int) -> int:
+    """The number of a key; 0 if there is none."""
+    at = _home(key, words) & mask
+    while True:
+        slot = slots + at * (words + 1)
+        number = slot[words]
+        if number == FREE:
+            return 0
+        if number > 0:
+            different = 0
+            for i in range(words):
+                different = different | (slot[i] ^ key[i])
+            if different == 0:
+                return number
+        at = (at + 1) & mask
+
+
+@native
+def insert(slots: Words, mask: int, key: Words, words: int, number: int) -> int:
+    """Set the number of a key; returns the change in slots that are not free. There must be a free one."""
+    at = _home(key, words) & mask
+    reuse = -1
+    while True:
+        slot = slots + at * (words + 1)
+        held = slot[words]
+        if held == FREE:
+            break
+        if held == REMOVED:
+            if reuse < 0:
+                reuse = at
+        else:
+            different = 0
+            for i in range(words):
+                different = different | (slot[i] ^ key[i])
+            if different == 0:
+                slot[words] = number
+                return 0
+        at = (at + 1) & mask
+    fresh = 1
+    if reuse >= 0:
+        at = reuse
+        fresh = 0
+    slot = slots + at * (words + 1)
+    for i in range(words):
+        slot[i] = key[i]
+    slot[words] = number
+    return fresh
+
+
+@native
+def remove(slots: Words, mask: int, key: Words, words: int) -> int:
+    """Forget a key; returns its number, 0 if it had none."""
+    at = _home(key, words) & mask
+    while True:
+        slot = slots + at * (words + 1)
+        held = slot[words]
+        if held == FREE:
+            return 0
+        if held > 0:
+            different = 0
+            for i in range(words):
+                different = different | (slot[i] ^ key[i])
+            if different == 0:
+                slot[words] = REMOVED
+                return held
+        at = (at + 1) & mask
+
+
+@native
+def insert_all(slots: Words, mask: int, keys: Words, words: int, numbers: Words, count: int) -> int:
+    """Set the numbers of ``count`` keys; returns the change in slots that are not free."""
+    taken = 0
+    for i in range(count):
+        taken += insert(slots, mask, keys + i * words, words, numbers[i])
+    return taken
+
+
+@native
+def rehash(into: Words, mask: int, slots: Words, size: int, words: int) -> int:
+    """Enter what ``size`` slots hold into an empty table; returns how many it now holds."""
+    taken = 0
+    for at in range(size):
+        slot = slots + at * (words + 1)
+        if slot[words] > 0:
+            taken += insert(into, mask, slot, words, slot[words])
+    return taken
+
+
+@native
+def lookup(slots: Words, mask: int, key: Words, words: int) -> int:
+    """The number of a key, for the control plane."""
+    return find(slots, mask, key, words)

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of packets through simple_switch, as in :mod:`offramp_p4.v1model.pipeline`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_p4.engine.work import PASS_STEPS
+from offramp_p4.native.runtime.buffers import append
+from offramp_p4.native.runtime.context import (
+    CHECKSUM_ERRORS,
+    CLONES,
+    CURRENT,
+    DATA,
+    DIGESTS,
+    DROP_PORT,
+    DROPPED,
+    EXHAUSTED,
+    FAILED_CHECKS,
+    FRAME,
+    GROUPS,
+    INDEX,
+    LIMIT,
+    LOOPED,
+    MASK,
+    NOW_US,
+    OUT,
+    PACKETS_OUT,
+    PARSE_ERRORS,
+    PASSES,
+    QUEUE,
+    RECIRCULATIONS,
+    REPLICAS,
+    RESUBMISSIONS,
+    ROWS,
+    SESSIONS,
+    SLOTS,
+    START,
+    STEPS,
+    STRIDE,
+    TOP,
+    TRUNCATED,
+    USED,
+    WAITING,
+)
+from offramp_p4.native.runtime.hashtable import find
+from offramp_p4.native.runtime.program import (
+    CHECK_FAILED,
+    CHECKSUM_ERROR,
+    CHECKSUM_WRONG,
+    CLONE,
+    CLONE_FIELDS,
+    CLONE_SESSION,
+    CURSOR,
+    EGRESS_PORT,
+    EGRESS_SPEC,
+    EGRESS_TIME,
+    FAULT,
+    FAULTED,
+    GROUP,
+    GROWTH,
+    INGRESS_PORT,
+    INGRESS_TIME,
+    INSTANCE_TYPE,
+    LENGTH,
+    PACKET_LENGTH,
+    PARSER_ERROR,
+    RECIRCULATE,
+    RECIRCULATE_FIELDS,
+    REPLICATION_ID,
+    RESUBMIT,
+    RESUBMIT_FIELDS,
+    TRUNCATE,
+    compute,
+    deliver,
+    deparse,
+    duplicate_headers,
+    duplicate_memory,
+    egress,
+    fields_size,
+    ingress,
+    parse,
+    reset_metadata,
+    restore_fields,
+    save_fields,
+    start_memory,
+    transfer_fields,
+    verify,
+)
+from offramp_p4.native.subset import Bytes, Memory, Words, copy, native
+
+NORMAL: Final = 0
+INGRESS_CLONE: Final = 1
+EGRESS_CLONE: Final = 2
+RECIRCULATED: Final = 4
+REPLICATED: Final = 5
+RESUBMITTED: Final = 6
+_MASK48: Final = (1 << 48) - 1
+_FAR: Final = 1 << 62
+MOST_OUT: Final = 1 << 30
+"""Bytes that the packets of one batch send; whoever sends more has used up its steps."""
+NO_FIELDS: Final = 0
+"""The field list that is empty, whatever its number."""
+
+# A packet that waits for another pass: its bytes with this head, and these words; then saved fields and frame.
+WAIT_LENGTH: Final = 1
+WAIT_PORT: Final = 2
+WAIT_KIND: Final = 3
+WAIT_FIELDS: Final = 4
+WAIT_HEAD: Final = 5
+
+
+@native
+def none_waits(ctx: Words) -> None:
+    """Begin with a packet that does not come from the queue of those that wait."""
+    ctx[CURRENT] = _FAR
+    ctx[QUEUE + START] = 0
+    ctx[QUEUE + USED] = 0
+
+
+@native
+def next_waiting(ctx: Words) -> int:
+    """Take the next packet that waits for another pass; where it is."""
+    ctx[WAITING] -= 1
+    ctx[CURRENT] = ctx[QUEUE + START]
+    at = ctx[QUEUE + DATA] + ctx[QUEUE + START]
+    ctx[QUEUE + START] += Words(at)[0]
+    return at
+
+
+@native
+def pass_again(ctx: Words, waiting: int) -> None:
+    """The pass of a packet that has waited."""
+    at = Words(waiting)
+    saved = int(at + WAIT_HEAD)
+    ctx[FRAME] = saved + fields_size(at[WAIT_FIELDS])
+    pass_ingress(ctx, at[WAIT_LENGTH], at[WAIT_PORT], at[WAIT_KIND], 1, at[WAIT_FIELDS], saved)
+
+
+@native
+def _wait(ctx: Words, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
+    """Have a packet wait for another pass; ``frame`` is an address, or a place in OUT if negative."""
+    kept = fields_size(fields)
+    size = (8 * WAIT_HEAD + kept + length + 7) & -8
+    if ctx[WAITING] == 0:
+        if size <= ctx[CURRENT]:  # only the current packet is in the queue, behind this place
+            ctx[QUEUE + START] = 0
+            ctx[QUEUE + USED] = 0
+        else:
+            ctx[QUEUE + START] = ctx[QUEUE + USED]
+    at = Words(append(ctx, QUEUE, size))
+    at[0] = size
+    at[WAIT_LENGTH] = length
+    at[WAIT_PORT] = port
+    at[WAIT_KIND] = kind
+    at[WAIT_FIELDS] = fields
+    saved = Bytes(int(at + WAIT_HEAD))
+    save_fields(saved, m, fields)
+    if frame == 0:
+        frame = ctx[FRAME]
+    copy(saved + kept, Bytes(frame), length)
+    ctx[WAITING] += 1
+
+
+@native
+def _take_memory(ctx: Words) -> int:
+    """The address of a packet memory; 0 when copies of copies have used up all."""
+    taken = ctx[TOP]
+    if taken == ctx[LIMIT]:
+        ctx[LOOPED] += 1
+        return 0
+    ctx[TOP] = taken + ctx[STRIDE]
+    return taken
+
+
+@native
+def pass_ingress(ctx: Words, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
+    """One way through parser and ingress, and the egress of every copy that comes of it."""
+    ctx[STEPS] -= PASS_STEPS
+    if ctx[STEPS] < 0:
+        return
+    m = Memory(_take_memory(ctx))
+    _pass_with(ctx, m, length, port, kind, restore, fields, saved)
+    ctx[TOP] = int(m)
+
+
+@native
+def _pass_with(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
+    ctx[DIGESTS + USED] = ctx[DIGESTS + START]
+    if _parsed(ctx, m, length, port, kind, restore, fields, saved) != 0:
+        return
+    ctx[PASSES] += 1
+    if ingress(ctx, m) == CHECK_FAILED:
+        _failed(ctx)
+        return
+    ctx[DIGESTS + START] = ctx[DIGESTS + USED]
+    if m[CLONE] != 0:
+        _clone_ingress(ctx, m, length, port)
+    if m[RESUBMIT] != 0:
+        ctx[RESUBMISSIONS] += 1
+        _wait(ctx, m, 0, length, 0, RESUBMITTED, m[RESUBMIT_FIELDS])
+        return
+    if m[GROUP] != 0:
+        m[INSTANCE_TYPE] = REPLICATED
+        _multicast(ctx, m, m[GROUP])
+        return
+    leaving = m[EGRESS_SPEC]
+    if leaving == ctx[DROP_PORT]:
+        ctx[DROPPED] += 1
+        return
+    m[INSTANCE_TYPE] = NORMAL
+    deliver(ctx, m, leaving)
+
+
+@native
+def _parsed(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> int:
+    """Fresh memory after the parser and the verification of checksums; 1 if the packet has ended there."""
+    start_memory(m)
+    m[LENGTH] = length
+    m[INGRESS_PORT] = port
+    m[PACKET_LENGTH] = length
+    m[INGRESS_TIME] = ctx[NOW_US] & _MASK48
+    if restore != 0:
+        restore_fields(m, Bytes(saved), fields)
+    m[INSTANCE_TYPE] = kind
+    code = parse(ctx, m)
+    if code == FAULTED:
+        m[PARSER_ERROR] = m[FAULT]
+        ctx[PARSE_ERRORS] += 1
+    if code == CHECK_FAILED or verify(ctx, m) == CHECK_FAILED:
+        _failed(ctx)
+        return 1
+    if m[CHECKSUM_WRONG] != 0:
+        m[CHECKSUM_ERROR] = 1
+        ctx[CHECKSUM_ERRORS] += 1
+    return 0
+
+
+@native
+def leave(ctx: Words, m: Memory, port: int) -> None:
+    """Egress and what follows it, for one copy."""
+    m[EGRESS_PORT] = port
+    m[EGRESS_SPEC] = (ctx[DROP_PORT] + 1) & 0x1FF
+    m[PACKET_LENGTH] = m[LENGTH] + m[GROWTH]
+    m[EGRESS_TIME] = ctx[NOW_US] & _MASK48
+    m[CLONE] = 0
+    if egress(ctx, m) == CHECK_FAILED:
+        _failed(ctx)
+        return
+    if m[CLONE] != 0:
+        _clone_egress(ctx, m)
+    if m[EGRESS_SPEC] == ctx[DROP_PORT]:
+        ctx[DROPPED] += 1
+        return
+    start = ctx[OUT + USED]
+    if start > MOST_OUT:
+        ctx[STEPS] = -1
+        return
+    ctx[OUT + START] = start
+    if compute(ctx, m) == CHECK_FAILED or deparse(ctx, m) == CHECK_FAILED:
+        ctx[OUT + USED] = start
+        _failed(ctx)
+        return
+    rest = m[LENGTH] - m[CURSOR]
+    copy(Bytes(append(ctx, OUT, rest)), Bytes(ctx[FRAME] + m[CURSOR]), rest)
+    length = ctx[OUT + USED] - start
+    if length > m[TRUNCATE]:
+        length = m[TRUNCATE]
+        ctx[OUT + USED] = start + length
+        ctx[TRUNCATED] += 1
+    if m[RECIRCULATE] != 0:
+        ctx[RECIRCULATIONS] += 1
+        ctx[OUT + USED] = start
+        _wait(ctx, m, ctx[OUT + DATA] + start, length, 0, RECIRCULATED, m[RECIRCULATE_FIELDS])
+        return
+    ctx[PACKETS_OUT] += 1
+    record = Words(append(ctx, INDEX, 16))
+    record[0] = port
+    record[1] = length
+
+
+@native
+def _multicast(ctx: Words, m: Memory, group: int) -> None:
+    key = Words(ctx[TOP])  # scratch space: packet memories are larger than a key
+    if ctx[TOP] == ctx[LIMIT]:
+        ctx[LOOPED] += 1
+        return
+    key[0] = group
+    number = find(Words(ctx[GROUPS + SLOTS]), ctx[GROUPS + MASK], key, 1)
+    if number == 0:
+        ctx[DROPPED] += 1
+        return
+    _replicate(ctx, m, Words(ctx[GROUPS + ROWS]) + 3 * (number - 1))
+
+
+@native
+def _replicate(ctx: Words, m: Memory, row: Words) -> None:
+    """Send copies as a row says: address of pairs of port and replication id, and how many they are."""
+    replica = Words(row[0])
+    count = row[1]
+    if count == 0:
+        ctx[DROPPED] += 1
+    ctx[REPLICAS] += count
+    for _ in range(count):
+        ctx[STEPS] -= PASS_STEPS
+        if ctx[STEPS] < 0:
+            return
+        taken = _take_memory(ctx)
+        if taken == 0:
+            return
+        duplicate_memory(Memory(taken), m)
+        Memory(taken)[REPLICATION_ID] = replica[1]
+        deliver(ctx, Memory(taken), replica[0])
+        ctx[TOP] = taken
+        replica = replica + 2
+
+
+@native
+def _session(ctx: Words, session: int) -> int:
+    """The address of the row of a clone session; 0 if there is none."""
+    if ctx[TOP] == ctx[LIMIT]:
+        ctx[LOOPED] += 1
+        return 0
+    key = Words(ctx[TOP])
+    key[0] = session
+    number = find(Words(ctx[SESSIONS + SLOTS]), ctx[SESSIONS + MASK], key, 1)
+    return 0 if number == 0 else int(Words(ctx[SESSIONS + ROWS]) + 3 * (number - 1))
+
+
+@native
+def _clone_ingress(ctx: Words, m: Memory, length: int, port: int) -> None:
+    """A clone of the packet as it came in, parsed again; of the metadata only the field list is kept."""
+    m[CLONE] = 0
+    row = _session(ctx, m[CLONE_SESSION])
+    if row == 0:
+        return
+    taken = _take_memory(ctx)
+    if taken == 0:
+        return
+    made = Memory(taken)
+    if _parsed(ctx, made, length, port, NORMAL, 0, NO_FIELDS, 0) == 0:
+        reset_metadata(made)
+        transfer_fields(made, m, m[CLONE_FIELDS])
+        made[INSTANCE_TYPE] = INGRESS_CLONE
+        _send_clones(ctx, made, Words(row))
+    ctx[TOP] = taken
+
+
+@native
+def _clone_egress(ctx: Words, m: Memory) -> None:
+    """A clone of the packet as egress has left it, which starts with egress."""
+    m[CLONE] = 0
+    row = _session(ctx, m[CLONE_SESSION])
+    if row == 0:
+        return
+    taken = _take_memory(ctx)
+    if taken == 0:
+        return
+    made = Memory(taken)
+    start_memory(made)
+    duplicate_headers(made, m)
+    transfer_fields(made, m, m[CLONE_FIELDS])
+    made[INSTANCE_TYPE] = EGRESS_CLONE
+    _send_clones(ctx, made, Words(row))
+    ctx[TOP] = taken
+
+
+@native
+def _send_clones(ctx: Words, m: Memory, row: Words) -> None:
+    ctx[CLONES] += row[1]
+    if row[2] != 0:
+        m[TRUNCATE] = row[2]
+    _replicate(ctx, m, row)
+
+
+@native
+def _failed(ctx: Words) -> None:
+    """A block has been left at once: by a failed check, or since the packet has no more steps."""
+    if ctx[STEPS] >= 0:
+        ctx[FAILED_CHECKS] += 1
+        ctx[DROPPED] += 1
+
+
+@native
+def end_steps(ctx: Words) -> None:
+    """The steps of a packet end, used up or not; what waits for another pass does not go on without them."""
+    if ctx[STEPS] < 0:
+        ctx[EXHAUSTED] += 1
+        ctx[WAITING] = 0

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Longest-prefix match: the first bits of a key pick a row that knows the lengths of the prefixes below it.
+
+A row holds the best entry with a prefix no longer than the root, and a set of the lengths of longer ones. Those
+are in the hash table of the whole table, by length and masked key; the longest that is there wins. Lengths of
+prefixes that have gone may stay in the set: they cost a look-up and find nothing.
+
+Keys are ``words`` words with the lpm key in the lowest bits and the length at bit ``length_at``. Tables that also
+have exact keys have a root of 0 bits for each combination of those; it is in the hash table under length 255.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_p4.native.runtime.context import MASK, ROOT, SCORES, SLOTS
+from offramp_p4.native.runtime.hashtable import find
+from offramp_p4.native.subset import Words, highest_bit, inlined, native
+
+ROOT_LENGTH: Final = 255
+
+
+@inlined
+def masked(into: Words, key: Words, words: int, width: int, length: int, length_at: int) -> None:
+    """Write the key of the prefix of ``length`` bits."""
+    cut = width - length
+    for i in range(words):
+        word = key[i]
+        low = cut - 64 * i
+        if low >= 64:
+            word = 0
+        elif low > 0:
+            word = (word >> low) << low
+        into[i] = word
+    into[length_at // 64] = into[length_at // 64] | (length << (length_at & 63))
+
+
+@inlined
+def find_longest(
+    table: Words, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
+) -> int:
+    """The entry with the longest prefix of ``key``; ``probe`` is scratch space of as many words."""
+    slots = Words(table[SLOTS])
+    sets = (width - root_bits + 63) // 64
+    if exact != 0:
+        masked(probe, key, words, width, 0, length_at)
+        probe[length_at // 64] = probe[length_at // 64] | (ROOT_LENGTH << (length_at & 63))
+        number = find(slots, table[MASK], probe, words)
+        if number == 0:
+            return 0
+        row = Words(table[ROOT]) + (number - 1) * (sets + 1)
+    else:
+        first = 0
+        if root_bits > 0:
+            below = width - root_bits
+            first = key[below // 64] >> (below & 63)
+            if (below & 63) + root_bits > 64:
+                first = first | (key[below // 64 + 1] << (64 - (below & 63)))
+            first = first & ((1 << root_bits) - 1)
+        row = Words(table[ROOT]) + first * (sets + 1)
+    for i in range(sets):
+        lengths = row[sets - i]
+        while lengths != 0:
+            bit = highest_bit(lengths)
+            masked(probe, key, words, width, root_bits + 1 + 64 * (sets - 1 - i) + bit, length_at)
+            number = find(slots, table[MASK], probe, words)
+            if number != 0:
+                return number
+            lengths = lengths ^ (1 << bit)
+    return row[0]
+
+
+@native
+def _first_bits(key: Words, width: int, root_bits: int) -> int:
+    below = width - root_bits
+    first = key[below // 64] >> (below & 63)
+    if (below & 63) + root_bits > 64:
+        first = first | (key[below // 64 + 1] << (64 - (below & 63)))
+    return first & ((1 << root_bits) - 1)
+
+
+@native
+def add_prefix(table: Words, row: Words, key: Words, width: int, root_bits: int, length: int, entry: int) -> None:
+    """Note a prefix in the root; ``row`` is the first row, or the only one for the exact keys."""
+    sets = (width - root_bits + 63) // 64
+    first = 0
+    if root_bits > 0:
+        first = _first_bits(key, width, root_bits)
+    if length > root_bits:
+        bit = length - root_bits - 1
+        at = row + first * (sets + 1) + (1 + bit // 64)
+        at[0] = at[0] | (1 << (bit & 63))
+        return
+    lengths = Words(table[SCORES])
+    for i in range(first, first + (1 << (root_bits - length))):
+        best = row + i * (sets + 1)
+        if best[0] == 0 or lengths[best[0] - 1] <= length:
+            best[0] = entry
+
+
+@native
+def drop_prefix(
+    table: Words,
+    row: Words,
+    key: Words,
+    probe: Words,
+    words: int,
+    width: int,
+    root_bits: int,
+    length: int,
+    length_at: int,
+    entry: int,
+) -> None:
+    """Forget in the root a prefix that has been removed from the hash table."""
+    if length > root_bits:
+        return
+    sets = (width - root_bits + 63) // 64
+    first = 0
+    if root_bits > 0:
+        first = _first_bits(key, width, root_bits)
+    heir = 0
+    shorter = length - 1
+    while shorter >= 0 and heir == 0:
+        masked(probe, key, words, width, shorter, length_at)
+        heir = find(Words(table[SLOTS]), table[MASK], probe, words)
+        shorter -= 1
+    for i in range(first, first + (1 << (root_bits - length))):
+        best = row + i * (sets + 1)
+        if best[0] == entry:
+            best[0] = heir

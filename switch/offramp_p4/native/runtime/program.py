@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the compiled program supplies: its blocks, its layout of packet memory, what joins ingress and egress."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp_p4.native.subset import Bytes, Field, Memory, Words, supplied
+
+# How a block ends.
+DONE: Final = 0
+EXITED: Final = 1
+FAULTED: Final = 2  # a parser error, whose number is in the field FAULT
+CHECK_FAILED: Final = 3
+
+# Of the engine.
+CURSOR: Final = Field("cursor")  # bytes of the frame that the parser has consumed
+LENGTH: Final = Field("length")  # bytes of the frame
+GROWTH: Final = Field("growth")  # bytes of headers made valid minus bytes made invalid
+FAULT: Final = Field("fault")
+
+# Of the architecture.
+CLONE: Final = Field("clone")
+CLONE_SESSION: Final = Field("clone_session")
+CLONE_FIELDS: Final = Field("clone_fields")
+RESUBMIT: Final = Field("resubmit")
+RESUBMIT_FIELDS: Final = Field("resubmit_fields")
+RECIRCULATE: Final = Field("recirculate")
+RECIRCULATE_FIELDS: Final = Field("recirculate_fields")
+TRUNCATE: Final = Field("truncate")
+CHECKSUM_WRONG: Final = Field("checksum_wrong")
+
+# Of standard_metadata.
+INGRESS_PORT: Final = Field("ingress_port")
+EGRESS_SPEC: Final = Field("egress_spec")
+EGRESS_PORT: Final = Field("egress_port")
+INSTANCE_TYPE: Final = Field("instance_type")
+PACKET_LENGTH: Final = Field("packet_length")
+INGRESS_TIME: Final = Field("ingress_global_timestamp")
+EGRESS_TIME: Final = Field("egress_global_timestamp")
+GROUP: Final = Field("mcast_grp")
+REPLICATION_ID: Final = Field("egress_rid")
+CHECKSUM_ERROR: Final = Field("checksum_error")
+PARSER_ERROR: Final = Field("parser_error")
+PRIORITY: Final = Field("priority")
+ENQUEUE_TIME: Final = Field("enq_timestamp")
+ENQUEUE_DEPTH: Final = Field("enq_qdepth")
+DEQUEUE_TIME: Final = Field("deq_timedelta")
+DEQUEUE_DEPTH: Final = Field("deq_qdepth")
+
+
+@supplied
+def parse(ctx: Words, m: Memory) -> int:
+    """Run the parser."""
+    raise NotImplementedError
+
+
+@supplied
+def verify(ctx: Words, m: Memory) -> int:
+    """Run the verification of checksums."""
+    raise NotImplementedError
+
+
+@supplied
+def ingress(ctx: Words, m: Memory) -> int:
+    """Run the ingress control."""
+    raise NotImplementedError
+
+
+@supplied
+def egress(ctx: Words, m: Memory) -> int:
+    """Run the egress control."""
+    raise NotImplementedError
+
+
+@supplied
+def compute(ctx: Words, m: Memory) -> int:
+    """Run the computation of checksums."""
+    raise NotImplementedError
+
+
+@supplied
+def deparse(ctx: Words, m: Memory) -> int:
+    """Run the deparser, which writes to the buffer OUT."""
+    raise NotImplementedError
+
+
+@supplied
+def deliver(ctx: Words, m: Memory, port: int) -> None:
+    """Send a copy on its way from ingress or from cloning to egress."""
+    raise NotImplementedError
+
+
+@supplied
+def start_memory(m: Memory) -> None:
+    """Make the memory that of a fresh packet."""
+    raise NotImplementedError
+
+
+@supplied
+def duplicate_memory(into: Memory, m: Memory) -> None:
+    """Copy all of a packet's memory."""
+    raise NotImplementedError
+
+
+@supplied
+def duplicate_headers(into: Memory, m: Memory) -> None:
+    """Copy the headers and how far the frame has been parsed."""
+    raise NotImplementedError
+
+
+@supplied
+def reset_metadata(m: Memory) -> None:
+    """User and standard metadata as in a fresh packet."""
+    raise NotImplementedError
+
+
+@supplied
+def transfer_fields(into: Memory, m: Memory, fields: int) -> None:
+    """Copy the fields of a field list."""
+    raise NotImplementedError
+
+
+@supplied
+def fields_size(fields: int) -> int:
+    """Bytes that the fields of a field list take when saved."""
+    raise NotImplementedError
+
+
+@supplied
+def save_fields(into: Bytes, m: Memory, fields: int) -> None:
+    """Write the fields of a field list one behind the other."""
+    raise NotImplementedError
+
+
+@supplied
+def restore_fields(m: Memory, saved: Bytes, fields: int) -> None:
+    """Read them again."""
+    raise NotImplementedError

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers, counters and meters in NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableSequence
+from typing import Any, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.context import Words
+from offramp_p4.native.state.numbers import Numbers
+from offramp_p4.state import CounterState, MeterCell, MeterState, RegisterState
+from offramp_p4.types import Bits
+
+
+class NativeRegister(RegisterState):
+    """A register array whose cells are a column of rows that it shares with other registers."""
+
+    def __post_init__(self) -> None:
+        self.attach(np.zeros((self.size, 1), np.uint8))
+
+    def attach(self, column: npt.NDArray[np.uint8]) -> None:
+        """Use these bytes, one row for each cell."""
+        self._numbers = Numbers(column, self.width)
+        self.values = cast("list[int]", self._numbers)
+
+    def reset(self) -> None:
+        """All values 0."""
+        self._numbers.fill()
+
+
+class NativeCounter(CounterState):
+    """A counter array; each row has packets and bytes.
+
+    Attributes:
+        rows: what machine code counts in.
+    """
+
+    def __post_init__(self) -> None:
+        self.rows: Words = np.zeros((self.size, 2), np.int64)
+        raw = self.rows.view(np.uint8)
+        self._counts = Numbers(raw[:, :8], Bits(64)), Numbers(raw[:, 8:], Bits(64))
+        self.packets, self.bytes = (cast("list[int]", c) for c in self._counts)
+
+    def reset(self) -> None:
+        """All counts 0."""
+        self.rows[:] = 0
+
+
+class NativeMeterCell(MeterCell):
+    """A meter in a row of words."""
+
+    __slots__ = ("_numbers", "_words")
+
+    def __init__(self, words: Words) -> None:
+        self._words, self._numbers = words, words.view(np.float64)
+
+    @property
+    def rates(self) -> tuple[tuple[float, int], ...]:
+        """(units a second, burst) of each bucket."""
+        pairs = self._numbers[at.COMMITTED : at.LEVELS].reshape(2, 2)[: self._words[at.RATES]]
+        return tuple((rate, int(burst)) for rate, burst in pairs.tolist())
+
+    @rates.setter
+    def rates(self, rates: tuple[tuple[float, int], ...]) -> None:
+        assert len(rates) <= 2, rates
+        self._words[at.RATES] = len(rates)
+        for i, pair in enumerate(rates):
+            self._numbers[at.COMMITTED + 2 * i : at.COMMITTED + 2 * i + 2] = pair
+
+    @property
+    def levels(self) -> list[float]:
+        """What is in each bucket; an array that may be written to."""
+        return cast("list[float]", self._numbers[at.LEVELS : at.LEVELS + self._words[at.RATES]])
+
+    @levels.setter
+    def levels(self, levels: Iterable[float]) -> None:
+        for i, level in enumerate(levels):
+            self._numbers[at.LEVELS + i] = level
+
+    @property
+    def last_us(self) -> int:
+        """When the levels were last brought up to date."""
+        return int(self._words[at.LAST_US])
+
+    @last_us.setter
+    def last_us(self, now_us: int) -> None:
+        self._words[at.LAST_US] = now_us
+
+    def take_over(self, cell: MeterCell) -> None:
+        """Become the same meter as ``cell``."""
+        self._words[:] = 0
+        self.rates, self.levels, self.last_us = cell.rates, list(cell.levels), cell.last_us
+
+    def plain(self) -> MeterCell:
+        """The same meter, no longer in a row."""
+        return MeterCell(self.rates, [float(level) for level in self.levels], self.last_us)
+
+
+class _MeterCells(MutableSequence[MeterCell]):
+    """The meters in rows of words; of fixed length."""
+
+    def __init__(self, rows: Words) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> MeterCell: ...
+    @overload
+    def __getitem__(self, index: slice) -> MutableSequence[MeterCell]: ...
+    def __getitem__(self, index: int | slice) -> MeterCell | MutableSequence[MeterCell]:
+        if isinstance(index, slice):
+            return [NativeMeterCell(row) for row in self._rows[index]]
+        return NativeMeterCell(self._rows[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        cells = zip(self[index], value, strict=True) if isinstance(index, slice) else [(self[index], value)]
+        for mine, cell in cells:
+            cast("NativeMeterCell", mine).take_over(cell)
+
+    def __delitem__(self, index: int | slice) -> None:
+        raise TypeError("an array of meters keeps its length")
+
+    def insert(self, index: int, value: MeterCell) -> None:
+        """Not possible."""
+        del index, value
+        raise TypeError("an array of meters keeps its length")
+
+
+class NativeMeter(MeterState):
+    """A meter array.
+
+    Attributes:
+        rows: what machine code reads and writes.
+    """
+
+    def __post_init__(self) -> None:
+        self.rows: Words = np.zeros((self.size, at.METER_WORDS), np.int64)
+        self.cells = cast("list[MeterCell]", _MeterCells(self.rows))
+
+    def reset(self) -> None:
+        """No rates anywhere: all green."""
+        self.rows[:] = 0

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The context's memory: its words, the buffers that grow, and addresses of arrays that must outlive it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import traceback
+import weakref
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_p4.limits import MAX_STEPS
+from offramp_p4.native.runtime import context as at
+
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.int64]
+
+_FIRST_SIZE: Final = 1 << 16
+_POOL: Final = 4  # buffers that have been taken and may come back
+_LEVELS: Final = 96  # copies of copies that may be under way at once
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Of the first byte."""
+    first: int = array.__array_interface__["data"][0]
+    return first
+
+
+class Context:
+    """One switch's context.
+
+    Attributes:
+        words: the words; constants of :mod:`offramp_p4.native.runtime.context` are indices.
+        pointer: their address.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        memory_size: int,
+        *,
+        seed: int,
+        drop_port: int,
+        max_passes: int,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        self.words: Words = np.zeros(size, np.int64)
+        self.pointer = address(self.words)
+        self._held: dict[int, Any] = {}
+        self._buffers: dict[int, Bytes] = {}
+        self._taken: dict[int, list[Bytes]] = {}
+        for buffer in at.BUFFERS:
+            self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
+        self.hold_function(at.GROW, or_abort(self._enlarge))
+        memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
+        first = (address(memories) + 63) // 64 * 64
+        self.hold(at.TOP, memories)
+        self.words[[at.TOP, at.STRIDE, at.LIMIT]] = first, memory_size, first + _LEVELS * memory_size
+        self.words[[at.MAX_PASSES, at.MAX_STEPS, at.DROP_PORT]] = max_passes, max_steps, drop_port
+        self._seed(seed)
+        self.hold(at.CRC16_TABLE, _crc_table(0xA001))
+        self.hold(at.CRC32_TABLE, _crc_table(0xEDB88320))
+
+    def hold(self, word: int, array: npt.NDArray[Any]) -> None:
+        """Set a word to the address of an array, which is kept alive as long as it stands there."""
+        self._held[word] = array
+        self.words[word] = address(array)
+
+    def hold_function(self, word: int, function: Callable[[int, int], object]) -> None:
+        """Set a word to the address of a C function that calls ``function``; it must not raise."""
+        made = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(function)
+        self._held[word] = made
+        self._hold_number(word, ctypes.cast(made, ctypes.c_void_p).value)
+
+    def buffer(self, buffer: int) -> Bytes:
+        """The used part of a buffer."""
+        return self._buffers[buffer][: self.words[buffer + at.USED]]
+
+    def take(self, buffer: int) -> Bytes:
+        """The used part of a buffer, which goes on with other memory.
+
+        Memory that was taken and is no longer referred to is used again: its pages are there already.
+        """
+        used = self.buffer(buffer)
+        whole = self._buffers[buffer]
+        size = len(whole)
+        taken = self._taken.setdefault(buffer, [])
+        free = next((i for i in range(len(taken)) if len(taken[i]) == size and sys.getrefcount(taken[i]) == 2), None)
+        self._set(buffer, np.empty(size, np.uint8) if free is None else taken.pop(free))
+        self._taken[buffer] = [*taken[1 - _POOL :], whole]
+        self.empty(buffer)
+        return used
+
+    def empty(self, buffer: int) -> None:
+        """Forget what is in a buffer."""
+        self.words[buffer + at.USED] = self.words[buffer + at.START] = 0
+
+    def _set(self, buffer: int, memory: Bytes) -> None:
+        self._buffers[buffer] = memory
+        self.words[buffer + at.DATA], self.words[buffer + at.SIZE] = address(memory), len(memory)
+
+    def _enlarge(self, buffer: int, size: int) -> None:
+        old = self._buffers[buffer]
+        first = address(old)
+        self._set(buffer, np.empty(max(2 * len(old), size + size // 2), np.uint8))
+        self._buffers[buffer][: len(old)] = old
+        frame = int(self.words[at.FRAME])
+        if buffer == at.QUEUE and first <= frame <= first + len(old):
+            self.words[at.FRAME] = frame - first + address(self._buffers[buffer])
+
+    def _seed(self, seed: int) -> None:
+        _, state, _ = Random(seed).getstate()
+        generator = np.random.MT19937()
+        key = np.array(state[:-1], np.uint32)
+        generator.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": state[-1]}}
+        interface = generator.ctypes
+        self._held[at.RANDOM_STATE] = generator
+        self._hold_number(at.RANDOM_STATE, interface.state_address)
+        self._hold_number(at.RANDOM_NEXT, ctypes.cast(interface.next_uint32, ctypes.c_void_p).value)
+
+    def _hold_number(self, word: int, value: int | None) -> None:
+        assert value
+        self.words[word] = value
+
+
+def or_abort(method: Callable[[int, int], object]) -> Callable[[int, int], None]:
+    """A callback of a method, whose object it does not keep alive, that ends the process if it fails.
+
+    ctypes drops exceptions of a callback, and machine code would go on without the memory that it asked for.
+    """
+    weak = weakref.WeakMethod(method)
+
+    def call(first: int, second: int) -> None:
+        try:
+            alive = weak()
+            assert alive is not None
+            alive(first, second)
+        except BaseException:
+            sys.stderr.write(f"no memory for packets: {traceback.format_exc()}")
+            sys.stderr.flush()
+            os.abort()
+
+    return call
+
+
+def _crc_table(polynomial: int) -> Words:
+    table = np.arange(256, dtype=np.int64)
+    for _ in range(8):
+        table = np.where(table & 1, table >> 1 ^ polynomial, table >> 1)
+    return table

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the run-time system that the control plane calls: updates of look-up structures."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, Final
+
+from offramp_p4.native.compiler import MachineCode
+from offramp_p4.native.llvm import AliasTags, ll
+from offramp_p4.native.lowering import Library
+from offramp_p4.native.runtime import hashtable, patterns, prefixes
+
+_EXPORTED: Final = (
+    hashtable.insert_all,
+    hashtable.remove,
+    hashtable.rehash,
+    hashtable.lookup,
+    prefixes.add_prefix,
+    prefixes.drop_prefix,
+    patterns.add_all_to_patterns,
+    patterns.drop_from_pattern,
+)
+
+
+class Updates:
+    """Functions of the run-time system by name; all arguments are addresses or words, and so are results."""
+
+    def __init__(self) -> None:
+        module = ll.Module("offramp")
+        library = Library(module, AliasTags(module))
+        for function in _EXPORTED:
+            library.function(function, exported=True)
+        self._code = MachineCode(str(module))
+        for function in _EXPORTED:
+            count = function.__code__.co_argcount
+            params = [ctypes.c_int64] * count
+            setattr(self, function.__name__, self._code.function(f"rt.{function.__name__}", ctypes.c_int64, *params))
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+@cache
+def updates() -> Updates:
+    """The functions, compiled once."""
+    return Updates()

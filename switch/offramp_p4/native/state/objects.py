@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that outlives a packet, where machine code finds it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+from offramp_p4 import ir
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeRegister
+from offramp_p4.native.state.context import Context
+from offramp_p4.native.state.profile import NativeProfile
+from offramp_p4.native.state.replication import NativeReplication
+from offramp_p4.native.state.search import Search, make_search
+from offramp_p4.native.state.tables import NativeTable
+from offramp_p4.native.v1model.plan import Plan
+from offramp_p4.state import (
+    ActionProfileState,
+    CounterState,
+    Match,
+    MeterState,
+    RegisterState,
+    TableState,
+    ValueSetState,
+)
+from offramp_p4.v1model.objects import Object, Objects
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member of a value set as an entry."""
+
+    keys: tuple[Match, ...]
+    priority: int = 0
+
+
+class NativeObjects(Objects):
+    """The state of a v1model program's objects."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self._dirty: set[NativeTable] = set()
+        self._changes = threading.RLock()
+        super().__init__(program)
+        self.pre = self._replication = NativeReplication()
+
+    def make(self, i: ir.ExternInstance) -> Object | None:
+        """The state of an extern instance; None if it has none."""
+        state = super().make(i)
+        if isinstance(state, RegisterState):
+            return NativeRegister(state.name, state.width, state.size)
+        if isinstance(state, CounterState):
+            return NativeCounter(state.name, state.kind, state.size)
+        if isinstance(state, MeterState):
+            return NativeMeter(state.name, state.kind, state.size)
+        if isinstance(state, ActionProfileState):
+            return NativeProfile(state.name, state.size, state.selector)
+        return state
+
+    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+        """The state of a table."""
+        return NativeTable(table, profile, self._dirty, self._changes)
+
+    def attach(self, context: Context, plan: Plan) -> None:
+        """Put everything where ``plan`` says."""
+        self._context = context
+        self._attach_registers(plan)
+        for instance, word in plan.arrays.items():
+            context.hold(word, self.of[instance].rows)
+        self._profiles: list[NativeProfile] = []
+        for instance, word in plan.profiles.items():
+            profile: NativeProfile = self.of[instance]
+            profile.attach(context, word, plan.member_sizes[instance], plan.actions)
+            self._profiles.append(profile)
+        self._tables: list[NativeTable] = []
+        for table, table_plan in plan.tables.items():
+            state = self.tables[table]
+            assert isinstance(state, NativeTable)
+            state.attach(context, table_plan, plan.actions)
+            self._tables.append(state)
+        bases = [t.words for t in plan.tables.values()]
+        self._counters = np.array([word for b in bases for word in (b + at.HITS, b + at.MISSES)], np.int64)
+        self._sets: list[tuple[ValueSetState, Search | None, list[tuple[Match, ...]]]] = []
+        for value_set, set_plan in plan.value_sets.items():
+            search = make_search(context, set_plan.words, set_plan.key)
+            self._sets.append((self.value_sets[value_set], search, []))
+        self._replication.attach(context)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a table has changed since the last :meth:`sync`."""
+        return bool(self._dirty)
+
+    def sync(self) -> None:
+        """Show machine code all changes since the last call; no packet runs meanwhile."""
+        if self._dirty:
+            with self._changes:
+                for table in self._dirty:
+                    table.sync()
+                self._dirty.clear()
+        for profile in self._profiles:
+            profile.sync()
+        self._replication.sync()
+        for state, search, seen in self._sets:
+            if state.members != seen and search is not None:
+                seen[:] = state.members
+                search.clear(len(seen))
+                search.add([_Member(keys) for keys in seen], np.arange(1, len(seen) + 1))
+
+    def collect(self) -> None:
+        """Add to the tables what machine code has counted since the last call."""
+        counts = self._context.words[self._counters].tolist()
+        for table, hits, misses in zip(self._tables, counts[::2], counts[1::2], strict=True):
+            if hits or misses:
+                table.collect()
+
+    def _attach_registers(self, plan: Plan) -> None:
+        rows: dict[int, np.ndarray[tuple[int, int], np.dtype[np.uint8]]] = {}
+        for name, register in self.registers.items():
+            column = plan.columns[name]
+            if column.word not in rows:
+                rows[column.word] = np.zeros((register.size, column.stride), np.uint8)
+                self._context.hold(column.word, rows[column.word])
+            size = column.size
+            assert isinstance(register, NativeRegister)
+            register.attach(rows[column.word][:, column.offset : column.offset + size])

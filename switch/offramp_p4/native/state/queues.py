@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queues of machine code, as a control plane sees them: what :class:`~offramp_p4.tm.TrafficManager` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from offramp_base.errors import OfframpError
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.runtime import queues as q
+from offramp_p4.native.runtime.heap import ENTRY
+from offramp_p4.native.state.context import Bytes, Context, Words, address, or_abort
+from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
+from offramp_p4.tm.manager import RECIRCULATION, Observer
+from offramp_p4.tm.queue import QueueStats
+
+_CHUNK_BYTES = 1 << 20
+_PORTS = 1 + 512
+_BUFFERS = (at.READY, at.RETURNING, at.TIMES, at.CHANGES)
+
+
+class NativeQueue:
+    """One queue.
+
+    Attributes:
+        config: its limits.
+    """
+
+    def __init__(self, config: QueueConfig, words: Words) -> None:
+        self.config, self._words = config, words
+
+    def __len__(self) -> int:
+        return int(self._words[q.PACKETS])
+
+    @property
+    def bytes(self) -> int:
+        """Of the frames that wait."""
+        return int(self._words[q.BYTES])
+
+    @property
+    def stats(self) -> QueueStats:
+        """Counts since the start."""
+        return QueueStats(*self._words[q.ENQUEUED : q.PEAK_BYTES + 1].tolist())
+
+
+class _Port:
+    """The memory of a port."""
+
+    def __init__(self, number: int, config: PortConfig) -> None:
+        count = len(config.queues)
+        self.memory: Words = np.zeros(q.PORT_WORDS + count + count * q.QUEUE_WORDS, np.int64)
+        words = self.memory
+        ring = address(words[q.PORT_WORDS :])
+        words[[q.NUMBER, q.TURN_BEGINS, q.QUEUE_COUNT]] = number, 1, count
+        words[[q.RING, q.QUEUES]] = ring, ring + 8 * count
+        self.queues = []
+        for i, queue in enumerate(config.queues):
+            start = q.PORT_WORDS + count + i * q.QUEUE_WORDS
+            mine = words[start : start + q.QUEUE_WORDS]
+            limits = (queue.limit_bytes, queue.limit_packets, queue.ecn_bytes)
+            mine[: q.WEIGHT] = [q.UNLIMITED if limit is None else limit for limit in limits]
+            mine[q.WEIGHT] = queue.weight or 0
+            self.queues.append(NativeQueue(queue, mine))
+        self.limit_rate(config.rate_bps)
+
+    def limit_rate(self, rate_bps: int | None) -> None:
+        if rate_bps is not None:
+            self.memory[q.RATE] = min(rate_bps, int(self.memory[q.RATE]) or rate_bps)
+
+
+class NativeManager:
+    """Queues of all ports and the shared buffer.
+
+    Attributes:
+        config: as given.
+        observer: called with time, port, queue, packets and bytes of it for every change of a depth, after the fact.
+
+    Raises:
+        OfframpError: a line faster than :data:`~offramp_p4.native.runtime.queues.MOST_BPS`.
+    """
+
+    def __init__(self, context: Context, config: TmConfig) -> None:
+        for port in (config.default, *config.ports.values(), config.recirculation):
+            _check_rate(port.rate_bps)
+        self.config, self._context = config, context
+        self.observer: Observer | None = None
+        context.hold_function(at.MAKE_PORT, or_abort(self._find))
+        context.hold_function(at.NEW_CHUNK, or_abort(self._more_memory))
+        self.reset()
+
+    def reset(self) -> None:
+        """No ports, nothing in them, time 0."""
+        words = self._context.words
+        self._ports: dict[int, _Port] = {}
+        self._chunks: list[Bytes] = []
+        words[at.FREE : at.FREE + 64] = 0
+        words[[at.NOW_PS, at.RETURNED, at.HELD_BYTES, at.MISDIRECTED, at.ARENA, at.ARENA_END]] = 0
+        limit = self.config.buffer_bytes
+        words[at.BUFFER_BYTES] = q.UNLIMITED if limit is None else limit
+        self._table: Words = np.zeros(_PORTS, np.int64)
+        self._context.hold(at.PORTS, self._table)
+        words[at.PORT_COUNT] = _PORTS
+        for buffer in _BUFFERS:
+            self._context.empty(buffer)
+
+    @property
+    def next_ps(self) -> int | None:
+        """When the next frame reaches the head of its port; None while all queues are empty."""
+        return self.first_time(at.READY)
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the frames in all queues."""
+        return int(self._context.words[at.HELD_BYTES])
+
+    @property
+    def misdirected(self) -> int:
+        """Frames dropped because their queue does not exist."""
+        return int(self._context.words[at.MISDIRECTED])
+
+    def limit_rate(self, port: int, rate_bps: int) -> None:
+        """The link of a port is no faster than ``rate_bps``; for use before anything is sent.
+
+        Raises:
+            OfframpError: faster than a line can be.
+        """
+        _check_rate(rate_bps)
+        self._port(port).limit_rate(rate_bps)
+
+    def pause(self, port: int, until_ps: int) -> None:
+        """Let a port begin nothing before ``until_ps``, as a PAUSE frame asks (IEEE 802.3, annex 31B)."""
+        memory = self._port(port).memory
+        memory[q.FREE_PS] = max(int(memory[q.FREE_PS]), until_ps)
+        entries = self._context.buffer(at.READY).view(np.int64).reshape(-1, ENTRY)
+        mine = entries[:, 1] == port
+        entries[mine, 0] = np.maximum(entries[mine, 0], until_ps)
+        entries[:] = entries[np.lexsort((entries[:, 1], entries[:, 0]))]  # a sorted list is a heap
+
+    def queues(self) -> Iterator[tuple[int, int, NativeQueue]]:
+        """Port, number and queue of all that have been in use, in order."""
+        for port in sorted(self._ports):
+            for number, queue in enumerate(self._ports[port].queues):
+                yield port, number, queue
+
+    def queue(self, port: int, number: int) -> NativeQueue:
+        """One queue."""
+        return self._port(port).queues[number]
+
+    def first_time(self, heap: int) -> int | None:
+        """The time of the first entry of a heap."""
+        words = self._context.words
+        return int(self._context.buffer(heap)[:8].view(np.int64)[0]) if words[heap + at.USED] else None
+
+    def start(self) -> None:
+        """To be called before machine code runs."""
+        self._context.words[at.OBSERVED] = self.observer is not None
+
+    def finish(self) -> None:
+        """To be called when machine code has run: tells the observer."""
+        if self._context.words[at.CHANGES + at.USED]:
+            changes = self._context.buffer(at.CHANGES).view(np.int64).reshape(-1, 5).tolist()
+            self._context.empty(at.CHANGES)
+            if self.observer is not None:
+                for change in changes:
+                    self.observer(*change)
+
+    def _port(self, number: int) -> _Port:
+        port = self._ports.get(number)
+        if port is None:
+            config = self.config
+            chosen = config.recirculation if number == RECIRCULATION else config.ports.get(number, config.default)
+            port = self._ports[number] = _Port(number, chosen)
+            if 0 <= number + 1 < _PORTS:
+                self._table[number + 1] = address(port.memory)
+        return port
+
+    def _find(self, number: int, _: int) -> None:
+        self._context.words[at.FOUND_PORT] = address(self._port(number).memory)
+
+    def _more_memory(self, size: int, _: int) -> None:
+        chunk = np.empty(max(2 * size, _CHUNK_BYTES), np.uint8)
+        self._chunks.append(chunk)
+        start = (address(chunk) + 63) // 64 * 64
+        self._context.words[[at.ARENA, at.ARENA_END]] = start, address(chunk) + len(chunk)
+
+
+def _check_rate(rate_bps: int | None) -> None:
+    if rate_bps is not None and rate_bps > q.MOST_BPS:
+        raise OfframpError(f"port rate_bps is {rate_bps}: the native engine's lines have at most {q.MOST_BPS}")

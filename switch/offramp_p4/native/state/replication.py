@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multicast groups and clone sessions where machine code finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.hashtable import HashTable, as_words
+from offramp_p4.state import Replica, ReplicationEngine
+
+_V = TypeVar("_V")
+
+
+class WatchedDict(dict[int, _V], Generic[_V]):
+    """A dictionary that says whether it has changed."""
+
+    changed = True
+
+    def __setitem__(self, key: int, value: _V) -> None:
+        super().__setitem__(key, value)
+        self.changed = True
+
+    def __delitem__(self, key: int) -> None:
+        super().__delitem__(key)
+        self.changed = True
+
+    def __ior__(self, other: Any) -> WatchedDict[_V]:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
+    def clear(self) -> None:
+        """As of a dictionary."""
+        super().clear()
+        self.changed = True
+
+    def pop(self, *args: Any) -> Any:
+        """As of a dictionary."""
+        self.changed = True
+        return super().pop(*args)
+
+    def popitem(self) -> tuple[int, _V]:
+        """As of a dictionary."""
+        self.changed = True
+        return super().popitem()
+
+    def setdefault(self, *args: Any) -> Any:
+        """As of a dictionary."""
+        self.changed = True
+        return super().setdefault(*args)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As of a dictionary."""
+        super().update(*args, **kwargs)
+        self.changed = True
+
+
+class NativeReplication(ReplicationEngine):
+    """The packet replication engine."""
+
+    def __init__(self) -> None:
+        super().__init__(WatchedDict(), WatchedDict())
+
+    def attach(self, context: Context) -> None:
+        """Be found in the context."""
+        self._groups = _Rows(context, at.GROUPS)
+        self._sessions = _Rows(context, at.SESSIONS)
+
+    def sync(self) -> None:
+        """Write what has changed."""
+        self.multicast = _watched(self.multicast)
+        self.clones = _watched(self.clones)
+        if self.multicast.changed:
+            self.multicast.changed = False
+            self._groups.write((group, replicas, 0) for group, replicas in list(self.multicast.items()))
+        if self.clones.changed:
+            self.clones.changed = False
+            self._sessions.write((n, s.replicas, s.packet_length) for n, s in list(self.clones.items()))
+
+
+def _watched(given: dict[int, _V]) -> WatchedDict[_V]:
+    return given if isinstance(given, WatchedDict) else WatchedDict(given)
+
+
+class _Rows:
+    """Replicas by number: of each, where they are, how many they are, to how many bytes they are cut."""
+
+    def __init__(self, context: Context, base: int) -> None:
+        self._context, self._base = context, base
+        self._hash = HashTable(context, base, 1)
+
+    def write(self, items: Iterator[tuple[int, tuple[Replica, ...], int]]) -> None:
+        """Replace everything."""
+        listed = list(items)
+        self._hash.clear()
+        pairs = [pair for _, replicas, _ in listed for r in replicas for pair in (r.port, r.instance)]
+        self._replicas = np.array(pairs or [0], np.int64)
+        rows, start = [], address(self._replicas)
+        for _, replicas, length in listed:
+            rows.append((start, len(replicas), length))
+            start += 16 * len(replicas)
+        self._context.hold(self._base + at.ROWS, np.array(rows or [(0, 0, 0)], np.int64))
+        if listed:
+            self._hash.insert(as_words((n for n, _, _ in listed), 1), np.arange(1, len(listed) + 1))

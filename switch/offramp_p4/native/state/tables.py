@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables whose entries are in rows that machine code finds and runs."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_p4 import ir
+from offramp_p4.native.actions import Actions
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.arrays import NativeMeterCell
+from offramp_p4.native.state.context import Context, Words
+from offramp_p4.native.state.profile import NativeProfile
+from offramp_p4.native.state.search import enlarged, make_search
+from offramp_p4.state import ActionData, ActionProfileState, TableEntry, TableState
+
+if TYPE_CHECKING:
+    from offramp_p4.native.tables import TablePlan
+
+
+class NativeTable(TableState):
+    """A table. Changes are noted, and made for machine code when :meth:`sync` is called before packets run."""
+
+    def __init__(
+        self, table: ir.Table, profile: ActionProfileState | None, dirty: set[NativeTable], lock: threading.RLock
+    ) -> None:
+        self._dirty = dirty
+        self._nothing_new()
+        self._stale = True
+        super().__init__(table, profile, lock)
+        # Counting also tells which entries have been hit.
+        self._counted = self.notes_hits or isinstance(table.properties.get("counters"), ir.ExternInstance)
+        self._metered = isinstance(table.properties.get("meters"), ir.ExternInstance)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def attach(self, context: Context, plan: TablePlan, actions: Actions) -> None:
+        """Be found where ``plan`` says."""
+        self._context, self._plan, self._actions = context, plan, actions
+        self._base = plan.words
+        self._search = make_search(context, plan.words, plan.key)
+        self._numbers: dict[int, int] = {}  # by id of the entry
+        self._by_number: list[TableEntry | None] = []
+        self._free: list[int] = []
+
+    # --- what the control plane does: noted under the lock of all changes
+
+    def _nothing_new(self) -> None:
+        self._new: dict[int, TableEntry] = {}  # by id of the entry
+        self._gone: list[tuple[TableEntry, TableEntry]] = []  # entries, and what they were
+        self._altered: list[TableEntry] = []
+        self._stale = False
+
+    def _changed(self) -> None:
+        super()._changed()
+        self._stale = True
+        self._dirty.add(self)
+
+    def _added(self, entry: TableEntry) -> None:
+        super()._added(entry)
+        self._dirty.add(self)
+        if not self._stale:
+            self._new[id(entry)] = entry
+            # Building everything anew is quicker than as many single insertions.
+            self._stale = len(self._new) > len(self._entries) // 2 + 16
+
+    def _modified(self, entry: TableEntry) -> None:
+        self._altered.append(entry)
+        self._dirty.add(self)
+
+    def _removed(self, entry: TableEntry) -> None:
+        super()._removed(entry)
+        self._dirty.add(self)
+        if not self._stale and self._new.pop(id(entry), None) is None:
+            self._gone.append((entry, TableEntry(entry.keys, entry.action, entry.priority)))
+
+    def set_default(self, action: ActionData | None) -> None:
+        """Change the default action, or with None bring back the one of the source."""
+        with self._lock:
+            super().set_default(action)
+            self._dirty.add(self)
+
+    # --- what machine code sees
+
+    def sync(self) -> None:
+        """Make all changes since the last call; to be called under the lock of changes."""
+        row = self._actions.encode(self.default)
+        self._context.hold(self._base + at.DEFAULT, np.frombuffer(row, np.uint8))
+        if self._search is None:
+            return
+        if self._stale:
+            self._rebuild()
+        else:
+            for entry, was in self._gone:
+                self._forget(entry, was)
+            self._add(list(self._new.values()))
+            for entry in self._altered:
+                number = self._numbers.get(id(entry))
+                if number is not None:
+                    self._rows[number - 1] = self._encode([entry])
+        self._nothing_new()
+
+    def collect(self) -> None:
+        """Add what machine code has counted since the last call."""
+        words = self._context.words
+        self.hits += int(words[self._base + at.HITS])
+        self.misses += int(words[self._base + at.MISSES])
+        words[[self._base + at.HITS, self._base + at.MISSES]] = 0
+        touches = int(words[self._base + at.TOUCHES])
+        if not touches:
+            return
+        words[self._base + at.TOUCHES] = 0
+        numbers = self._touched[:touches]
+        counts, now_us = self._counts[numbers - 1].tolist(), int(words[at.NOW_US])
+        self._counts[numbers - 1] = 0
+        for number, (packets, volume) in zip(numbers.tolist(), counts, strict=True):
+            entry = self._by_number[number - 1]
+            assert entry is not None
+            entry.packets += packets
+            entry.bytes += volume
+            entry.last_hit_us = now_us
+
+    def _rebuild(self) -> None:
+        for entry in self._by_number:
+            _detach(entry)
+        entries = list(self._entries.values())
+        self._by_number, self._free, self._numbers = [], [], {}
+        if self._counted:
+            self._by_number.append(self.default_entry)  # whose misses are counted in the first row
+        self._capacity = max(16, 1 << len(entries).bit_length())
+        self._rows: npt.NDArray[np.uint8] = np.zeros((self._capacity, self._plan.row_size), np.uint8)
+        self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)
+        self._touched: Words = np.zeros(self._capacity if self._counted else 0, np.int64)
+        self._meters: Words = np.zeros((self._capacity if self._metered else 0, at.METER_WORDS), np.int64)
+        assert self._search is not None
+        self._search.clear(self._capacity)
+        self._publish()
+        self._add(entries)
+
+    def _publish(self) -> None:
+        for word, array in (
+            (at.ROWS, self._rows),
+            (at.COUNTS, self._counts),
+            (at.TOUCHED, self._touched),
+            (at.METERS, self._meters),
+        ):
+            self._context.hold(self._base + word, array)
+
+    def _add(self, entries: list[TableEntry]) -> None:
+        if not entries:
+            return
+        assert self._search is not None
+        numbers = np.array([self._number(entry) for entry in entries], np.int64)
+        if len(self._by_number) > self._capacity:
+            self._grow()
+        self._rows[numbers - 1] = self._encode(entries)
+        self._search.add(entries, numbers)
+        if self._metered:
+            for entry, number in zip(entries, numbers.tolist(), strict=True):
+                self._attach_meter(entry, number)
+
+    def _number(self, entry: TableEntry) -> int:
+        if self._free:
+            number = self._free.pop()
+            self._by_number[number - 1] = entry
+        else:
+            self._by_number.append(entry)
+            number = len(self._by_number)
+        self._numbers[id(entry)] = number
+        return number
+
+    def _grow(self) -> None:
+        self._capacity = max(2 * self._capacity, len(self._by_number))
+        rows = np.zeros((self._capacity, self._plan.row_size), np.uint8)
+        rows[: len(self._rows)] = self._rows
+        self._rows = rows
+        if self._counted:
+            self._counts = enlarged(self._counts, self._capacity)
+            self._touched = np.zeros(self._capacity, np.int64)
+        if self._metered:
+            self._meters = enlarged(self._meters, self._capacity)
+            for number, entry in enumerate(self._by_number, 1):
+                if entry is not None and isinstance(entry.meter, NativeMeterCell):
+                    entry.meter = NativeMeterCell(self._meters[number - 1])
+        assert self._search is not None
+        self._search.grow(self._capacity)
+        self._publish()
+
+    def _encode(self, entries: list[TableEntry]) -> npt.NDArray[np.uint8]:
+        size = self._plan.row_size
+        raw = b"".join(self._row(entry).ljust(size, b"\0") for entry in entries)
+        return np.frombuffer(raw, np.uint8).reshape(-1, size)
+
+    def _row(self, entry: TableEntry) -> bytes:
+        if isinstance(entry.action, ActionData):
+            return self._actions.encode(entry.action)
+        assert isinstance(self.profile, NativeProfile)
+        return self.profile.row(entry.action)
+
+    def _forget(self, entry: TableEntry, was: TableEntry) -> None:
+        number = self._numbers.pop(id(entry))
+        assert self._search is not None
+        _detach(entry)
+        self._search.remove(was, number)
+        self._by_number[number - 1] = None
+        self._free.append(number)
+
+    def _attach_meter(self, entry: TableEntry, number: int) -> None:
+        cell = NativeMeterCell(self._meters[number - 1])
+        if entry.meter is None:
+            self._meters[number - 1] = 0
+        else:
+            cell.take_over(entry.meter)
+        entry.meter = cell
+
+
+def _detach(entry: TableEntry | None) -> None:
+    """Give an entry a meter of its own again."""
+    if entry is not None and isinstance(entry.meter, NativeMeterCell):
+        entry.meter = entry.meter.plain()

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A P4 switch whose program runs as machine code: the same face as :class:`offramp_p4.switch.Switch`."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
+from offramp_p4.native.compiler import MachineCode
+from offramp_p4.native.runtime import context as at
+from offramp_p4.native.state.context import Context, address
+from offramp_p4.native.state.objects import NativeObjects
+from offramp_p4.native.v1model.diagnostics import CHECK_MARK
+from offramp_p4.native.v1model.module import GATHER, RUN, build
+from offramp_p4.native.v1model.records import read_records
+from offramp_p4.records import Digest, SwitchStats
+
+if TYPE_CHECKING:
+    from offramp_base.native.cache import ObjectCache
+    from offramp_p4 import ir
+    from offramp_p4.state import (
+        ActionProfileState,
+        CounterState,
+        MeterState,
+        RegisterState,
+        ReplicationEngine,
+        TableState,
+        ValueSetState,
+    )
+    from offramp_p4.tm import TmConfig
+    from offramp_p4.tm.joint import Joint, Mark
+
+_Array = npt.NDArray[Any]
+
+# The loggers of the engine, so that both engines are heard in the same place.
+_MESSAGES: Final = logging.getLogger("offramp_p4.v1model.target")
+_FAILURES: Final = logging.getLogger("offramp_p4.v1model.pipeline")
+_STATS: Final = [f.name for f in fields(SwitchStats)]
+
+
+class NativeSwitch:
+    """Executes a v1model program in machine code, packet for packet as :class:`offramp_p4.switch.Switch` does.
+
+    Digests and log messages are delivered when :meth:`process` has run all packets of its batch, and the control
+    plane's changes take effect between batches. Clones of clones nested more than some ninety deep count as
+    looped. The GIL is released while packets run.
+
+    Attributes:
+        registers, counters, meters, profiles, value_sets: state by control-plane name.
+        pre: multicast groups and clone sessions.
+        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
+        now_us: virtual time in microseconds.
+        on_digest: called with each digest that the program sends.
+        cache: of its machine code; None: the user's.
+        engine, why: ``native``, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
+
+    Raises:
+        Unsupported: the program uses what this engine does not execute.
+        OfframpError: its arrays take more than ``max_state`` bytes, or ``max_passes`` or ``max_steps`` is no count.
+    """
+
+    engine: ClassVar[str] = "native"
+    why: str = ""
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int = 0,
+        cpu_port: int | None = None,
+        drop_port: int = 511,
+        max_passes: int = 10_000,
+        max_steps: int = MAX_STEPS,
+        max_state: int = MAX_STATE_BYTES,
+        cache: ObjectCache | None = None,
+    ) -> None:
+        if max_passes < 1:
+            raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+        if max_steps < 1:
+            raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
+        check_state(program, max_state)
+        check_work(program, max_steps)
+        self.program, self.cpu_port, self.now_us = program, cpu_port, 0
+        self.on_digest: Callable[[Digest], None] | None = None
+        self._stats, self._unsettled = SwitchStats(), False
+        objects = self._objects = NativeObjects(program)
+        try:
+            self._module = build(program, objects)
+        except RecursionError:
+            raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
+        self.cache = cache
+        self._code = MachineCode(self._module.text, cache)
+        size, memory_size = self._module.plan.size, self._module.memory_size
+        self._context = Context(
+            size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
+        )
+        objects.attach(self._context, self._module.plan)
+        self._run = self._code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
+        self._gather = self._code.function(GATHER, None, *[ctypes.c_int64] * 5)
+        self._lock = threading.Lock()
+        self._unsent: list[Digest] = []
+        self._tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
+        self.registers: dict[str, RegisterState] = objects.registers
+        self.counters: dict[str, CounterState] = objects.counters
+        self.meters: dict[str, MeterState] = objects.meters
+        self.profiles: dict[str, ActionProfileState] = objects.profiles
+        self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.pre: ReplicationEngine = objects.pre
+
+    @property
+    def source(self) -> str:
+        """The LLVM assembly that the program has been translated to."""
+        return self._module.text
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order.
+
+        Raises:
+            OfframpError: a length of ``batch`` is negative or more than its rows have.
+        """
+        data, lengths, ports = self._arrays(batch)
+        with self._running():
+            arrays = address(data), data.strides[0], address(lengths), address(ports)
+            if len(lengths):
+                self._run(self._context.pointer, *arrays, len(lengths))
+            out = self._outputs()
+        self._send_digests()
+        return out
+
+    def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """Run one packet to completion; returns (port, frame) of each packet that leaves."""
+        data = np.frombuffer(bytearray(frame), np.uint8).reshape(1, len(frame))
+        return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
+
+    def join(self, config: TmConfig, mark: Mark) -> Joint:
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.tm.QueuedSwitch`."""
+        from offramp_p4.native.joint import NativeJoint
+
+        return NativeJoint(self, config, mark)
+
+    def reset(self) -> None:
+        """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        with self._lock:
+            self._collect()
+            self._objects.reset()
+            self._stats = SwitchStats()
+
+    def _outputs(self) -> PacketBatch:
+        """The frames in the output buffer, as a batch."""
+        index = self._context.buffer(at.INDEX).view(np.int64).reshape(-1, 2)
+        count = len(index)
+        if not count:
+            return PacketBatch.empty()
+        ports, lengths = index.astype(np.int32).T.copy()
+        width = int(lengths.max())
+        if self._context.words[at.OUT + at.USED] == count * width:
+            data = self._context.take(at.OUT).reshape(count, width)
+        else:
+            data = np.empty((count, width), np.uint8)
+            self._gather(address(data), width, address(self._context.buffer(at.OUT)), address(index), count)
+            self._context.empty(at.OUT)
+        self._context.empty(at.INDEX)
+        return PacketBatch(ports, lengths, data)
+
+    @property
+    def stats(self) -> SwitchStats:
+        """Counts since the start or the last reset."""
+        self._settle()
+        return self._stats
+
+    @property
+    def tables(self) -> dict[str, TableState]:
+        """State by control-plane name."""
+        self._settle()
+        return self._tables
+
+    def _settle(self) -> None:
+        """Bring what has been counted by packets that came one by one up to date."""
+        if self._unsettled:
+            with self._lock:
+                self._collect()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """What comes before and after machine code; one thread at a time."""
+        with self._lock:
+            self._prepare()
+            yield
+            self._collect()
+
+    def _prepare(self) -> None:
+        """Show machine code what has changed, and the time."""
+        if self._unsettled and self._objects.changed:
+            self._collect()  # counts are by the numbers that entries still have
+        self._objects.sync()
+        words = self._context.words
+        words[at.NOW_US] = self.now_us
+        words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+
+    def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
+        """Frames, lengths and ports as machine code reads them; rows may lie apart, as in the ring of an interface."""
+        data = batch.data
+        if data.dtype != np.uint8 or data.strides[1] != 1 or data.strides[0] < data.shape[1]:
+            data = np.ascontiguousarray(data, np.uint8)
+        lengths = np.ascontiguousarray(batch.lengths, np.int32)
+        ports = np.ascontiguousarray(batch.ports, np.int32)
+        if not len(data) == len(lengths) == len(ports):
+            raise OfframpError(f"packet batch: {len(data)} rows, {len(lengths)} lengths and {len(ports)} ports")
+        if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= data.shape[1]:
+            raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+        return data, lengths, ports
+
+    def _read_digests(self) -> None:
+        used = self._context.words[at.DIGESTS + at.START]
+        if not used:
+            return
+        raw = self._context.buffer(at.DIGESTS)[:used].tobytes()
+        self._context.empty(at.DIGESTS)
+        if self.on_digest is not None:
+            self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
+
+    def _send_digests(self) -> None:
+        """Hand over what has been read, with no lock held."""
+        if self._unsent:
+            digests, self._unsent = self._unsent, []
+            for digest in digests:
+                if self.on_digest is not None:
+                    self.on_digest(digest)
+
+    def _collect(self) -> None:
+        """Counts, digests, log messages and failed checks of what has just run."""
+        self._unsettled = False
+        self._read_digests()
+        words = self._context.words
+        counts = words[slice(*at.STATS)]
+        for name, count in zip(_STATS, counts.tolist(), strict=True):
+            if count:
+                setattr(self._stats, name, getattr(self._stats, name) + count)
+        counts[:] = 0
+        self._objects.collect()
+        if not words[at.EVENTS + at.USED]:
+            return
+        raw = self._context.buffer(at.EVENTS).tobytes()
+        self._context.empty(at.EVENTS)
+        for kind, values in read_records(self._module.events, raw):
+            if kind.text.startswith(CHECK_MARK):
+                _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))
+            else:
+                _MESSAGES.info("%s", _filled(kind.text, values))
+
+
+def _filled(message: str, values: Iterable[int]) -> str:
+    """Each ``{}`` of a message replaced by the next value."""
+    left = iter(values)
+    return re.sub(r"\{[^}]*\}", lambda hole: str(next(left, hole.group())), message)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``table.apply()``: key, look-up, action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from offramp_p4 import ir
+from offramp_p4.native import actions as rows
+from offramp_p4.native.calls import action, copy_in, ends, run
+from offramp_p4.native.emitter import Emitter, value
+from offramp_p4.native.keys import KeyFormat
+from offramp_p4.native.llvm import I32, I64, Value, const, i64, ll
+from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.hashtable import find
+from offramp_p4.native.runtime.patterns import find_best
+from offramp_p4.native.runtime.prefixes import find_longest
+from offramp_p4.native.runtime.program import DONE
+from offramp_p4.native.shape import is_scalar
+from offramp_p4.source import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What machine code must know of a table or value set.
+
+    Attributes:
+        words: index in the context of its first word.
+        row_size: bytes of what each entry does.
+        profile: index in the context of its profile's words: address of the members' rows, address of the
+            groups (address of the numbers of their members and how many these are); None without a profile.
+        member_size: bytes of a member's row.
+    """
+
+    words: int
+    key: KeyFormat
+    row_size: int = 0
+    profile: int | None = None
+    member_size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What ``apply()`` gives: whether an entry matched, and the number of the action that ran (or none)."""
+
+    hit: Value
+    ran: Value
+
+
+@value(ir.TableApply)
+def _apply_in_expression(g: Emitter, e: ir.TableApply) -> Value:
+    hit = call(g, e.table).hit
+    return hit if e.want == "hit" else g.b.not_(hit)
+
+
+def apply(g: Emitter, table: ir.Table) -> None:
+    """Write ``table.apply()`` as a statement."""
+    call(g, table)
+
+
+def call(g: Emitter, table: ir.Table) -> Applied:
+    """Write ``table.apply()``."""
+    if table not in g.memo:
+        with g.function(table.name, params=3) as made:
+            _write(g, table, made.args[2])
+        g.memo[table] = made
+    result = g.allocate(I64)
+    how = ends(g, table)
+    code = g.b.call(g.memo[table], [g.context, g.memory, result])
+    if how:
+        g.leave_if(g.b.icmp_unsigned("!=", code, const(I32, DONE)), code)
+    both = g.b.load(result, typ=I64)
+    hit = g.b.icmp_unsigned("!=", g.b.and_(both, i64(1)), i64(0))
+    return Applied(hit, g.b.trunc(g.b.lshr(both, i64(32)), I32))
+
+
+def _write(g: Emitter, table: ir.Table, result: Value) -> None:
+    plan: TablePlan = g.target.table(table)
+    entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"])
+    row, found = g.allocate(I64), g.allocate(I64)
+    hit = g.b.icmp_unsigned("!=", entry, i64(0))
+
+    def matched() -> None:
+        count(g, plan.words + context.HITS)
+        at = g.b.add(g.word(plan.words + context.ROWS), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
+        g.b.store(at if plan.profile is None else _resolve(g, table, plan, at), row)
+        g.b.store(i64(1), found)
+        g.target.on_hit(g, table, entry)
+
+    def missed() -> None:
+        if plan.key.search != "none":
+            count(g, plan.words + context.MISSES)
+            g.target.on_miss(g, table)
+        g.b.store(g.word(plan.words + context.DEFAULT), row)
+        g.b.store(i64(0), found)
+
+    if plan.key.search == "none":
+        missed()
+    else:
+        g.choose(hit, matched, missed)
+    flag = g.b.load(found, typ=I64)
+    _run(g, table, g.b.inttoptr(g.b.load(row, typ=I64), g.memory.type), flag, result)
+
+
+def count(g: Emitter, word: int) -> None:
+    """Add 1 to a word of the context."""
+    address = g.word_address(word)
+    g.tags.mark(g.b.store(g.b.add(g.word(word), i64(1)), address), "Words")
+
+
+def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
+    """The entry, counted from 1, that matches the values of all keys; 0 if none does."""
+    key = plan.key
+    whole = ll.IntType(64 * key.words)
+    number = const(whole, 0)
+    for i in key.order:
+        if key.widths[i]:
+            number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
+            number = g.b.or_(number, g.resize(values[i], whole.width))
+    words, probe = g.allocate(whole, 8), g.allocate(whole, 8)
+    g.tags.mark(g.b.store(number, words, align=8), "Words")
+    at = plan.words
+    table = g.word_address(at)
+    if key.search == "exact":
+        return g.call(find, g.pointer(at + context.SLOTS), g.word(at + context.MASK), words, key.words)
+    if key.search == "prefix":
+        shape = (key.words, key.widths[key.prefix], key.root_bits, int(key.exact), key.extra_at)
+        return g.call(find_longest, table, words, probe, *shape)
+    numbers = g.allocate(ll.ArrayType(I64, max(len(key.ranges), 1)))
+    for position, i in enumerate(key.ranges):
+        stored = g.b.store(g.resize(values[i], 64), g.at(numbers, 8 * position))
+        g.tags.mark(stored, "Words")
+    return g.call(find_best, table, words, probe, numbers, key.words, key.extra_at, len(key.ranges))
+
+
+def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr]) -> Value:
+    values = []
+    for key in keys:
+        if not is_scalar(key.type):
+            raise Unsupported(key.pos, f"a table key of type {key.type}")
+        values.append(g.value(key))
+    for i in plan.key.ranges:
+        if plan.key.widths[i] > 64:
+            raise Unsupported(keys[i].pos, "a range key of more than 64 bits")
+    return lookup(g, plan, values) if plan.key.search != "none" else i64(0)
+
+
+def _resolve(g: Emitter, table: ir.Table, plan: TablePlan, row: Value) -> Value:
+    """The address of the member's row that an entry's row stands for."""
+    assert plan.profile is not None
+    at = g.b.inttoptr(row, g.memory.type)
+    kind, index = (g.tags.mark(g.b.load(g.at(at, o), typ=I32), "Rows") for o in (0, 4))
+    index = g.resize(index, 64)
+    hashed = g.target.selector_hash(g, table)
+    rows_at, groups_at = plan.profile, plan.profile + 1
+
+    def of_group() -> Value:
+        group = g.at(g.pointer(groups_at), g.b.mul(index, i64(16)))
+        members, size = (g.tags.mark(g.b.load(g.at(group, o), typ=I64), "Rows") for o in (0, 8))
+        empty = g.b.icmp_unsigned("==", size, i64(0))
+        which = g.b.urem(hashed, g.b.select(empty, i64(1), size))
+        member = g.b.load(g.at(g.b.inttoptr(members, g.memory.type), g.b.mul(which, i64(8))), typ=I64)
+        return g.tags.mark(member, "Rows")
+
+    is_group = g.b.icmp_unsigned("==", kind, const(I32, rows.GROUP))
+    member = g.pick(is_group, of_group, lambda: index, I64)
+    return g.b.add(g.word(rows_at), g.b.mul(member, i64(plan.member_size)))
+
+
+def _run(g: Emitter, table: ir.Table, row: Value, hit: Value, result: Value) -> None:
+    """Run the action of a row, and say what was run."""
+    number = g.tags.mark(g.b.load(row, typ=I32), "Rows")
+    both = g.b.or_(g.b.shl(g.resize(number, 64), i64(32)), hit)
+    g.b.store(both, result)
+    end = g.block("end")
+    switch = g.b.switch(number, end)
+    for name, choice in rows.choices(table).items():
+        case = g.block("action")
+        switch.add_case(const(I32, g.target.actions[name].number), case)
+        g.b.position_at_end(case)
+        _run_action(g, choice, row)
+        g.jump(end)
+    g.b.position_at_end(end)
+
+
+def _run_action(g: Emitter, choice: ir.TableAction, row: Value) -> None:
+    out = copy_in(g, choice.action.params[: len(choice.bound)], choice.bound)
+    places = g.target.actions[choice.action.name].places
+    for param, (at, width) in zip(choice.data_params, places, strict=True):
+        datum = g.load_number(g.at(row, at), width, "Rows")
+        g.store(datum, g.cell(g.layout.base(param)), param.type)
+    run(g, action(g, choice.action), out, ends(g, choice.action))

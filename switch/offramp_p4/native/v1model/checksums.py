@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hashes and checksums of v1model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from offramp_p4 import ir
+from offramp_p4.engine.core import argument
+from offramp_p4.native import places
+from offramp_p4.native.arithmetic import divide
+from offramp_p4.native.core import field, set_field
+from offramp_p4.native.emitter import Builder, Emitter
+from offramp_p4.native.llvm import I1, Value, const, i64
+from offramp_p4.native.runtime import checksums as algorithms
+from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH
+from offramp_p4.native.shape import bits_of
+from offramp_p4.native.v1model.fields import packed
+from offramp_p4.source import Unsupported
+from offramp_p4.types import INT, Bits, Enum, Header, strip
+from offramp_p4.v1model.objects import enum_member
+
+if TYPE_CHECKING:
+    from offramp_p4.native.v1model.target import V1Target
+
+_ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
+    "crc32": algorithms.crc32,
+    "crc32_custom": algorithms.crc32,  # the custom ones start with the parameters of the plain ones
+    "crc16": algorithms.crc16,
+    "crc16_custom": algorithms.crc16,
+    "identity": algorithms.identity,
+    "csum16": algorithms.csum16,
+    "xor16": algorithms.xor16,
+    "random": algorithms.random,
+}
+
+
+def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+    """The builders of these externs."""
+    del target
+    return {
+        ("", "hash"): _hash,
+        ("", "verify_checksum"): lambda g, e: _verify(g, e, payload=False),
+        ("", "verify_checksum_with_payload"): lambda g, e: _verify(g, e, payload=True),
+        ("", "update_checksum"): lambda g, e: _update(g, e, payload=False),
+        ("", "update_checksum_with_payload"): lambda g, e: _update(g, e, payload=True),
+        ("Checksum16", "get"): _get,
+    }
+
+
+def _algorithm(e: ir.Expr) -> Callable[..., int]:
+    """The HashAlgorithm, which must be known when the program is loaded."""
+    if not isinstance(e, ir.Const) or not isinstance(e.type, Enum) or not isinstance(e.value, int):
+        raise Unsupported(e.pos, "a hash algorithm that is not a constant")
+    name = e.type.member(e.value)
+    if name is None:
+        raise Unsupported(e.pos, f"hash algorithm {e.value}")
+    return _ALGORITHMS[name]
+
+
+def _width(e: ir.Expr) -> Bits:
+    t = strip(e.type)
+    if not isinstance(t, Bits):
+        raise Unsupported(e.pos, f"a checksum of type {t}")
+    return t
+
+
+def _digest(g: Emitter, algorithm: Callable[..., int], data: ir.Expr, *, payload: bool = False) -> Value:
+    """The algorithm over a list of fields, as a word."""
+    rest = None
+    if payload:
+        start = field(g, CURSOR.name)
+        rest = (g.at(g.pointer(context.FRAME), start), g.b.sub(field(g, LENGTH.name), start))
+    filled = packed(g, data, rest)
+    return g.call(algorithm, g.context, filled.address, filled.size)
+
+
+def _hash(g: Emitter, e: ir.ExternCall) -> Value:
+    result, base, data, top = (argument(e, i) for i in (0, 2, 3, 4))
+    into, width = places.place(g, result), _width(result)
+    start_bits, top_bits = bits_of(base.type), bits_of(top.type)
+    assert start_bits is not None
+    assert top_bits is not None
+    if top_bits.signed and strip(top.type) != INT:
+        raise Unsupported(top.pos, f"a hash whose maximum is of type {top.type}")
+    start = g.resize(g.value(base), width.width, signed=start_bits.signed)
+    number = _digest(g, _algorithm(argument(e, 1)), data)
+    wide = max(64, top_bits.width)
+    modulus = g.resize(g.value(top), wide)
+    none = g.b.icmp_unsigned("==", modulus, const(modulus.type, 0))
+    modulus = g.b.select(none, const(modulus.type, 1), modulus)
+    _, remainder = divide(g, g.resize(number, wide), modulus)
+    places.write(g, into, g.b.add(start, g.resize(remainder, width.width)))
+    return None
+
+
+def _sum(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
+    number = _digest(g, _algorithm(argument(e, 3)), argument(e, 1), payload=payload)
+    return g.resize(number, _width(argument(e, 2)).width)
+
+
+def _verify(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
+    checksum = argument(e, 2)
+    test = g.value(argument(e, 0))
+    if isinstance(checksum, ir.Member) and isinstance(strip(checksum.base.type), Header):
+        base = checksum.base  # as in bmv2: nothing to verify otherwise
+        test = g.pick(test, lambda: places.is_valid(g, places.locate(g, base)[0]), lambda: const(I1, 0), I1)
+    with g.when(test):
+        computed = _sum(g, e, payload=payload)
+        wrong = g.b.icmp_unsigned("!=", g.value(checksum), computed)
+        before = field(g, CHECKSUM_WRONG.name)
+        set_field(g, CHECKSUM_WRONG.name, g.b.or_(before, g.resize(wrong, 64)))
+    return None
+
+
+def _update(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
+    checksum = argument(e, 2)
+    with g.when(g.value(argument(e, 0))):
+        into = places.place(g, checksum)
+        places.write(g, into, _sum(g, e, payload=payload))
+    return None
+
+
+def _get(g: Emitter, e: ir.ExternCall) -> Value:
+    return g.resize(_digest(g, algorithms.csum16, argument(e, 0)), 16)
+
+
+def selector_hash(g: Emitter, table: ir.Table) -> Value:
+    """The hash over the ``selector`` keys of ``table``; 0 without an action selector."""
+    instance = table.properties.get("implementation")
+    if not isinstance(instance, ir.ExternInstance) or instance.extern != "action_selector":
+        return i64(0)
+    keys = [k.expr for k in table.keys if k.match_kind == "selector"]
+    data = ir.Compose(parts=keys, type=table.keys[0].expr.type, pos=table.pos)
+    return _digest(g, _ALGORITHMS[enum_member(instance, 0)], data)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``log_msg``, ``assert``, ``assume`` and ``random`` of v1model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp_p4 import ir
+from offramp_p4.engine.core import argument
+from offramp_p4.native import places
+from offramp_p4.native.emitter import Builder, Emitter
+from offramp_p4.native.llvm import Value, i64
+from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.program import CHECK_FAILED
+from offramp_p4.native.runtime.randomness import draw_between
+from offramp_p4.native.shape import bits_of
+from offramp_p4.native.v1model.records import record
+from offramp_p4.source import Unsupported
+
+if TYPE_CHECKING:
+    from offramp_p4.native.v1model.target import V1Target
+
+CHECK_MARK = "\0"  # before the text of a record: it is about a failed check
+
+
+def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+    """The builders of these externs."""
+    return {
+        ("", "log_msg"): lambda g, e: _log(target, g, e),
+        ("", "assert"): lambda g, e: _check(target, g, e),
+        ("", "assume"): lambda g, e: _check(target, g, e),
+        ("", "random"): _random,
+    }
+
+
+def _log(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+    message = argument(e, 0)
+    if not isinstance(message, ir.Const) or not isinstance(message.value, str):
+        raise Unsupported(e.pos, "log_msg of a text that is not a constant")
+    values = (g.temporary(argument(e, 1)), argument(e, 1).type) if len(e.args) > 1 else None
+    with g.when(g.b.icmp_unsigned("!=", g.word(context.LOGGING), i64(0)), likely=False):
+        target.events.append(record(g, context.EVENTS, len(target.events), message.value, values))
+    return None
+
+
+def _check(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
+    with g.when(g.b.not_(g.value(argument(e, 0))), likely=False):
+        text = f"{CHECK_MARK}{e.pos}: {e.method} failed"
+        target.events.append(record(g, context.EVENTS, len(target.events), text))
+        g.leave(CHECK_FAILED)
+    return None
+
+
+def _random(g: Emitter, e: ir.ExternCall) -> Value:
+    result = argument(e, 0)
+    into, bits = places.place(g, result), bits_of(argument(e, 1).type)
+    assert bits is not None
+    if bits.width > 63:
+        raise Unsupported(e.pos, f"random numbers of {bits.width} bits")
+    low, high = g.word_of(argument(e, 1)), g.word_of(argument(e, 2))
+    with g.when(g.b.icmp_signed("<=", low, high)):
+        drawn = g.call(draw_between, g.context, low, high)
+        places.write(g, into, g.resize(drawn, bits.width))
+    return None

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A v1model program as one LLVM module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from offramp_p4 import ir
+from offramp_p4.native import arithmetic, calls, headers, places, statements, tables
+from offramp_p4.native.emitter import Emitter
+from offramp_p4.native.layout import Layout, Span
+from offramp_p4.native.llvm import I64, PTR, AliasTags, Value, i64, ll
+from offramp_p4.native.lowering import Library
+from offramp_p4.native.runtime import program as names
+from offramp_p4.native.runtime.batch import gather, run_batch
+from offramp_p4.native.runtime.pipeline import leave
+from offramp_p4.native.runtime.queued import advance, hold, receive, receive_batch
+from offramp_p4.native.shape import aligned
+from offramp_p4.native.v1model.cells import Cells
+from offramp_p4.native.v1model.fields import by_list
+from offramp_p4.native.v1model.plan import Plan
+from offramp_p4.native.v1model.records import Record
+from offramp_p4.native.v1model.target import V1Target
+from offramp_p4.source import Unsupported
+from offramp_p4.v1model.metadata import UNLIMITED
+from offramp_p4.v1model.objects import Objects
+
+RULES: Final = (arithmetic, calls, headers, places, statements, tables)
+"""The modules that register the rules for all nodes when they are imported."""
+
+RUN: Final = "rt.run_batch"
+GATHER: Final = "rt.gather"
+RECEIVE: Final = "rt.receive"
+RECEIVE_BATCH: Final = "rt.receive_batch"
+ADVANCE: Final = "rt.advance"
+_BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
+
+
+@dataclass(frozen=True)
+class Module:
+    """The text of a module, and what Python must know to use it.
+
+    Attributes:
+        memory_size: bytes of the memory of one packet.
+        digests, events: how to read the records in the buffers of these names.
+    """
+
+    text: str
+    plan: Plan
+    memory_size: int
+    digests: list[Record]
+    events: list[Record]
+
+
+def build(program: ir.Program, objects: Objects, *, queued: bool = False) -> Module:
+    """Translate a program; ``queued``: with a traffic manager between ingress and egress.
+
+    The plan is the same with it and without.
+
+    Raises:
+        Unsupported: it uses something that the native engine or v1model does not execute.
+    """
+    blocks = _blocks(program)
+    parser = blocks[0]
+    assert isinstance(parser, ir.ParserInstance)
+    layout = Layout(program)
+    cells = Cells(layout, parser)
+    plan = Plan(program, objects)
+    target = V1Target(plan, objects, cells, parser)
+    bases = {"h": cells.headers, "m": cells.user, "s": cells.standard, "p": None}
+    for block, signature in zip(blocks, ("phms", "hm", "hms", "hms", "hm", "ph"), strict=True):
+        if len(block.params) != len(signature):
+            raise Unsupported(block.pos, f"{block.name} with {len(block.params)} parameters")
+        layout.place_block(block, [bases[kind] for kind in signature])
+    module = ll.Module(program.file)
+    supplied: dict[str, Any] = {"deliver": hold if queued else leave}
+    library = Library(module, AliasTags(module), cells.fields, supplied)
+    g = Emitter(program, module, layout, target, library)
+    for name, block in zip(_BLOCKS, blocks, strict=True):
+        supplied[name] = calls.block(g, block)
+    size = _supply(g, target, supplied)
+    for entry in (receive, receive_batch, advance, gather) if queued else (run_batch, gather):
+        library.function(entry, exported=True)
+    return Module(str(module), plan, size, target.digests, target.events)
+
+
+def _blocks(program: ir.Program) -> list[ir.ParserInstance | ir.ControlInstance]:
+    """The six blocks of V1Switch."""
+    if program.main.type_name != "V1Switch":
+        raise Unsupported(program.main.pos, f"architecture {program.main.type_name} (V1Switch is)")
+    blocks = []
+    for name in ("p", "vr", "ig", "eg", "ck", "dep"):
+        block = program.main.args[name]
+        assert isinstance(block, ir.ParserInstance | ir.ControlInstance)
+        blocks.append(block)
+    return blocks
+
+
+def _supply(g: Emitter, target: V1Target, supplied: dict[str, Any]) -> int:
+    """Write what the run-time system knows of the layout; returns the bytes of a packet's memory."""
+    cells = target.cells
+    size = aligned(g.layout.size, 64)
+
+    def write(name: str, params: list[Any], body: Callable[..., None], returns: Any = None) -> None:
+        kind = ll.FunctionType(returns or ll.VoidType(), params)
+        with g.plain_function(name, kind) as made:
+            body(*made.args)
+        supplied[name] = made
+
+    def start_memory(m: Value) -> None:
+        g.clear(m, size)
+        at, bytes_ = cells.fields[names.TRUNCATE.name]
+        g.store_number(i64(UNLIMITED), g.at(m, at), 8 * bytes_)
+
+    def duplicate_headers(into: Value, m: Value) -> None:
+        engine = [cells.fields[f.name] for f in (names.CURSOR, names.LENGTH, names.GROWTH)]
+        for at, end in [*((at, at + n) for at, n in engine), (cells.headers, cells.headers_end)]:
+            g.copy(g.at(into, at), g.at(m, at), end - at)
+
+    def transfer_fields(into: Value, m: Value, number: Value) -> None:
+        def move(kept: list[Span]) -> None:
+            for at, end in kept:
+                g.copy(g.at(into, at), g.at(m, at), end - at)
+
+        by_list(g, target.field_lists, number, move)
+
+    def fields_size(number: Value) -> None:
+        result = g.allocate(I64)
+        g.b.store(i64(0), result)
+        by_list(g, target.field_lists, number, lambda kept: g.b.store(i64(_packed_size(kept)), result))
+        g.b.ret(g.b.load(result, typ=I64))
+
+    def saved(m: Value, buffer: Value, number: Value, *, restore: bool) -> None:
+        def move(kept: list[Span]) -> None:
+            position = 0
+            for at, end in kept:
+                inside, outside = g.at(m, at), g.at(buffer, position)
+                g.copy(*((inside, outside) if restore else (outside, inside)), end - at)
+                position += end - at
+
+        by_list(g, target.field_lists, number, move)
+
+    write("start_memory", [PTR], start_memory)
+    write("duplicate_memory", [PTR, PTR], lambda into, m: g.copy(into, m, size))
+    write("duplicate_headers", [PTR, PTR], duplicate_headers)
+    write("reset_metadata", [PTR], lambda m: g.clear(g.at(m, cells.user), cells.end - cells.user))
+    write("transfer_fields", [PTR, PTR, I64], transfer_fields)
+    write("fields_size", [I64], fields_size, I64)
+    write("save_fields", [PTR, PTR, I64], lambda into, m, n: saved(m, into, n, restore=False))
+    write("restore_fields", [PTR, PTR, I64], lambda m, source, n: saved(m, source, n, restore=True))
+    return size
+
+
+def _packed_size(kept: list[Span]) -> int:
+    return aligned(sum(end - at for at, end in kept), 8)

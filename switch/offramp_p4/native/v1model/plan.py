@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the context has each object of a v1model program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from offramp_p4 import ir
+from offramp_p4.native import actions as rows
+from offramp_p4.native.actions import Actions
+from offramp_p4.native.keys import key_format
+from offramp_p4.native.runtime import context
+from offramp_p4.native.shape import container
+from offramp_p4.native.tables import TablePlan
+from offramp_p4.state import RegisterState
+from offramp_p4.v1model.objects import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A register array: one column of rows that it shares with others.
+
+    Registers of one control with as many cells of one size are kept together, because a program that reads one
+    of them at an index mostly reads the others there too.
+
+    Attributes:
+        word: index in the context of the rows' address.
+        stride: bytes from row to row.
+        offset: of the column in a row.
+        width: bits of a cell.
+    """
+
+    word: int
+    stride: int
+    offset: int
+    width: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of a cell."""
+        return container(self.width)
+
+
+class Plan:
+    """Indices of words in the context; what they hold is filled in by :mod:`offramp_p4.native.state`.
+
+    Attributes:
+        tables, value_sets: look-up structures.
+        columns: by name of the register.
+        arrays: by extern instance, the address of a counter array or a meter array.
+        profiles: by extern instance, the words that :attr:`TablePlan.profile` describes.
+        member_sizes: bytes of a member's row, by extern instance.
+        size: words of the whole context.
+    """
+
+    def __init__(self, program: ir.Program, objects: Objects) -> None:
+        self.size = context.OBJECTS
+        self.actions = Actions(program.tables)
+        self.columns = self._columns(objects.registers.values())
+        self.arrays: dict[ir.ExternInstance, int] = {}
+        self.profiles: dict[ir.ExternInstance, int] = {}
+        self.member_sizes: dict[ir.ExternInstance, int] = {}
+        for instance in program.externs:
+            if instance.extern in {"counter", "meter"}:
+                self.arrays[instance] = self._take(1)
+            elif instance.extern in {"action_profile", "action_selector"}:
+                self.profiles[instance] = self._take(2)
+                users = [t for t in program.tables if t.properties.get("implementation") is instance]
+                self.member_sizes[instance] = max((self._row_size(t) for t in users), default=rows.HEAD)
+        self.tables = {t: self._table(t, objects) for t in program.tables}
+        self.value_sets = {
+            v: TablePlan(self._take(context.TABLE_WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
+            for v in program.value_sets
+        }
+
+    def _take(self, words: int) -> int:
+        at, self.size = self.size, self.size + words
+        return at
+
+    def _row_size(self, table: ir.Table) -> int:
+        return max(self.actions[name].size for name in rows.choices(table))
+
+    def _table(self, table: ir.Table, objects: Objects) -> TablePlan:
+        state = objects.tables[table]
+        words, key = self._take(context.TABLE_WORDS), key_format(state.kinds, state.widths)
+        instance = table.properties.get("implementation")
+        if isinstance(instance, ir.ExternInstance) and instance in self.profiles:
+            return TablePlan(words, key, self._row_size(table), self.profiles[instance], self.member_sizes[instance])
+        return TablePlan(words, key, self._row_size(table))
+
+    def _columns(self, registers: Iterable[RegisterState]) -> dict[str, Column]:
+        groups: dict[tuple[str, int, int], list[RegisterState]] = {}
+        for r in registers:
+            size = container(r.width.width)
+            groups.setdefault((r.name.rpartition(".")[0], r.size, size), []).append(r)
+        columns = {}
+        for (_, _, size), members in groups.items():
+            word = self._take(1)
+            for i, r in enumerate(members):
+                columns[r.name] = Column(word, size * len(members), size * i, r.width.width)
+        return columns
+
+
+def _value_set_kinds(v: ir.ValueSet) -> list[str]:
+    return ["range" if kind == "range" else "ternary" for kind in v.match_kinds]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that machine code leaves for Python: digests, log messages, failed checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from offramp_p4.native.codec import leaves
+from offramp_p4.native.emitter import Emitter
+from offramp_p4.native.llvm import Value, i64
+from offramp_p4.native.runtime.buffers import append
+from offramp_p4.native.runtime.context import USED
+from offramp_p4.native.shape import aligned, bits_of, shape
+from offramp_p4.types import Bits, Type, Varbit, strip
+
+_HEAD = 8  # the number of the kind of record
+_MOST_BYTES = 16 << 20
+"""Of records of one batch that wait for Python; further ones are lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A scalar of a record; a varbit is two, its value and its width."""
+
+    offset: int
+    bits: Bits
+    varbit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One place in the program that leaves records: a text, and how the values lie in each."""
+
+    text: str
+    cells: tuple[Cell, ...]
+    size: int
+
+
+def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, Type] | None = None) -> Record:
+    """Write the instructions that append a record of the value at an address; returns how to read it."""
+    size = aligned(_HEAD + (shape(data[1]).size if data else 0), 8)
+    with g.when(g.b.icmp_unsigned("<", g.word(buffer + USED), i64(_MOST_BYTES)), likely=True):
+        at = g.b.inttoptr(g.call(append, g.context, buffer, size), g.memory.type)
+        g.tags.mark(g.b.store(i64(number), at), "Words")
+        if data:
+            g.copy(g.at(at, _HEAD), data[0], shape(data[1]).size)
+    return Record(text, tuple(_cells(data[1], _HEAD)) if data else (), size)
+
+
+def _cells(t: Type, base: int) -> Iterator[Cell]:
+    for leaf in leaves(strip(t), base):
+        if isinstance(leaf.type, Varbit):
+            yield Cell(leaf.offset + 4, Bits(8 * ((leaf.type.width + 7) // 8)), varbit=True)
+            yield Cell(leaf.offset, Bits(32))
+        else:
+            bits = bits_of(leaf.type)
+            assert bits is not None
+            yield Cell(leaf.offset, bits)
+
+
+def read_records(kinds: Sequence[Record], raw: bytes) -> Iterator[tuple[Record, tuple[int, ...]]]:
+    """The records in a buffer, with their values."""
+    at = 0
+    while at < len(raw):
+        kind = kinds[int.from_bytes(raw[at : at + _HEAD], "little")]
+        yield kind, tuple(_read(raw[at : at + kind.size], cell) for cell in kind.cells)
+        at += kind.size
+
+
+def _read(raw: bytes, cell: Cell) -> int:
+    size = (cell.bits.width + 7) // 8
+    data = raw[cell.offset : cell.offset + size]
+    if cell.varbit:
+        width = int.from_bytes(raw[cell.offset - 4 : cell.offset], "little")
+        return int.from_bytes(data, "big") >> (8 * size - width)
+    return cell.bits.wrap(int.from_bytes(data, "little"))

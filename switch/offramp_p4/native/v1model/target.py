@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""v1model as a target of the emitter: its externs, where its objects are, what its programs leave for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from offramp_p4 import ir
+from offramp_p4.native import core
+from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
+from offramp_p4.native.llvm import Value
+from offramp_p4.native.v1model import arrays, checksums, diagnostics, requests
+from offramp_p4.native.v1model.cells import Cells
+from offramp_p4.native.v1model.fields import field_lists
+
+if TYPE_CHECKING:
+    from offramp_p4.native.layout import Span
+    from offramp_p4.native.tables import TablePlan
+    from offramp_p4.native.v1model.plan import Plan
+    from offramp_p4.native.v1model.records import Record
+    from offramp_p4.v1model.objects import Objects
+
+
+class V1Target:
+    """Everything that the machine code of a v1model program refers to.
+
+    Attributes:
+        field_lists: the memory that copies preserve, by number of the list.
+        digests, events: how to read the records in the buffers of these names.
+    """
+
+    def __init__(self, plan: Plan, objects: Objects, cells: Cells, parser: ir.ParserInstance) -> None:
+        self.plan, self.objects, self.cells = plan, objects, cells
+        self.actions = plan.actions
+        self.field_lists: dict[int, list[Span]] = field_lists(parser.params[2].type, cells.user)
+        self.digests: list[Record] = []
+        self.events: list[Record] = []
+        self.externs: Mapping[tuple[str, str], Builder] = {
+            **core.BUILDERS,
+            **arrays.builders(self),
+            **checksums.builders(self),
+            **requests.builders(self),
+            **diagnostics.builders(self),
+        }
+        self.aggregates: Mapping[tuple[str, str], AggregateBuilder] = core.AGGREGATES
+
+    def table(self, table: ir.Table) -> TablePlan:
+        """How a table is found in the context."""
+        return self.plan.tables[table]
+
+    def value_set(self, value_set: ir.ValueSet) -> TablePlan:
+        """The same for a value set."""
+        return self.plan.value_sets[value_set]
+
+    def on_hit(self, g: Emitter, table: ir.Table, entry: Value) -> None:
+        """Write what a hit does to direct counters and meters."""
+        arrays.on_hit(self, g, table, entry)
+
+    def on_miss(self, g: Emitter, table: ir.Table) -> None:
+        """Write what a miss does to the direct counter of the default entry."""
+        arrays.on_miss(self, g, table)
+
+    def selector_hash(self, g: Emitter, table: ir.Table) -> Value:
+        """The hash of an action selector."""
+        return checksums.selector_hash(g, table)

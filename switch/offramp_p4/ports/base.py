@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the forwarding loop asks of a port."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from offramp_base.transport.base import LinkStats
+from offramp_base.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class Port(Protocol):
+    """One port; no method blocks, and faults of the outside world never raise: they are counted and logged."""
+
+    name: str
+    stats: LinkStats
+
+    def interest(self) -> list[tuple[int, int]]:
+        """File descriptors and poll(2) events that the port waits for."""
+
+    def receive(self) -> PacketBatch:
+        """Some of what has arrived: a fair share, not all. Valid until the next call, and not padded."""
+
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
+        """Send frames (these rows of the batch, or all), keeping what does not fit for :meth:`flush`."""
+
+    def flush(self) -> None:
+        """Send what was kept."""
+
+    @property
+    def congested(self) -> bool:
+        """So much is kept that the switch should take in nothing more until it is gone."""
+
+    @property
+    def up(self) -> bool:
+        """Whether what the port is attached to is there and has a carrier."""
+
+    def tick(self, now: float) -> None:
+        """Called about once a second."""
+
+    def close(self) -> None:
+        """Release everything."""

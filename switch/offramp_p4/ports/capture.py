@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port whose frames are also written to capture files, as ``simple_switch --pcap`` does."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from offramp_base.wire import pcap
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from offramp_base.wire.batch import PacketBatch
+    from offramp_p4.ports.base import Port
+
+
+class CapturedPort:
+    """``port``, with what it receives in ``NAME_in.pcap`` and what it sends in ``NAME_out.pcap`` of ``folder``.
+
+    Raises:
+        OfframpError: the files cannot be made.
+    """
+
+    def __init__(self, port: Port, folder: Path) -> None:
+        self._port = port
+        stem = re.sub(r"[^\w.-]+", "-", port.name.removeprefix("unix:")).strip("-")
+        self._in, self._out = (pcap.Writer(folder / f"{stem}_{way}.pcap") for way in ("in", "out"))
+        self.name, self.stats = port.name, port.stats
+
+    def interest(self) -> list[tuple[int, int]]:
+        """Of the port."""
+        return self._port.interest()
+
+    def receive(self) -> PacketBatch:
+        """What the port received."""
+        batch = self._port.receive()
+        if len(batch):
+            self._in.write(_now_us(), batch.frames())
+        return batch
+
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
+        """Send by the port."""
+        self._out.write(_now_us(), (batch if rows is None else batch.select(rows)).frames())
+        self._port.send(batch, rows)
+
+    def flush(self) -> None:
+        """Of the port."""
+        self._port.flush()
+
+    @property
+    def congested(self) -> bool:
+        """Of the port."""
+        return self._port.congested
+
+    @property
+    def up(self) -> bool:
+        """Of the port."""
+        return self._port.up
+
+    def tick(self, now: float) -> None:
+        """Of the port."""
+        self._port.tick(now)
+
+    def close(self) -> None:
+        """Close port and files."""
+        self._port.close()
+        self._in.close()
+        self._out.close()
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

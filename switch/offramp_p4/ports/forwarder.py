@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop of a running switch: gather from all ports, process once, distribute."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.ports.alarm import Alarm
+from offramp_p4.ports.base import Port
+from offramp_p4.runtime.device import Device
+
+TICK_S = 1.0
+CONGESTED_WAIT_S = 0.1
+MAX_INJECTED = 4096
+"""Batches of the controller that wait for the switch."""
+NOTICE_WAIT_S = 0.005
+
+
+class Forwarder:
+    """Moves frames between the ports and a device until :meth:`stop`.
+
+    Every turn takes a fair share from each port that has frames, so that no port waits for another's load,
+    and gives all of them to the switch at once. While a lossless port is congested nothing is taken in.
+
+    Attributes:
+        unknown: frames dropped because they were sent to a port that does not exist.
+    """
+
+    def __init__(self, device: Device, ports: Mapping[int, Port]) -> None:
+        self._device = device
+        self._ports = dict(ports)
+        self._injected: deque[PacketBatch] = deque()
+        self._room = threading.Semaphore(MAX_INJECTED)
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._alarm = Alarm()
+        self._stopping = threading.Event()
+        self.unknown = 0
+        device.inject = self.inject
+
+    def inject(self, batch: PacketBatch) -> None:
+        """Have the switch process frames of the controller; may be called from any thread, and waits for room."""
+        while not self._room.acquire(timeout=CONGESTED_WAIT_S):
+            if self._stopping.is_set():
+                return
+        self._injected.append(batch)
+        os.eventfd_write(self._wake, 1)
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler or another thread."""
+        self._stopping.set()
+        os.eventfd_write(self._wake, 1)
+
+    def run(self, ending: Callable[[], None] = lambda: None) -> None:
+        """Work until :meth:`stop`, call ``ending``, then close all ports."""
+        next_tick = time.monotonic()
+        try:
+            while not self._stopping.is_set():
+                now = time.monotonic()
+                if now >= next_tick:
+                    next_tick = now + TICK_S
+                    for port in self._ports.values():
+                        port.tick(now)
+                    self._device.set_links({number: port.up for number, port in self._ports.items()})
+                self._turn(max(0.0, next_tick - now))
+        finally:
+            ending()
+            self._device.inject = self._device.discard
+            for port in self._ports.values():
+                port.close()
+            self._alarm.close()
+            os.close(self._wake)
+
+    def _turn(self, timeout_s: float) -> None:
+        congested = any(port.congested for port in self._ports.values())
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        owners: dict[int, int] = {}
+        for number, port in self._ports.items():
+            for descriptor, events in port.interest():
+                wanted = events & ~select.POLLIN if congested else events
+                if wanted:
+                    poll.register(descriptor, wanted)
+                    owners[descriptor] = number
+        if congested:
+            timeout_s = min(timeout_s, CONGESTED_WAIT_S)
+        notices_s = self._device.notices_due_s
+        if notices_s is not None:
+            timeout_s = min(timeout_s, max(notices_s, NOTICE_WAIT_S))
+        due_s = self._device.due_s
+        if due_s is not None and due_s < timeout_s:
+            self._alarm.set(due_s)
+            poll.register(self._alarm, select.POLLIN)
+        parts: list[PacketBatch] = []
+        for descriptor, events in poll.poll(timeout_s * 1000):
+            if descriptor == self._wake:
+                parts += self._take_injected()
+                continue
+            if descriptor == self._alarm.fileno():
+                self._alarm.clear()
+                continue
+            number = owners[descriptor]
+            if events & select.POLLOUT:
+                self._ports[number].flush()
+            if events & ~select.POLLOUT:
+                batch = self._ports[number].receive()
+                batch.ports[:] = number
+                parts.append(batch)
+        arrived = PacketBatch.concatenate(parts)
+        if len(arrived) or self._device.due_s == 0.0:
+            self._distribute(self._device.process(arrived))
+        else:
+            self._device.send_notices()
+
+    def _take_injected(self) -> list[PacketBatch]:
+        os.eventfd_read(self._wake)
+        taken = []
+        while self._injected:
+            taken.append(self._injected.popleft())
+            self._room.release()
+        return taken
+
+    def _distribute(self, out: PacketBatch) -> None:
+        for number in np.unique(out.ports).tolist():
+            port = self._ports.get(number)
+            rows = np.flatnonzero(out.ports == number)
+            if port is None:
+                self.unknown += len(rows)
+            else:
+                port.send(out, rows)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port that listens on a Unix socket of mode 0600 for :class:`offramp_base.transport.unix.UnixIO`."""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Access, Address
+from offramp_base.listening.sockets import bind, remove, trusted_user, user_of
+from offramp_base.transport.base import LinkStats
+from offramp_base.transport.framing import MAX_MESSAGE, frame_count, pack, unpack
+from offramp_base.transport.unix import SOCKET_BUFFER, check_path
+from offramp_base.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+FAIR_SHARE = 4
+"""Messages taken in one turn."""
+HIGH_WATER = 8 << 20
+"""Bytes kept for a host that is slow to read, beyond which the switch holds back."""
+_WAITING = 1
+STALL_S = 10.0
+"""A host that reads nothing for so long loses frames instead of holding back everyone."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class UnixPort:
+    """One link, lossless while its host reads: the switch holds back instead of dropping.
+
+    Its host is a process of this user or of root; while one is connected, others wait.
+
+    Raises:
+        OfframpError: the socket cannot be made at ``path``.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.name = f"unix:{check_path(path)}"
+        self.stats = LinkStats()
+        self._path = Path(path)
+        self._host: socket.socket | None = None
+        self._kept: deque[tuple[bytes, int]] = deque()
+        self._kept_bytes = 0
+        self._progress = 0.0
+        self._open()
+
+    def _open(self) -> None:
+        refuse_others(self._path)
+        self._listener = bind(Address(socket.AF_UNIX, str(self._path)), Access(), "port", socket.SOCK_SEQPACKET)
+        self._listener.setblocking(False)
+        self._listener.listen(_WAITING)
+
+    def interest(self) -> list[tuple[int, int]]:
+        """The listener while no host is connected, else the host."""
+        if self._host is None:
+            return [(self._listener.fileno(), select.POLLIN)]
+        return [(self._host.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
+
+    def receive(self) -> PacketBatch:
+        """Some of what has arrived; accepts a host if there is none."""
+        if self._host is None and not self._accept():
+            return PacketBatch.empty()
+        parts: list[PacketBatch] = []
+        for _ in range(FAIR_SHARE):
+            message = self._message()
+            if message is None:
+                break
+            try:
+                parts.append(unpack(message))
+            except OfframpError:
+                self.stats.malformed += 1
+        batch = PacketBatch.concatenate(parts)
+        self.stats.received += len(batch)
+        return batch
+
+    def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
+        """Send frames; without a host they are dropped."""
+        if rows is not None:
+            batch = batch.select(rows)
+        if self._host is None or self._stalled():
+            self.stats.dropped += len(batch)
+            return
+        if not self._kept:
+            self._progress = time.monotonic()
+        for message in pack(batch):
+            self._kept.append((message, frame_count(message)))
+            self._kept_bytes += len(message)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what was kept, as far as the host takes it."""
+        while self._kept and self._host is not None:
+            message, frames = self._kept[0]
+            try:
+                self._host.send(message)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._disconnect()
+                return
+            self._kept.popleft()
+            self._kept_bytes -= len(message)
+            self._progress = time.monotonic()
+            self.stats.sent += frames
+
+    @property
+    def congested(self) -> bool:
+        """Whether the host is far behind, but still reading."""
+        return self._kept_bytes > HIGH_WATER and not self._stalled()
+
+    @property
+    def up(self) -> bool:
+        """Always: a socket has no carrier."""
+        return True
+
+    def tick(self, now: float) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """Close the link and remove the socket."""
+        self._disconnect()
+        remove(self._listener)
+
+    def _stalled(self) -> bool:
+        return bool(self._kept) and time.monotonic() - self._progress > STALL_S
+
+    def _accept(self) -> bool:
+        try:
+            host, _ = self._listener.accept()
+        except OSError:
+            return False
+        if not trusted_user(host):
+            _LOG.warning("%s: a process of user %d is turned away", self.name, user_of(host))
+            self.stats.strangers += 1
+            host.close()
+            return False
+        self._connected(host)
+        return True
+
+    def _connected(self, host: socket.socket) -> None:
+        host.setblocking(False)
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            host.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
+        self._host = host
+        _LOG.info("%s: connected", self.name)
+
+    def _message(self) -> bytes | None:
+        if self._host is None:
+            return None
+        try:
+            message = self._host.recv(MAX_MESSAGE)
+        except BlockingIOError:
+            return None
+        except OSError:
+            message = b""
+        if not message:
+            self._disconnect()
+            return None
+        return message
+
+    def _disconnect(self) -> None:
+        if self._host is None:
+            return
+        _LOG.info("%s: disconnected", self.name)
+        self._host.close()
+        self._host = None
+        self.stats.dropped += sum(frames for _, frames in self._kept)
+        self._kept.clear()
+        self._kept_bytes = 0
+
+
+def refuse_others(path: Path) -> None:
+    """Say what is there, where that is not a socket that nobody listens on any more.
+
+    Raises:
+        OfframpError: somebody does, or it is no socket.
+    """
+    if not path.exists():
+        return
+    if not path.is_socket():
+        raise OfframpError(f"unix:{path}: the file exists and is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return
+        except OSError as error:
+            raise OfframpError(f"unix:{path}: {error.strerror}") from None
+        raise OfframpError(f"unix:{path}: another switch listens there")

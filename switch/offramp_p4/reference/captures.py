@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bmv2's simple_switch fed from capture files: no interfaces, no rights, and no packet lost on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.wire import pcap
+from offramp_p4.reference.commands import commands
+from offramp_p4.reference.process import SimpleSwitch
+
+if TYPE_CHECKING:
+    from offramp_p4.engines import AnySwitch
+
+_QUIET_S: Final = 1.5
+_LIMIT_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A frame that left, when (microseconds of the wall clock), and where."""
+
+    us: int
+    port: int
+    frame: bytes
+
+
+def run(
+    source: Path,
+    like: AnySwitch,
+    packets: Sequence[tuple[int, int, bytes]],
+    ports: Sequence[int],
+    *,
+    target_options: Sequence[str] = (),
+    include: Iterable[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    quiet_s: float = _QUIET_S,
+) -> list[Departure]:
+    """Compile and run a program in bmv2 with the state of ``like``; what leaves, in order.
+
+    Args:
+        source: the program.
+        like: a switch in the state that bmv2 is to be in.
+        packets: (microseconds, port, bytes), sent at these times after the first, as far as bmv2 keeps up.
+        ports: all ports, also those that only send.
+        target_options: of simple_switch.
+        include: folders for p4c's preprocessor.
+        defines: its macros.
+        quiet_s: time without a frame after which the last one has left.
+
+    Raises:
+        OfframpError: p4c or bmv2 is missing or refuses something.
+    """
+    with temporary_folder() as name:
+        folder = Path(name)
+        wait_s = 4 + sum(1 for _ in commands(like)) // 400  # bmv2 reads after that; its CLI must be done by then
+        _write_inputs(folder, packets, ports)
+        interfaces = {port: f"p{port}" for port in ports}
+        bmv2 = SimpleSwitch(
+            source,
+            like,
+            interfaces,
+            folder,
+            ("--use-files", str(wait_s)),
+            target_options=target_options,
+            include=include,
+            defines=defines,
+        )
+        with bmv2:
+            reads_s = bmv2.started_s + wait_s
+            if time.monotonic() > reads_s:
+                raise OfframpError(f"simple_switch_CLI took more than {wait_s} s to write the tables")
+            return _collect(folder, ports, bmv2, reads_s, quiet_s)
+
+
+def _write_inputs(folder: Path, packets: Sequence[tuple[int, int, bytes]], ports: Sequence[int]) -> None:
+    frames: dict[int, list[tuple[int, bytes]]] = {port: [] for port in ports}
+    for us, port, frame in packets:
+        frames[port].append((us, frame))
+    for port, sent in frames.items():
+        pcap.write(folder / f"p{port}_in.pcap", sent)
+
+
+def _collect(folder: Path, ports: Sequence[int], bmv2: SimpleSwitch, reads_s: float, quiet_s: float) -> list[Departure]:
+    """Wait until the output files have stopped growing, from when bmv2 reads its input."""
+    files = {port: folder / f"p{port}_out.pcap" for port in ports}
+    deadline, sizes, quiet_since = time.monotonic() + _LIMIT_S, -1, reads_s + quiet_s
+    while time.monotonic() < deadline and bmv2.running:
+        now = sum(path.stat().st_size for path in files.values() if path.exists())
+        if now != sizes:
+            sizes, quiet_since = now, max(quiet_since, time.monotonic())
+        elif time.monotonic() - quiet_since > quiet_s:
+            break
+        time.sleep(0.1)
+    found = [Departure(us, port, frame) for port, path in files.items() for us, frame in pcap.read(path)]
+    return sorted(found, key=lambda d: d.us)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bmv2's simple_switch as a process, in the state of one of our switches."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from offramp_base.errors import OfframpError
+from offramp_p4.reference.commands import commands
+from offramp_p4.reference.compiled import write_compiled
+
+if TYPE_CHECKING:
+    from offramp_p4.engines import AnySwitch
+
+TOOLS: Final = ("p4c-bm2-ss", "simple_switch", "simple_switch_CLI")
+_START_S: Final = 20.0
+
+
+def missing() -> list[str]:
+    """What of p4c and bmv2 is not on PATH."""
+    return [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+def available() -> bool:
+    """Whether p4c and bmv2 are on PATH."""
+    return not missing()
+
+
+class SimpleSwitch:
+    """A running simple_switch without logging; a context manager.
+
+    Args:
+        source: the program.
+        like: a switch in the state that bmv2 is to be in.
+        interfaces: what each port is attached to.
+        folder: for the compiled program and the log; bmv2 runs in it.
+        options: more of them, before the program.
+        target_options: those of simple_switch itself, such as ``--priority-queues``.
+        include, defines: for p4c's preprocessor.
+
+    Attributes:
+        started_s: ``time.monotonic()`` when the process was started.
+
+    Raises:
+        OfframpError: p4c or bmv2 is missing or refuses something.
+    """
+
+    def __init__(
+        self,
+        source: Path,
+        like: AnySwitch,
+        interfaces: Mapping[int, str],
+        folder: Path,
+        options: Sequence[str] = (),
+        *,
+        target_options: Sequence[str] = (),
+        include: Iterable[Path] = (),
+        defines: Mapping[str, str] | None = None,
+    ) -> None:
+        absent = missing()
+        if absent:
+            raise OfframpError(f"bmv2: {', '.join(absent)} not on PATH")
+        self._folder = folder
+        self._thrift = _free_port()
+        self._text = "\n".join(commands(like)) + "\n"
+        write_compiled(source, folder / "program.json", like, include=include, defines=defines)
+        ports = [part for port, name in interfaces.items() for part in ("-i", f"{port}@{name}")]
+        self._command = ["simple_switch", *options, "--thrift-port", str(self._thrift), *ports]
+        self._command += ["--device-id", str(self._thrift), "program.json"]
+        self._command += ["--", *target_options] if target_options else []
+        self.started_s = 0.0
+
+    def __enter__(self) -> Self:
+        with (self._folder / "log").open("w") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self._folder)
+        self.started_s = time.monotonic()
+        try:
+            self._configure()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is alive."""
+        return self._process.poll() is None
+
+    def _configure(self) -> None:
+        deadline = time.monotonic() + _START_S
+        while True:
+            if not self.running:
+                raise OfframpError(f"simple_switch did not start: {(self._folder / 'log').read_text().strip()}")
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._thrift)) == 0:
+                    break
+            if time.monotonic() > deadline:
+                raise OfframpError("simple_switch does not answer at its Thrift port")
+            time.sleep(0.05)
+        command = ["simple_switch_CLI", "--thrift-port", str(self._thrift)]
+        done = subprocess.run(command, input=self._text, check=False, capture_output=True, text=True)
+        faults = [line for line in done.stdout.splitlines() if "Error" in line or "Invalid" in line]
+        if done.returncode or faults:
+            raise OfframpError(f"simple_switch_CLI: {faults[0] if faults else done.stderr.strip()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that a server is in, and what it does about those that keep it waiting."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from offramp_base.p4rt.status import Code, RpcError
+
+MAX_SILENT: Final = 256
+"""Calls of which nothing has come yet: each holds a thread."""
+SILENT_S: Final = 5.0
+"""How long a call may say nothing."""
+GRACE_S: Final = 0.25
+"""How long it may do so when others wait for its place."""
+_LOG = logging.getLogger(__name__)
+
+
+class Refusals:
+    """How often what has been refused; of each kind the log names the first, the second, the fourth and so on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By reason."""
+        with self._lock:
+            return dict(self._counts)
+
+    def note(self, reason: str, peer: str) -> None:
+        """Count a refusal."""
+        with self._lock:
+            self._counts[reason] += 1
+            count = self._counts[reason]
+        if count & (count - 1) == 0:
+            _LOG.warning("P4Runtime: %s from %s refused (%d so far)", reason, peer, count)
+
+
+class Silent:
+    """Calls that have been opened and have not said anything; the oldest makes room for the next."""
+
+    def __init__(self, refusals: Refusals) -> None:
+        self._refusals = refusals
+        self._changed = threading.Condition()
+        self._since: dict[Any, float] = {}  # by context, the oldest first
+        self._closed = False
+
+    @contextmanager
+    def waiting(self, context: Any) -> Iterator[None]:
+        """While the first message of a call is waited for, or what makes a stream a controller's."""
+        with self._changed:
+            while len(self._since) >= MAX_SILENT:
+                oldest, since = next(iter(self._since.items()))
+                age = time.monotonic() - since
+                if age >= GRACE_S:
+                    self._end(oldest)
+                else:
+                    self._changed.wait(GRACE_S - age)
+            self._since[context] = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spoke(context)
+
+    def spoke(self, context: Any) -> None:
+        """A call is no longer silent."""
+        with self._changed:
+            if self._since.pop(context, None) is not None:
+                self._changed.notify()
+
+    def watch(self) -> None:
+        """End the calls that stay silent, until :meth:`close`; for a thread."""
+        with self._changed:
+            while not self._closed:
+                now = time.monotonic()
+                late = [context for context, since in self._since.items() if now - since >= SILENT_S]
+                for context in late:
+                    self._end(context)
+                self._changed.wait(SILENT_S / 10)
+
+    def close(self) -> None:
+        """End :meth:`watch`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _end(self, context: Any) -> None:
+        self._since.pop(context, None)
+        self._refusals.note("a silent call", context.peer())
+        context.cancel()
+
+
+class InHand:
+    """Bytes of the requests that the server is working on, or is about to."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._bytes = most, 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def holding(self, size: int, refuse: Callable[[str], None]) -> Iterator[None]:
+        """Keep so many bytes.
+
+        Raises:
+            RpcError: RESOURCE_EXHAUSTED, there is no room for them.
+        """
+        with self._lock:
+            room = self._bytes + size <= self._most
+            self._bytes += size if room else 0
+        if not room:
+            refuse("a request beyond the memory for requests")
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"requests of more than {self._most >> 20} MB are under way")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bytes -= size

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DirectCounterEntry and DirectMeterEntry (sections 9.3 and 9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_p4.runtime.entities.base import ById, invalid, modify_only
+from offramp_p4.runtime.entities.meters import meter_config, no_colours, rates
+from offramp_p4.runtime.entities.table import Table
+from offramp_p4.state import MeterCell
+
+
+class DirectCounterHandler:
+    """DirectCounterEntry: the counter of each entry of a table."""
+
+    def __init__(self, tables: ById[Table]) -> None:
+        self._tables = tables
+
+    def write(self, kind: int, entry: Any) -> None:
+        """Set the counter of one entry; without data nothing changes."""
+        table = self._tables.get(entry.table_entry.table_id)
+        modify_only(kind, f"{table.what}: a direct counter")
+        if not table.has_counter:
+            raise invalid(f"{table.what} has no direct counter")
+        found = table.find(entry.table_entry)
+        if entry.HasField("data"):
+            found.packets, found.bytes = entry.data.packet_count, entry.data.byte_count
+
+    def read(self, wanted: Any) -> Iterator[Any]:
+        """The counters of one entry, one table or all tables."""
+        for table in _tables(self._tables, wanted.table_entry, "has_counter", "counter"):
+            for found in table.matching(wanted.table_entry):
+                data = v1.CounterData(packet_count=found.packets, byte_count=found.bytes)
+                made = v1.DirectCounterEntry(table_entry=table.key_message(found), data=data)
+                yield v1.Entity(direct_counter_entry=made)
+
+
+class DirectMeterHandler:
+    """DirectMeterEntry: the meter of each entry of a table."""
+
+    def __init__(self, tables: ById[Table]) -> None:
+        self._tables = tables
+
+    def write(self, kind: int, entry: Any) -> None:
+        """Configure the meter of one entry; no configuration makes it green for ever."""
+        table = self._tables.get(entry.table_entry.table_id)
+        modify_only(kind, f"{table.what}: a direct meter")
+        if not table.has_meter:
+            raise invalid(f"{table.what} has no direct meter")
+        no_colours(entry, "counter_data", table.what)
+        if entry.table_entry.is_default_action:
+            raise RpcError(Code.UNIMPLEMENTED, f"{table.what}: v1model runs no direct meter on a miss")
+        found, wanted = table.find(entry.table_entry), rates(entry, "config", table.what)
+        found.meter = found.meter or MeterCell()
+        found.meter.configure(wanted)
+
+    def read(self, wanted: Any) -> Iterator[Any]:
+        """The meters of one entry, one table or all tables."""
+        no_colours(wanted, "counter_data", "direct meters")
+        for table in _tables(self._tables, wanted.table_entry, "has_meter", "meter"):
+            for found in table.matching(wanted.table_entry):
+                made = v1.DirectMeterEntry(table_entry=table.key_message(found))
+                if found.meter is not None and found.meter.rates:
+                    made.config.CopyFrom(meter_config(found.meter))
+                yield v1.Entity(direct_meter_entry=made)
+
+
+def _tables(tables: ById[Table], key: Any, attribute: str, word: str) -> Iterator[Table]:
+    """The tables that have a resource, of those that a key names."""
+    for _, table in tables.select(key.table_id):
+        if getattr(table, attribute):
+            yield table
+        elif key.table_id:
+            raise invalid(f"{table.what} has no direct {word}")

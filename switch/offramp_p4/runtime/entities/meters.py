@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MeterEntry (section 9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_p4.runtime.entities.base import ById, cells, invalid, modify_only
+from offramp_p4.state import MeterCell, MeterState
+
+Rates = tuple[tuple[float, int], ...]
+
+
+def rates(entry: Any, field: str, what: str) -> Rates:
+    """Rate and burst of each bucket from the MeterConfig ``field`` of an entry; none (always green) without it.
+
+    Raises:
+        RpcError: a rate or burst is negative, or the peak is below the committed rate.
+    """
+    if not entry.HasField(field):
+        return ()
+    c = getattr(entry, field)
+    if min(c.cir, c.cburst, c.pir, c.pburst) < 0 or c.eburst:
+        raise invalid(f"{what}: rates and bursts of a two-rate meter are not negative, and eburst is 0")
+    if c.pir < c.cir:
+        raise invalid(f"{what}: the peak rate {c.pir} is below the committed rate {c.cir}")
+    return (float(c.cir), c.cburst), (float(c.pir), c.pburst)
+
+
+def no_colours(entry: Any, field: str, what: str) -> None:
+    """Refuse the optional counters for each colour.
+
+    Raises:
+        RpcError: UNIMPLEMENTED.
+    """
+    if entry.HasField(field):
+        raise RpcError(Code.UNIMPLEMENTED, f"{what}: meters do not count packets by colour")
+
+
+def meter_config(cell: MeterCell) -> Any:
+    """The configuration of a meter."""
+    if not cell.rates:
+        return v1.MeterConfig()
+    (cir, cburst), (pir, pburst) = cell.rates
+    return v1.MeterConfig(cir=int(cir), cburst=cburst, pir=int(pir), pburst=pburst)
+
+
+class MeterHandler:
+    """MeterEntry: the cells of indirect meters."""
+
+    def __init__(self, meters: ById[MeterState]) -> None:
+        self._meters = meters
+
+    def write(self, kind: int, entry: Any) -> None:
+        """Configure one cell or all."""
+        meter = self._meters.get(entry.meter_id)
+        what = f"meter {meter.name}"
+        modify_only(kind, what)
+        no_colours(entry, "counter_data", what)
+        indices, wanted = cells(entry, meter.size, what), rates(entry, "config", what)
+        for index in indices:
+            meter.cells[index].configure(wanted)
+
+    def read(self, wanted: Any) -> Iterator[Any]:
+        """Configurations of the cells."""
+        no_colours(wanted, "counter_data", "meters")
+        for identifier, meter in self._meters.select(wanted.meter_id):
+            for index in cells(wanted, meter.size, f"meter {meter.name}"):
+                made = v1.MeterEntry(meter_id=identifier, index=v1.Index(index=index))
+                if meter.cells[index].rates:
+                    made.config.CopyFrom(meter_config(meter.cells[index]))
+                yield v1.Entity(meter_entry=made)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An action profile or selector as the control plane sees it: groups, weights, watch ports, one-shots (section 9.2)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt.status import Code, RpcError
+from offramp_base.p4rt.values import decode
+from offramp_p4.runtime.entities.base import copied, invalid
+from offramp_p4.runtime.environment import Links
+from offramp_p4.state import ActionData, ActionProfileState, Group, Member
+
+HIDDEN = 1 << 32
+"""Members and groups of one-shots have ids that no uint32 of a controller reaches."""
+MAX_BUCKETS = 65536
+"""Largest sum of the weights of a group."""
+PORT_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A member of a group; it is left out while the link of the port ``watch`` is down."""
+
+    member: int
+    weight: int
+    watch: int | None
+
+
+class Selector:
+    """The members and groups of one action profile, and what the data plane gets of them.
+
+    Attributes:
+        groups: the message and the buckets of each group of the controller.
+        uses: how many table entries name a member or group.
+    """
+
+    def __init__(self, info: Any, state: ActionProfileState, links: Links) -> None:
+        self.info, self.state, self.what = info, state, f"action profile {state.name}"
+        self.groups: dict[int, tuple[Any, list[Bucket]]] = {}
+        self.uses: Counter[Member | Group] = Counter()
+        self._links = links
+        self._one_shots: dict[int, tuple[Any, list[Bucket]]] = {}
+        self._free_groups, self._free_members = _Ids(), _Ids()
+
+    # --- groups --------------------------------------------------------------------------------------------
+
+    def put_group(self, entry: Any, *, new: bool) -> None:
+        """Insert or change a group from its message.
+
+        Raises:
+            RpcError, StateError: nothing has changed.
+        """
+        what = f"{self.what}, group {entry.group_id}"
+        if new and not entry.group_id:
+            raise invalid(f"{self.what}: the id of a group is above 0")
+        if not new and entry.group_id in self.groups and entry.max_size != self.groups[entry.group_id][0].max_size:
+            raise invalid(f"{what}: max_size cannot be changed")
+        limit = self._group_limit(entry.max_size, what)
+        buckets = [Bucket(m.member_id, self._weight(m.weight, what), self._watch(m, what)) for m in entry.members]
+        if len({b.member for b in buckets}) != len(buckets):
+            raise invalid(f"{what}: a member is given twice; use its weight")
+        if self._size(buckets) > limit:
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"{what}: more than its {limit} members or weights")
+        write = self.state.insert_group if new else self.state.modify_group
+        write(entry.group_id, [b.member for b in buckets])  # all of them, so that each is known to exist
+        self.groups[entry.group_id] = copied(entry), buckets
+        self._realise(entry.group_id, buckets)
+
+    def delete_group(self, number: int) -> None:
+        """Delete a group."""
+        self.state.delete_group(number)
+        del self.groups[number]
+
+    def links_changed(self) -> None:
+        """Include and exclude the members whose watch ports have changed."""
+        for held in (self.groups, self._one_shots):
+            for number, (_, buckets) in held.items():
+                if any(b.watch is not None for b in buckets):
+                    self._realise(number, buckets)
+
+    def _realise(self, number: int, buckets: Iterable[Bucket]) -> None:
+        live = (b for b in buckets if b.watch is None or self._links.up(b.watch))
+        self.state.modify_group(number, [b.member for b in live for _ in range(b.weight)])
+
+    # --- one-shots -----------------------------------------------------------------------------------------
+
+    def insert_one_shot(self, message: Any, actions: list[ActionData]) -> Group:
+        """A group of its own for one table entry.
+
+        Raises:
+            RpcError, StateError: nothing has changed.
+        """
+        what = f"{self.what}, one-shot"
+        if not self.state.selector:
+            raise invalid(f"{self.what} is no selector: it takes no action sets")
+        if message.HasField("group_action") or message.action_selection_mode or message.size_semantics:
+            raise RpcError(Code.UNIMPLEMENTED, f"{what}: group actions and settings of a single group")
+        given = message.action_profile_actions
+        weights = [self._weight(a.weight, what) for a in given]
+        watches = [self._watch(a, what) for a in given]
+        number = self._free_groups.take()
+        members = [self._free_members.take() for _ in given]
+        buckets = [Bucket(*fields) for fields in zip(members, weights, watches, strict=True)]
+        done = 0
+        try:
+            if self._size(buckets) > (self.info.max_group_size or MAX_BUCKETS):
+                raise invalid(f"{what}: more than max_group_size {self.info.max_group_size} allows")
+            for member, action in zip(members, actions, strict=True):
+                self.state.insert_member(member, action)
+                done += 1
+            self.state.insert_group(number, members)
+        except OfframpError:
+            for member in members[:done]:
+                self.state.delete_member(member)
+            self._free_groups.give(number)
+            self._free_members.give(*members)
+            raise
+        self._one_shots[number] = copied(message), buckets
+        self._realise(number, buckets)
+        return Group(number)
+
+    def one_shot(self, group: Group) -> Any | None:
+        """The ActionProfileActionSet behind a group; None if it is a group of the controller."""
+        found = self._one_shots.get(group.id)
+        return None if found is None else found[0]
+
+    def release(self, group: Group) -> None:
+        """Forget the one-shot of a table entry that has gone."""
+        members = [b.member for b in self._one_shots.pop(group.id)[1]]
+        self.state.drop(group.id, members)
+        self._free_groups.give(group.id)
+        self._free_members.give(*members)
+
+    @property
+    def has_one_shots(self) -> bool:
+        """Whether some table entry is programmed in one shot."""
+        return bool(self._one_shots)
+
+    # --- rules ---------------------------------------------------------------------------------------------
+
+    def _weight(self, weight: int, what: str) -> int:
+        """How often a member counts, checked against P4Info."""
+        if self.info.weights_disallowed:
+            if weight:
+                raise invalid(f"{what}: this selector has no weights, got {weight}")
+            return 1
+        if weight < 1:
+            raise invalid(f"{what}: weight {weight} is not above 0")
+        if weight > MAX_BUCKETS:
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"{what}: weight {weight} is above {MAX_BUCKETS}")
+        highest = self.info.sum_of_members.max_member_weight
+        if highest and weight > highest:
+            raise invalid(f"{what}: weight {weight} is above max_member_weight {highest}")
+        return weight
+
+    def _watch(self, message: Any, what: str) -> int | None:
+        kind = message.WhichOneof("watch_kind")
+        if kind is None or (kind == "watch_port" and not message.watch_port):
+            return None
+        try:
+            port = message.watch if kind == "watch" else decode(message.watch_port, PORT_BITS, f"{what}: watch port")
+        except OfframpError as error:
+            raise invalid(str(error)) from None
+        if not self._links.exists(port):
+            raise invalid(f"{what}: watch port {port} does not exist")
+        return int(port)
+
+    def _size(self, buckets: list[Bucket]) -> int:
+        if self.info.WhichOneof("selector_size_semantics") == "sum_of_members":
+            if sum(b.weight for b in buckets) > MAX_BUCKETS:
+                raise RpcError(Code.RESOURCE_EXHAUSTED, f"{self.what}: weights of more than {MAX_BUCKETS} in a group")
+            return len(buckets)
+        return sum(b.weight for b in buckets)
+
+    def _group_limit(self, max_size: int, what: str) -> int:
+        highest = self.info.max_group_size
+        if highest and not 0 < max_size <= highest:
+            raise invalid(f"{what}: max_size {max_size} is outside 1..{highest}")
+        if max_size < 0:
+            raise invalid(f"{what}: max_size {max_size} is negative")
+        if max_size > MAX_BUCKETS:
+            raise RpcError(Code.RESOURCE_EXHAUSTED, f"{what}: max_size {max_size} is above {MAX_BUCKETS}")
+        return max_size or MAX_BUCKETS
+
+
+class _Ids:
+    """Hidden ids, the lowest free one first, so that what is kept for each stays small."""
+
+    def __init__(self) -> None:
+        self._free: list[int] = []
+        self._next = HIDDEN
+
+    def take(self) -> int:
+        if self._free:
+            return heapq.heappop(self._free)
+        self._next += 1
+        return self._next - 1
+
+    def give(self, *ids: int) -> None:
+        for number in ids:
+            heapq.heappush(self._free, number)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the control plane sees and changes in a P4 switch: plain data, without any wire format.
+
+The P4Runtime server, the STF runner and tests all work on these objects, and the compiled program reads them
+while it runs. Match values, masks and action arguments are unsigned bit patterns, also for ``int<N>``.
+"""
+
+from __future__ import annotations
+
+from offramp_p4.state.arrays import CounterState, MeterCell, MeterState, RegisterState, ValueSetState
+from offramp_p4.state.match import ANY, Any, Exact, Lpm, Match, Optional, Range, StateError, Ternary
+from offramp_p4.state.profile import ActionData, ActionProfileState, Group, Member
+from offramp_p4.state.replication import CloneSession, Replica, ReplicationEngine
+from offramp_p4.state.table import TableEntry, TableState
+
+__all__ = [
+    "ANY",
+    "ActionData",
+    "ActionProfileState",
+    "Any",
+    "CloneSession",
+    "CounterState",
+    "Exact",
+    "Group",
+    "Lpm",
+    "Match",
+    "Member",
+    "MeterCell",
+    "MeterState",
+    "Optional",
+    "Range",
+    "RegisterState",
+    "Replica",
+    "ReplicationEngine",
+    "StateError",
+    "TableEntry",
+    "TableState",
+    "Ternary",
+    "ValueSetState",
+]

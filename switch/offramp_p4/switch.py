@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A P4 switch in this process: packets in, packets out, and state for a control plane."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from offramp_base.errors import OfframpError
+from offramp_base.wire.batch import PacketBatch
+from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
+from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.source import Unsupported
+from offramp_p4.tna.blocks import PACKAGES as TNA_PACKAGES
+from offramp_p4.tna.pipeline import TnaPipeline
+from offramp_p4.v1model.pipeline import V1Pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from offramp_p4 import ir
+    from offramp_p4.state import (
+        ActionProfileState,
+        CounterState,
+        MeterState,
+        RegisterState,
+        ReplicationEngine,
+        TableState,
+        ValueSetState,
+    )
+    from offramp_p4.tm import TmConfig
+    from offramp_p4.tm.joint import Joint, Mark
+    from offramp_p4.trace.model import PacketTrace
+    from offramp_p4.v1model.stages import Deliver, Stages
+
+__all__ = ["Digest", "Switch", "SwitchStats"]
+
+
+class Switch:
+    """Executes a v1model program as bmv2's simple_switch does, or a TNA program as a Tofino, packet by packet.
+
+    A packet runs to completion with all its copies and passes before the next one starts, so outputs are in a
+    fixed order. Time is virtual: ``now_us`` is what timestamps show and meters see, and only the caller moves it.
+
+    A packet whose copies together take more than ``max_passes`` passes or ``max_steps`` steps
+    (:data:`~offramp_p4.limits.MAX_STEPS`) is dropped where it is then, and counted.
+
+    With ``trace``, which gets the trace of each packet when all its copies have left, other code is generated: a
+    switch without it does nothing for the sake of traces.
+
+    Attributes:
+        tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        pre: multicast groups and clone sessions.
+        cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
+        now_us: virtual time in microseconds.
+        engine, why: ``python``, and the reason for it if :func:`~offramp_p4.engines.make_switch` has chosen it.
+
+    Raises:
+        OfframpError: the program uses what this switch does not execute, its arrays take more than ``max_state``
+            bytes, or ``max_passes`` or ``max_steps`` is no count.
+    """
+
+    engine: ClassVar[str] = "python"
+    why: str = ""
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int = 0,
+        cpu_port: int | None = None,
+        drop_port: int = 511,
+        max_passes: int = 10_000,
+        max_steps: int = MAX_STEPS,
+        max_state: int = MAX_STATE_BYTES,
+        trace: Callable[[PacketTrace], object] | None = None,
+        recirculation_ports: Iterable[int] = (),
+    ) -> None:
+        if max_passes < 1:
+            raise OfframpError(f"max_passes is {max_passes}: a packet needs at least 1 pass")
+        if max_steps < 1:
+            raise OfframpError(f"max_steps is {max_steps}: a packet needs at least 1 step")
+        check_state(program, max_state)
+        check_work(program, max_steps)
+        self.program, self.cpu_port, self.now_us = program, cpu_port, 0
+        self._pipeline: V1Pipeline | TnaPipeline
+        if program.main.type_name in TNA_PACKAGES:
+            if trace is not None:
+                raise Unsupported(program.main.pos, f"tracing of {program.main.type_name} programs")
+            self._pipeline = TnaPipeline(
+                program,
+                seed=seed,
+                max_passes=max_passes,
+                max_steps=max_steps,
+                clock=lambda: self.now_us,
+                cpu_port=cpu_port,
+                recirculation_ports=recirculation_ports,
+            )
+        else:
+            self._pipeline = _pipeline(trace)(
+                program,
+                seed=seed,
+                drop_port=drop_port,
+                max_passes=max_passes,
+                max_steps=max_steps,
+                clock=lambda: self.now_us,
+            )
+        objects = self._objects = self._pipeline.objects
+        self.tables: dict[str, TableState] = {t.name: s for t, s in objects.tables.items()}
+        self.registers: dict[str, RegisterState] = objects.registers
+        self.counters: dict[str, CounterState] = objects.counters
+        self.meters: dict[str, MeterState] = objects.meters
+        self.profiles: dict[str, ActionProfileState] = objects.profiles
+        self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.pre: ReplicationEngine = objects.pre
+
+    @property
+    def stats(self) -> SwitchStats:
+        """Counts since the start or the last reset."""
+        return self._pipeline.stats
+
+    @property
+    def on_digest(self) -> Callable[[Digest], None] | None:
+        """Called with each digest that the program sends."""
+        return self._pipeline.on_digest
+
+    @on_digest.setter
+    def on_digest(self, receiver: Callable[[Digest], None] | None) -> None:
+        self._pipeline.on_digest = receiver
+
+    @property
+    def source(self) -> str:
+        """The Python text that the program has been compiled to."""
+        return self._pipeline.source
+
+    def process(self, batch: PacketBatch) -> PacketBatch:
+        """Run every packet of ``batch`` to completion; returns what leaves the switch, in order."""
+        out: list[tuple[int, bytes]] = []
+        emit, run = out.append, self._pipeline.run
+        width = batch.data.shape[1] if len(batch) else 0
+        raw = batch.data.tobytes()
+        at = 0
+        for port, length in zip(batch.ports.tolist(), batch.lengths.tolist(), strict=True):
+            run(port, raw[at : at + length], emit)
+            at += width
+        return PacketBatch.of(out)
+
+    def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """Run one packet to completion; returns (port, frame) of each packet that leaves."""
+        out: list[tuple[int, bytes]] = []
+        self._pipeline.run(port, bytes(frame), out.append)
+        return out
+
+    def split(self, hold: Deliver) -> Stages:
+        """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
+        if not isinstance(self._pipeline, V1Pipeline):
+            raise Unsupported(self.program.main.pos, f"a traffic manager for {self.program.main.type_name} programs")
+        return self._pipeline.split(hold)
+
+    def join(self, config: TmConfig, mark: Mark) -> Joint:
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.tm.QueuedSwitch`."""
+        from offramp_p4.tm.joint import PythonJoint
+
+        return PythonJoint(self, config, mark)
+
+    def reset(self) -> None:
+        """Tables, registers, counters, meters, replication and counts as when the program was loaded."""
+        self._objects.reset()
+        self._pipeline.stats = SwitchStats()
+
+
+def _pipeline(trace: Callable[[PacketTrace], object] | None) -> Callable[..., V1Pipeline]:
+    if trace is None:
+        return V1Pipeline
+    from offramp_p4.trace.pipeline import TracedPipeline
+
+    return partial(TracedPipeline, sink=trace)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The traffic manager: queues between ingress and egress, schedulers, line rates, buffer limits, ECN marks.
+
+Time is integer picoseconds and comes from the caller: nothing here has a clock.
+"""
+
+from __future__ import annotations
+
+from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
+from offramp_p4.tm.ecn import mark_ce
+from offramp_p4.tm.joint import Departure
+from offramp_p4.tm.manager import Dequeued, TrafficManager
+from offramp_p4.tm.paced import PacedSwitch
+from offramp_p4.tm.queue import QueueStats
+from offramp_p4.tm.queued import QueuedSwitch
+
+__all__ = [
+    "Departure",
+    "Dequeued",
+    "PacedSwitch",
+    "PortConfig",
+    "QueueConfig",
+    "QueueStats",
+    "QueuedSwitch",
+    "TmConfig",
+    "TrafficManager",
+    "mark_ce",
+]

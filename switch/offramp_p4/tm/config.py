@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a traffic manager is told: queues, rates, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from offramp_base.errors import OfframpError
+
+QUEUES = 8
+"""Queues of a port unless said otherwise: what v1model's three bits of priority can name."""
+
+
+def check(what: str, value: float | None, *, least: int = 1) -> None:
+    """Whether a number is None or at least ``least``.
+
+    Raises:
+        OfframpError: it is not; names ``what``.
+    """
+    if value is not None and value < least:
+        raise OfframpError(f"{what} is {value}: expected {least} up")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    """One queue; None means without limit, without marks, strict priority.
+
+    Attributes:
+        limit_bytes, limit_packets: what it holds; a frame that does not fit is dropped.
+        ecn_bytes: a frame that finds more bytes than these before it is marked.
+        weight: share in deficit round robin among the weighted queues of the port.
+
+    Raises:
+        OfframpError: a number is below its least value.
+    """
+
+    limit_bytes: int | None = None
+    limit_packets: int | None = None
+    ecn_bytes: int | None = None
+    weight: int | None = None
+
+    def __post_init__(self) -> None:
+        check("queue limit_bytes", self.limit_bytes)
+        check("queue limit_packets", self.limit_packets)
+        check("queue ecn_bytes", self.ecn_bytes, least=0)
+        check("queue weight", self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class PortConfig:
+    """One port.
+
+    The queue of the highest number goes first. Weighted queues share what the strict ones leave.
+
+    Attributes:
+        rate_bps: bits of the line a second, preamble and gap included; None: as fast as asked.
+        queues: by the number that ``standard_metadata.priority`` gives.
+
+    Raises:
+        OfframpError: no queues, or a rate below 1.
+    """
+
+    rate_bps: int | None = None
+    queues: tuple[QueueConfig, ...] = (QueueConfig(),) * QUEUES
+
+    def __post_init__(self) -> None:
+        check("port rate_bps", self.rate_bps)
+        if not self.queues:
+            raise OfframpError("port without queues: expected 1 up")
+
+
+@dataclass(frozen=True, slots=True)
+class TmConfig:
+    """A traffic manager.
+
+    Attributes:
+        default: every port that ``ports`` does not name.
+        ports: by port number.
+        buffer_bytes: frames of all queues together; None: memory without end.
+        recirculation: the way of recirculated packets back to the parser, with queue and rate of its own.
+
+    Raises:
+        OfframpError: a buffer below 1 byte.
+    """
+
+    default: PortConfig = field(default_factory=PortConfig)
+    ports: Mapping[int, PortConfig] = field(default_factory=dict)
+    buffer_bytes: int | None = None
+    recirculation: PortConfig = field(default_factory=lambda: PortConfig(queues=(QueueConfig(),)))
+
+    def __post_init__(self) -> None:
+        check("buffer_bytes", self.buffer_bytes)
+
+    @classmethod
+    def uniform(
+        cls,
+        *,
+        queues: int = QUEUES,
+        rate_bps: int | None = None,
+        rates: Mapping[int, int] | None = None,
+        weights: Mapping[int, int] | None = None,
+        queue: QueueConfig | None = None,
+        buffer_bytes: int | None = None,
+        recirculation_bps: int | None = None,
+    ) -> TmConfig:
+        """Ports that differ in nothing but their rate.
+
+        Args:
+            queues: of each port.
+            rate_bps: of every port that ``rates`` does not name.
+            rates: by port.
+            weights: by queue.
+            queue: limits and marks of every queue.
+            buffer_bytes: shared by all.
+            recirculation_bps: rate of recirculation.
+
+        Raises:
+            OfframpError: a number out of range, or a weight for a queue that there is not.
+        """
+        check("queues", queues)
+        base = queue or QueueConfig()
+        weights = weights or {}
+        for number in weights:
+            if not 0 <= number < queues:
+                raise OfframpError(f"weight of queue {number}: expected a queue of 0..{queues - 1}")
+        made = tuple(
+            QueueConfig(base.limit_bytes, base.limit_packets, base.ecn_bytes, weights.get(n, base.weight))
+            for n in range(queues)
+        )
+        return cls(
+            default=PortConfig(rate_bps, made),
+            ports={port: PortConfig(rate, made) for port, rate in (rates or {}).items()},
+            buffer_bytes=buffer_bytes,
+            recirculation=PortConfig(recirculation_bps, (QueueConfig(base.limit_bytes, base.limit_packets),)),
+        )
+
+    @classmethod
+    def from_plain(cls, raw: Mapping[str, Any]) -> TmConfig:
+        """From what :func:`dataclasses.asdict` and JSON have made of one."""
+        return cls(
+            default=_port(raw["default"]),
+            ports={int(number): _port(port) for number, port in raw["ports"].items()},
+            buffer_bytes=raw["buffer_bytes"],
+            recirculation=_port(raw["recirculation"]),
+        )
+
+
+def _port(raw: Mapping[str, Any]) -> PortConfig:
+    return PortConfig(raw["rate_bps"], tuple(QueueConfig(**queue) for queue in raw["queues"]))

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which queue of a port goes next."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from offramp_base.wire.ethernet import wire_bytes
+from offramp_p4.tm.queue import Queue
+
+QUANTUM_BYTES = wire_bytes(1514)
+"""What one unit of weight may send in a round: a full Ethernet frame as it stands on the line."""
+
+
+class Scheduler:
+    """Strict priority, the highest number first; after it deficit round robin among the weighted queues.
+
+    Deficit round robin as Shreedhar and Varghese, SIGCOMM 1995, describe it, in bytes of the line: after any number
+    of rounds a queue that was never empty has sent its quanta less a deficit smaller than one frame.
+    """
+
+    def __init__(self, queues: Sequence[Queue[Any]]) -> None:
+        self._queues = queues
+        self._strict = 0  # bit n: queue n is strict and holds something
+        self._round: deque[int] = deque()  # weighted queues that hold something; the first one's turn it is
+        self._deficit = [0] * len(queues)
+        self._turn_begins = True
+
+    def fill(self, number: int) -> None:
+        """A queue that was empty holds a frame."""
+        if self._queues[number].config.weight is None:
+            self._strict |= 1 << number
+        else:
+            self._round.append(number)
+
+    def choose(self) -> int:
+        """The queue whose first frame the caller now takes; at least one holds something."""
+        return self._next_strict() if self._strict else self._next_weighted()
+
+    def _next_strict(self) -> int:
+        number = self._strict.bit_length() - 1
+        if len(self._queues[number]) == 1:
+            self._strict &= ~(1 << number)
+        return number
+
+    def _next_weighted(self) -> int:
+        deficit = self._deficit
+        while True:
+            number = self._round[0]
+            queue = self._queues[number]
+            if self._turn_begins:
+                deficit[number] += QUANTUM_BYTES * (queue.config.weight or 1)
+                self._turn_begins = False
+            needed = wire_bytes(queue.head_bytes)
+            if needed <= deficit[number]:
+                break
+            self._round.rotate(-1)
+            self._turn_begins = True
+        deficit[number] -= needed
+        if len(queue) == 1:
+            deficit[number] = 0
+            self._round.popleft()
+            self._turn_begins = True
+        return number

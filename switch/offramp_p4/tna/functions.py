@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hashes, random numbers and the functions of TNA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp_p4 import ir
+from offramp_p4.engine import bits, places
+from offramp_p4.engine.core import argument
+from offramp_p4.engine.packing import number
+from offramp_p4.source import Unsupported
+from offramp_p4.tna import hashing, objects
+from offramp_p4.tna.metadata import UNSET_PORT
+from offramp_p4.tna.registers import instance
+from offramp_p4.types import Bits, Header, strip
+
+if TYPE_CHECKING:
+    from offramp_p4.engine.generator import Builder, Generator
+    from offramp_p4.tna.target import TnaTarget
+
+
+def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
+    """The builders of these externs."""
+    return {
+        ("Hash", "get"): lambda g, e: _hash(target, g, instance(e), argument(e, 0)),
+        ("Random", "get"): lambda g, e: _random(target, g, e),
+        ("", "max"): _extreme,
+        ("", "min"): _extreme,
+        ("", "funnel_shift_right"): _funnel_shift,
+        ("", "invalidate"): lambda g, e: _invalidate(target, g, e),
+        ("", "is_validated"): lambda g, e: _is_validated(target, g, e),
+        ("", "sizeInBits"): lambda g, e: _size(g, e, 1),
+        ("", "sizeInBytes"): lambda g, e: _size(g, e, 8),
+    }
+
+
+def _width(i: ir.ExternInstance) -> int:
+    t = strip(i.type_args[0])
+    if not isinstance(t, Bits):
+        raise Unsupported(i.pos, f"{i.extern} of type {t}")
+    return t.width
+
+
+def _hash(target: TnaTarget, g: Generator, i: ir.ExternInstance, data: ir.Expr) -> str:
+    text, size = number(g, data)
+    key = (i, size)
+    if key not in g.memo:
+        g.memo[key] = g.bind(_function(target, i, size), "hash")
+    return f"{g.memo[key]}({text})"
+
+
+def _function(target: TnaTarget, i: ir.ExternInstance, size: int) -> hashing.Hash:
+    name, width = objects.member(i, "algo"), _width(i)
+    if name != "CUSTOM":
+        return hashing.make(name, size, width, target.random)
+    poly = objects.argument(i, "poly") if "poly" in i.params else None
+    if not isinstance(poly, ir.ExternInstance):
+        raise Unsupported(i.pos, f"Hash {i.name} with HashAlgorithm_t.CUSTOM but without a CRCPolynomial")
+    parameters = hashing.Crc(
+        _width(poly),
+        objects.number(poly, "coeff"),
+        bool(objects.number(poly, "reversed")),
+        objects.number(poly, "init"),
+        objects.number(poly, "xor"),
+    )
+    extend, msb = bool(objects.number(poly, "extended")), bool(objects.number(poly, "msb"))
+    return hashing.crc(parameters, size, width, extend=extend, msb=msb)
+
+
+def selector_hash(target: TnaTarget, g: Generator, table: ir.Table) -> str:
+    """Text of the hash over the ``selector`` keys of a table; "0" without an action selector."""
+    i = table.properties.get("implementation")
+    if not isinstance(i, ir.ExternInstance) or i.extern != "ActionSelector":
+        return "0"
+    keys = [k.expr for k in table.keys if k.match_kind == "selector"]
+    function = objects.argument(i, "hash")
+    if not isinstance(function, ir.ExternInstance) or not keys:
+        raise Unsupported(table.pos, f"table {table.name} with an action selector but without selector keys")
+    return _hash(target, g, function, ir.Compose(parts=keys, type=keys[0].type, pos=table.pos))
+
+
+def _random(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+    return f"{g.bind(target.random, 'random')}.getrandbits({_width(instance(e))})"
+
+
+def _extreme(g: Generator, e: ir.ExternCall) -> str:
+    return f"{e.method}({g.value(argument(e, 0))}, {g.value(argument(e, 1))})"
+
+
+def _funnel_shift(g: Generator, e: ir.ExternCall) -> str:
+    into = argument(e, 0)
+    at = places.place(g, into)
+    t = strip(into.type)
+    if not isinstance(t, Bits):
+        raise Unsupported(e.pos, f"funnel_shift_right of {t}")
+    high, low = (places.pattern(g.value(argument(e, i)), t) for i in (1, 2))
+    value = f"(({high} << {t.width} | {low}) >> {g.value(argument(e, 3))} & {t.mask})"
+    places.write(g, at, places.from_pattern(value, t), places.sliced_cell(into))
+    return "None"
+
+
+def _port(target: TnaTarget, expr: ir.Expr) -> bool:
+    """Whether ``expr`` is ucast_egress_port."""
+    cells = target.cells
+    return "tm" in cells.bases and target.layout.static(expr) == cells.field("tm", "ucast_egress_port")
+
+
+def _invalidate(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+    """A field without a value reads 0; the unicast port without one means no unicast copy."""
+    field = argument(e, 0)
+    if not places.is_place(field) or (field.type.slots != 1 and not isinstance(strip(field.type), Header)):
+        raise Unsupported(e.pos, f"invalidate of {field.type} that is no header or field")
+    at = places.place(g, field)
+    if isinstance(strip(field.type), Header):
+        g.line(f"m[{at.address}] = 0")
+    else:
+        places.write(g, at, str(UNSET_PORT if _port(target, field) else 0))
+    return "None"
+
+
+def _is_validated(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
+    field = argument(e, 0)
+    if _port(target, field):
+        return f"({g.value(field)} != {UNSET_PORT})"
+    header = field
+    while not isinstance(strip(header.type), Header) and isinstance(header, ir.Member):
+        header = header.base
+    if not isinstance(strip(header.type), Header) or not places.is_place(header):
+        raise Unsupported(e.pos, "is_validated of what is no header, no field of one and not the egress port")
+    return f"m[{places.address(g, header)}]"
+
+
+def _size(g: Generator, e: ir.ExternCall, unit: int) -> str:
+    del g
+    return str(bits.width(argument(e, 0).type) // unit)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a TNA program's extern objects, tables and value sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from offramp_p4 import ir
+from offramp_p4.source import Unsupported
+from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
+from offramp_p4.state.match import key_width
+from offramp_p4.tna.replication import TofinoReplication
+from offramp_p4.types import BOOL, Bits, Enum, Struct, Type, scalars, strip
+
+NOT_MODELLED: Final = {
+    "Lpf": "a low-pass filter (Lpf)",
+    "DirectLpf": "a low-pass filter (DirectLpf)",
+    "Wred": "random early detection (Wred)",
+    "DirectWred": "random early detection (DirectWred)",
+    "SelectorAction": "a stateful selector (SelectorAction)",
+    "RegisterAction2": "a register action with results of two types (RegisterAction2)",
+    "Pktgen": "the packet generator (Pktgen)",
+}
+DIRECT: Final = {"counters": "DirectCounter", "meters": "DirectMeter", "registers": "DirectRegister"}
+_KINDS: Final[dict[str, Any]] = {"PACKETS": "packets", "BYTES": "bytes", "PACKETS_AND_BYTES": "packets_and_bytes"}
+_WIDTHS: Final = (1, 8, 16, 32, 64)
+_PAIR_WIDTHS: Final = (8, 16, 32)
+
+
+@dataclass(slots=True)
+class TofinoRegister(RegisterState):
+    """A register array; a pair of words is one value with the first word in the high half."""
+
+    initial: int = 0
+    pair: bool = False
+
+    def reset(self) -> None:
+        """All values as the program gives them."""
+        self.values[:] = [self.initial] * self.size
+
+
+class Objects:
+    """Everything that outlives a packet.
+
+    Attributes:
+        of: the state of each extern instance that has one; direct registers have theirs in the entries.
+        tables, value_sets: the states of tables and parser value sets.
+        registers, counters, meters, profiles: the same states by control-plane name.
+        table_of: the table that a direct counter, meter or register belongs to.
+        pre: multicast trees and mirror sessions.
+        logs: next index of each register action's ``execute_log``.
+        port_metadata: what the parser finds behind the intrinsic metadata, by port; zeros for others.
+    """
+
+    def __init__(self, program: ir.Program) -> None:
+        self.of: dict[ir.ExternInstance, Any] = {}
+        self.registers: dict[str, RegisterState] = {}
+        self.counters: dict[str, CounterState] = {}
+        self.meters: dict[str, MeterState] = {}
+        self.profiles: dict[str, ActionProfileState] = {}
+        self.pre = TofinoReplication()
+        self.port_metadata: dict[int, bytes] = {}
+        self.logs: dict[ir.ExternInstance, list[int]] = {}
+        for instance in program.externs:
+            self._make(instance)
+        self.tables = {t: TableState(t, self._profile(t)) for t in program.tables}
+        self.table_of = _direct_tables(program)
+        for instance, table in self.table_of.items():
+            if instance in self.of and not isinstance(self.of[instance], RegisterState):
+                self.of[instance].table = table.name
+        self.value_sets = {
+            v: ValueSetState(v.name, tuple(key_width(t) for t in scalars(v.element)), v.size)
+            for v in program.value_sets
+        }
+
+    def reset(self) -> None:
+        """Everything as it was when the program was loaded."""
+        for state in [*self.of.values(), *self.tables.values(), self.pre]:
+            state.reset()
+        for value_set in self.value_sets.values():
+            value_set.members.clear()
+        self.port_metadata.clear()
+        for log in self.logs.values():
+            log[0] = 0
+
+    def _make(self, i: ir.ExternInstance) -> None:
+        if i.extern in NOT_MODELLED:
+            raise Unsupported(i.pos, NOT_MODELLED[i.extern])
+        if i.extern in ("Register", "RegisterParam"):
+            self.of[i] = self.registers[i.name] = _register(i)
+        elif i.extern == "DirectRegister":
+            self.of[i] = _register(i)
+        elif i.extern in ("Counter", "DirectCounter"):
+            size = number(i, "size") if i.extern == "Counter" else 0
+            self.of[i] = self.counters[i.name] = CounterState(i.name, _KINDS[member(i, "type")], size)
+        elif i.extern in ("Meter", "DirectMeter"):
+            size = number(i, "size") if i.extern == "Meter" else 0
+            self.of[i] = self.meters[i.name] = MeterState(i.name, _KINDS[member(i, "type")], size)
+        elif i.extern == "ActionProfile":
+            self.of[i] = self.profiles[i.name] = ActionProfileState(i.name, number(i, "size"))
+        elif i.extern == "ActionSelector":
+            self.of[i] = self.profiles[i.name] = self._selector(i)
+
+    def _selector(self, i: ir.ExternInstance) -> ActionProfileState:
+        """A selector of an action profile is the profile, with groups."""
+        profile = argument(i, "action_profile") if "action_profile" in i.params else None
+        if not isinstance(profile, ir.ExternInstance):
+            return ActionProfileState(i.name, number(i, "size"), selector=True)
+        state: ActionProfileState = self.of[profile]
+        state.selector = True
+        return state
+
+    def _profile(self, table: ir.Table) -> ActionProfileState | None:
+        instance = table.properties.get("implementation")
+        state = self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
+        return state if isinstance(state, ActionProfileState) else None
+
+
+def _register(i: ir.ExternInstance) -> TofinoRegister:
+    element = strip(i.type_args[0])
+    words = [strip(f.type) for f in element.fields] if isinstance(element, Struct) else [element]
+    width = word_width(words[0])
+    pair = len(words) == 2
+    ok = len(words) in (1, 2) and width in (_PAIR_WIDTHS if pair else _WIDTHS)
+    if not ok or any(word_width(w) != width for w in words):
+        raise Unsupported(
+            i.pos, f"a register of {element}: one word of 1, 8, 16, 32 or 64 bits, or two equal ones of 8, 16 or 32"
+        )
+    width *= len(words)
+    signed = isinstance(words[0], Bits) and words[0].signed and not pair
+    size = number(i, "size") if i.extern == "Register" else 1
+    initial = _initial(i, width, pair=pair)
+    state = TofinoRegister(i.name, Bits(width, signed), size, initial=Bits(width, signed).wrap(initial), pair=pair)
+    state.reset()
+    return state
+
+
+def word_width(t: Type) -> int:
+    """Bits of a word that a stateful ALU works on; 0 for what it does not."""
+    t = strip(t)
+    if t == BOOL:
+        return 1
+    if isinstance(t, Enum) and t.base is not None:
+        return t.base.width
+    return t.width if isinstance(t, Bits) else 0
+
+
+def _initial(i: ir.ExternInstance, width: int, *, pair: bool) -> int:
+    value = argument(i, "initial_value") if "initial_value" in i.params else None
+    if value is None:
+        return 0
+    parts = value.parts if isinstance(value, ir.Compose) else [value]
+    out, own = 0, width // 2 if pair else width
+    for part in parts:
+        if not isinstance(part, ir.Const) or not isinstance(part.value, int):
+            raise Unsupported(i.pos, f"{i.extern} {i.name} whose initial value is not a constant")
+        out = out << own | part.value & (1 << own) - 1
+    return out
+
+
+def _direct_tables(program: ir.Program) -> dict[ir.ExternInstance, ir.Table]:
+    found: dict[ir.ExternInstance, ir.Table] = {}
+    for table in program.tables:
+        for name, kind in DIRECT.items():
+            instance = table.properties.get(name)
+            if not isinstance(instance, ir.ExternInstance) or instance.extern != kind:
+                continue
+            if instance in found:
+                raise Unsupported(table.pos, f"{instance.name} in tables {found[instance].name} and {table.name}")
+            found[instance] = table
+    return found
+
+
+def argument(i: ir.ExternInstance, name: str) -> ir.Expr | ir.ExternInstance | None:
+    """A constructor argument."""
+    return i.args[i.params.index(name)]
+
+
+def number(i: ir.ExternInstance, name: str) -> int:
+    """A constructor argument that is a number."""
+    arg = argument(i, name)
+    if not isinstance(arg, ir.Const) or not isinstance(arg.value, int):
+        raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not a constant")
+    return arg.value
+
+
+def member(i: ir.ExternInstance, name: str) -> str:
+    """The name of the enum member that a constructor argument is."""
+    arg = argument(i, name)
+    found = None
+    if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
+        found = arg.type.member(arg.value)
+    if found is None:
+        raise Unsupported(i.pos, f"{i.extern} {i.name} whose {name} is not an enum member")
+    return found

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Tofino: pipes, and the traffic manager between their ingress and egress.
+
+At the end of ingress a packet may at once be mirrored, digested, resubmitted or, unless it is, sent to one port,
+to two multicast groups and to the CPU. A copy passes egress unless ``bypass_egress`` is set. What egress sends
+to a recirculation port comes in there again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from offramp_base.errors import OfframpError
+from offramp_p4.engine.faults import Steps, StepsExhausted
+from offramp_p4.engine.work import PASS_STEPS
+from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.tna import one_access
+from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.metadata import UNSET_PORT
+from offramp_p4.tna.objects import Objects
+from offramp_p4.tna.replication import Request
+from offramp_p4.tna.thread import Outcome, Thread
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+    from offramp_p4.tna.blocks import Gress
+
+Emit = Callable[[tuple[int, bytes]], object]
+PORTS_PER_PIPE: Final = 128
+RECIRCULATION_PORT: Final = 68
+"""In every pipe."""
+_CHANNEL_PORTS: Final = 4
+_MASK48: Final = (1 << 48) - 1
+# Bits of drop_ctl.
+_NO_PACKET, _NO_CPU_COPY, _NO_MIRROR = 1, 2, 4
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A packet at the entry of ingress; ``resubmitted`` is the data of its first pass."""
+
+    port: int
+    packet: bytes
+    resubmitted: bytes | None = None
+
+
+@dataclass(slots=True)
+class Copy:
+    """A packet that the traffic manager hands to egress."""
+
+    port: int
+    packet: bytes
+    rid: int = 0
+    first: int = 0
+    qid: int = 0
+    cos: int = 0
+    bypass: bool = False
+
+
+class TnaPipeline:
+    """A compiled TNA program.
+
+    Attributes:
+        objects: the state that outlives packets.
+        on_digest: called with each digest.
+        recirculation_ports: ports whose packets come in again.
+        source: the generated Python text.
+
+    Raises:
+        Unsupported: the program uses what this switch does not execute.
+        P4Error: a pass may access a register twice.
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int,
+        max_passes: int,
+        max_steps: int,
+        clock: Callable[[], int],
+        cpu_port: int | None = None,
+        recirculation_ports: Iterable[int] = (),
+    ) -> None:
+        found = pipes(program)
+        for pipe in found:
+            one_access.check(pipe)
+        self.objects = Objects(program)
+        random = Random(seed)
+        self._steps = Steps(max_steps)
+
+        def thread(gress: Gress, direction: str) -> Thread:
+            return Thread(program, gress, direction, self.objects, random=random, clock=clock, steps=self._steps)
+
+        self._ingress = [thread(pipe.ingress, "ingress") for pipe in found]
+        self._egress = [thread(pipe.egress, "egress") for pipe in found]
+        self.source = "\n\n".join(t.source for t in [*self._ingress, *self._egress])
+        self.ports = PORTS_PER_PIPE * len(found)
+        own = {PORTS_PER_PIPE * i + RECIRCULATION_PORT for i in range(len(found))}
+        self.recirculation_ports = frozenset(own | set(recirculation_ports))
+        self.stats = SwitchStats()
+        self.on_digest: Callable[[Digest], None] | None = None
+        self._clock, self._cpu_port, self._max_passes = clock, cpu_port, max_passes
+        self._queue: deque[Arrival | Copy] = deque()
+
+    def run(self, port: int, frame: bytes, emit: Emit) -> None:
+        """Send a frame in at ``port``; ``emit`` gets every frame that leaves, with its port.
+
+        Raises:
+            OfframpError: the chip has no such port.
+        """
+        if not 0 <= port < self.ports and port != self._cpu_port:
+            raise OfframpError(f"port {port}: this Tofino has ports 0 to {self.ports - 1} ({PORTS_PER_PIPE} a pipe)")
+        self.stats.packets_in += 1
+        self._queue.append(Arrival(port, frame))
+        self._steps.renew()
+        try:
+            self._run_queue(emit)
+        except StepsExhausted:
+            self._queue.clear()
+            self.stats.exhausted += 1
+
+    def _run_queue(self, emit: Emit) -> None:
+        left = self._max_passes
+        while self._queue:
+            if left <= 0:
+                self.stats.looped += len(self._queue)
+                self._queue.clear()
+                return
+            left -= 1
+            task = self._queue.popleft()
+            if isinstance(task, Arrival):
+                self._enter(task, emit)
+            else:
+                self._leave(task, emit)
+
+    # --- ingress
+
+    def _enter(self, arrival: Arrival, emit: Emit) -> None:
+        """One pass through ingress, and the egress of every copy that comes of it."""
+        self.stats.passes += 1
+        self._steps.take(PASS_STEPS)
+        thread = self._ingress[self._pipe(arrival.port)]
+        again = arrival.resubmitted is not None
+        fields = {
+            "resubmit_flag": int(again),
+            "ingress_port": arrival.port,
+            "ingress_mac_tstamp": self._clock() * 1000 & _MASK48,
+        }
+        extra = arrival.resubmitted if again else self.objects.port_metadata.get(arrival.port, b"")
+        extra = (extra or b"").ljust(thread.port_metadata_bytes, b"\0")
+        out = thread.run(fields, extra, arrival.packet, arrival.port % PORTS_PER_PIPE // _CHANNEL_PORTS)
+        self.stats.parse_errors += bool(out.parser_err)
+        if not out.metadata:
+            self.stats.dropped += 1
+            return
+        for digest in out.digests if self.on_digest is not None else ():
+            assert self.on_digest is not None
+            self.on_digest(digest)
+        self._mirror(out, arrival.packet)
+        self._forward(out, arrival, emit)
+
+    def _forward(self, out: Outcome, arrival: Arrival, emit: Emit) -> None:
+        tm, dropped = out.metadata, out.metadata["drop_ctl"]
+        if out.resubmit is not None and not dropped & _NO_PACKET:
+            if arrival.resubmitted is not None:  # a packet is resubmitted once
+                self.stats.looped += 1
+                return
+            self.stats.resubmissions += 1
+            self._queue.append(Arrival(arrival.port, arrival.packet, out.resubmit))
+            return
+        copies = [] if dropped & _NO_PACKET else self._copies(out)
+        if tm["copy_to_cpu"] and not dropped & _NO_CPU_COPY and self._cpu_port is not None:
+            copies.append(Copy(self._cpu_port, out.frame, cos=tm["icos_for_copy_to_cpu"]))
+        if not copies:
+            self.stats.dropped += 1
+        for copy in copies:
+            copy.bypass = bool(tm["bypass_egress"])
+            self._leave(copy, emit)
+
+    def _copies(self, out: Outcome) -> list[Copy]:
+        tm = out.metadata
+        qid, cos = tm["qid"], tm["ingress_cos"]
+        copies = []
+        if tm["ucast_egress_port"] != UNSET_PORT:
+            copies.append(Copy(tm["ucast_egress_port"], out.frame, tm["rid"], 0, qid, cos))
+        request = Request(*(tm[name] for name in Request.__slots__))
+        for group in (tm["mcast_grp_a"], tm["mcast_grp_b"]):
+            replicas = self.objects.pre.copies(group, request) if group else []
+            self.stats.replicas += len(replicas)
+            copies += [Copy(r.port, out.frame, r.instance, int(not i), qid, cos) for i, r in enumerate(replicas)]
+        return copies
+
+    def _mirror(self, out: Outcome, packet: bytes) -> None:
+        """Queue the copies of the mirror session that a deparser has asked for."""
+        if out.mirror is None or out.metadata["drop_ctl"] & _NO_MIRROR:
+            return
+        number, header = out.mirror
+        session = self.objects.pre.clones.get(number)
+        if session is None:
+            return
+        copy = header + packet
+        if session.packet_length and len(copy) > session.packet_length:
+            copy = copy[: session.packet_length]
+            self.stats.truncated += 1
+        self.stats.clones += len(session.replicas)
+        cos = session.class_of_service
+        self._queue.extend(Copy(r.port, copy, r.instance, cos=cos) for r in session.replicas)
+
+    # --- egress
+
+    def _leave(self, copy: Copy, emit: Emit) -> None:
+        """Egress of one copy, and the wire."""
+        self._steps.take(PASS_STEPS)
+        if copy.bypass:
+            self._send(copy.port, copy.packet, emit)
+            return
+        if not self._exists(copy.port):
+            self.stats.dropped += 1
+            return
+        thread = self._egress[self._pipe(copy.port)]
+        fields = {
+            "egress_port": copy.port,
+            "enq_tstamp": self._clock() * 1000,
+            "egress_rid": copy.rid,
+            "egress_rid_first": copy.first,
+            "egress_qid": copy.qid,
+            "egress_cos": copy.cos,
+            "pkt_length": len(copy.packet) & 0xFFFF,
+        }
+        out = thread.run(fields, b"", copy.packet, copy.port % PORTS_PER_PIPE // _CHANNEL_PORTS)
+        self.stats.parse_errors += bool(out.parser_err)
+        self._mirror(out, out.frame)
+        if out.metadata["drop_ctl"] & _NO_PACKET:
+            self.stats.dropped += 1
+        else:
+            self._send(copy.port, out.frame, emit)
+
+    def _send(self, port: int, packet: bytes, emit: Emit) -> None:
+        if not self._exists(port):
+            self.stats.dropped += 1
+        elif port in self.recirculation_ports:
+            self.stats.recirculations += 1
+            self._queue.append(Arrival(port, packet))
+        else:
+            self.stats.packets_out += 1
+            emit((port, packet))
+
+    def _exists(self, port: int) -> bool:
+        return port < self.ports or port == self._cpu_port
+
+    def _pipe(self, port: int) -> int:
+        """The pipe of a port; a CPU port beyond them is in the first."""
+        return port // PORTS_PER_PIPE if port < self.ports else 0

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second, instrumented version of a program's code: the rules of the engine, with notes written around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from offramp_p4 import ir
+from offramp_p4.engine.generator import Generator, Target
+from offramp_p4.trace.stand_ins import stand_ins
+
+if TYPE_CHECKING:
+    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.trace.recorder import Recorder
+    from offramp_p4.trace.target import TracedTarget
+
+Action = Callable[["Memory", tuple[int, ...]], object]
+
+
+class TracingGenerator(Generator):
+    """Generates code that works on stand-ins for the state and tells a recorder what it does."""
+
+    def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
+        super().__init__(program, layout, target)
+        traced: TracedTarget = target  # type: ignore[assignment]
+        self.recorder = traced.recorder
+        self.note = self.bind(self.recorder, "trace")
+        self._stand_ins = stand_ins(traced.objects, self.recorder)
+        self._branches: dict[ir.Stmt, tuple[ir.If, bool]] = {}
+
+    def bind(self, thing: object, hint: str) -> str:
+        """A global name for a run-time object, or for what stands in for it."""
+        stand_in = self._stand_ins.get(id(thing)) if hasattr(self, "_stand_ins") else None
+        return super().bind(thing if stand_in is None else stand_in, hint)
+
+    def bind_late(self, table: dict[str, Any], key: str, function: str) -> None:
+        """Have the events of a table's action lie within that of the table."""
+        super().bind_late(_Nested(table, self.recorder), key, function)
+
+    def reached(self, node: ir.State | ir.SelectCase, values: Sequence[str] = ()) -> None:
+        """Note a parser state, or where it goes."""
+        if isinstance(node, ir.State):
+            self.line(f"{self.note}.add('state', {node.name!r})")
+        else:
+            self.line(f"{self.note}.add('select', {node.target!r}, values=[{', '.join(values)}])")
+
+    def statement(self, stmt: ir.Stmt) -> None:
+        """Write a statement, and notes of branches and calls."""
+        taken = self._branches.get(stmt)
+        if taken is not None:
+            self._note_branch(*taken)
+        level = ""
+        if isinstance(stmt, ir.If):
+            self._expect_branches(stmt)
+        elif isinstance(stmt, ir.Eval) and isinstance(stmt.expr, ir.ApplyCall | ir.ActionCall):
+            call = stmt.expr
+            kind, name = (
+                ("action", call.action.name) if isinstance(call, ir.ActionCall) else ("block", call.target.name)
+            )
+            level = self.temporary(f"{self.note}.enter({self.note}.add({kind!r}, {name!r}))", "level")
+        super().statement(stmt)
+        if level:
+            self.line(f"{self.note}.leave({level})")
+
+    def _expect_branches(self, stmt: ir.If) -> None:
+        node: ir.Stmt | None = stmt
+        while isinstance(node, ir.If):
+            self._branches[node.then] = (node, True)
+            if node.otherwise is not None and not isinstance(node.otherwise, ir.If):
+                self._branches[node.otherwise] = (node, False)
+            node = node.otherwise
+
+    def _note_branch(self, stmt: ir.If, taken: bool) -> None:
+        place = f"{Path(stmt.pos.file).name}:{stmt.pos.line}"
+        self.line(f"{self.note}.add('branch', {place!r}, taken={taken})")
+
+
+class _Nested(dict[str, Any]):
+    """Actions by name, each made to write its events into the one noted just before it."""
+
+    def __init__(self, table: dict[str, Any], recorder: Recorder) -> None:
+        super().__init__()
+        self._table, self._recorder = table, recorder
+
+    def __setitem__(self, name: str, run: Action) -> None:
+        recorder = self._recorder
+
+        def traced(m: Memory, data: tuple[int, ...]) -> object:
+            level = recorder.enter(recorder.last)
+            try:
+                return run(m, data)
+            finally:
+                recorder.leave(level)
+
+        self._table[name] = traced

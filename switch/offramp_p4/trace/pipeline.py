@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of a packet through simple_switch, with a trace of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from offramp_p4.engine.faults import CheckFailed, ParserFault
+from offramp_p4.trace.generator import TracingGenerator
+from offramp_p4.trace.model import Cause, PacketTrace, Span
+from offramp_p4.trace.recorder import Recorder
+from offramp_p4.trace.target import TracedTarget
+from offramp_p4.v1model import metadata as md
+from offramp_p4.v1model.pipeline import V1Pipeline, _Arrival
+from offramp_p4.v1model.stages import Emit
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
+    from offramp_p4.engine.compile import Run
+    from offramp_p4.engine.generator import Generator
+    from offramp_p4.engine.layout import Layout, Memory
+    from offramp_p4.state import Replica
+    from offramp_p4.v1model.target import V1Target
+
+_COPIES: Final[dict[int, Cause]] = {
+    md.NORMAL: "unicast",
+    md.REPLICATED: "multicast",
+    md.INGRESS_CLONE: "ingress clone",
+    md.EGRESS_CLONE: "egress clone",
+}
+_PASSES: Final[dict[int, Cause]] = {
+    md.NORMAL: "arrival",
+    md.RECIRCULATED: "recirculate",
+    md.RESUBMITTED: "resubmit",
+}
+_BLOCKS: Final = (
+    ("_parse", "p"), ("_verify", "vr"), ("_ingress", "ig"), ("_egress", "eg"), ("_compute", "ck"), ("_deparse", "dep"),
+)  # fmt: skip
+
+
+class TracedPipeline(V1Pipeline):
+    """A pipeline whose ``sink`` gets the trace of each packet once all its copies have left."""
+
+    generator: ClassVar[type[Generator]] = TracingGenerator
+
+    def __init__(self, program: ir.Program, *, sink: Callable[[PacketTrace], object], **options: Any) -> None:
+        self.recorder = Recorder()
+        super().__init__(program, **options)
+        self._program, self._sink = program, sink
+        self._packets = 0
+        self._trace = PacketTrace(0, 0, b"")
+        self._span: Span | None = None
+        self._from: dict[int, Span] = {}  # by id of an arrival in the queue
+        for attribute, role in _BLOCKS:
+            block: Any = program.main.args[role]
+            setattr(self, attribute, self._noted(role, block.name, getattr(self, attribute)))
+
+    def make_target(self, program: ir.Program, layout: Layout, parser: ir.ParserInstance, **options: Any) -> V1Target:
+        """The target of instrumented code."""
+        return TracedTarget(program, layout, parser, recorder=self.recorder, **options)
+
+    def run(self, port: int, frame: bytes, emit: Emit) -> None:
+        """Send a frame in at ``port`` and hand its trace to the sink."""
+        trace = self._trace = PacketTrace(self._packets, port, frame)
+        self._packets += 1
+        self._span = None
+
+        def emitted(output: tuple[int, bytes]) -> None:
+            assert self._span is not None
+            self._span.output = output
+            emit(output)
+
+        super().run(port, frame, emitted)
+        for span in self._from.values():
+            span.dropped = f"the packet has used up its {self._max_passes} passes"
+        self._from.clear()
+        self._sink(trace)
+
+    def _pass(self, arrival: _Arrival, emit: Emit) -> None:
+        parent = self._from.pop(id(arrival), None)
+        span = self._new_span("pass", _PASSES[arrival.kind], arrival.port, parent)
+        span.length = len(arrival.frame)
+        before = self.recorder.start(span.events)
+        super()._pass(arrival, emit)
+        self._follow(span)
+        self.recorder.resume(before)
+
+    def _leave(self, m: Memory, port: int, emit: Emit) -> None:
+        outer = self._span
+        span = self._new_span("copy", _COPIES[m[self._fields["instance_type"]]], port, outer)
+        span.instance = m[self._fields["egress_rid"]]
+        before = self.recorder.start(span.events)
+        super()._leave(m, port, emit)
+        self._follow(span)
+        if span.output is None and not self._goes_on(span) and span.dropped is None:
+            span.dropped = f"egress_spec is {self._drop_port}, the drop port, after egress"
+        self.recorder.resume(before)
+        self._span = outer
+
+    def _replicate(self, m: Memory, replicas: Sequence[Replica], emit: Emit) -> None:
+        if not replicas and self._span is not None and m[self._fields["instance_type"]] == md.REPLICATED:
+            self._span.dropped = f"multicast group {m[self._fields['mcast_grp']]} has no members"
+        super()._replicate(m, replicas, emit)
+
+    def _clone_ingress(self, m: Memory, arrival: _Arrival, emit: Emit) -> None:
+        self._note_clone(m, lambda: super(TracedPipeline, self)._clone_ingress(m, arrival, emit))
+
+    def _clone_egress(self, m: Memory, emit: Emit) -> None:
+        self._note_clone(m, lambda: super(TracedPipeline, self)._clone_egress(m, emit))
+
+    def _note_clone(self, m: Memory, clone: Callable[[], None]) -> None:
+        session, _ = m[self.cells.clone]
+        known = session in self.target.objects.pre.clones
+        level = self.recorder.enter(self.recorder.add("clone", f"session {session}", known=known))
+        clone()
+        self.recorder.leave(level)
+
+    def _failed(self, failure: CheckFailed) -> None:
+        assert self._span is not None
+        self._span.dropped = str(failure)
+        super()._failed(failure)
+
+    def _exhausted(self) -> None:
+        super()._exhausted()
+        if self._span is not None:
+            self._span.dropped = "the packet has used up its steps"
+
+    def _new_span(self, kind: Any, cause: Cause, port: int, parent: Span | None) -> Span:
+        span = Span(len(self._trace.spans), None if parent is None else parent.id, kind, cause, port)
+        self._trace.spans.append(span)
+        self._span = span
+        return span
+
+    def _follow(self, span: Span) -> None:
+        """Remember that the last arrival in the queue, if it is new, comes from ``span``."""
+        if self._arrivals and id(self._arrivals[-1]) not in self._from:
+            self._from[id(self._arrivals[-1])] = span
+
+    def _goes_on(self, span: Span) -> bool:
+        return any(other is span for other in self._from.values())
+
+    def _noted(self, role: str, name: str, run: Run) -> Run:
+        """A block that notes its events within one of its own, and what the architecture sees at its end."""
+
+        def noted(m: Memory) -> object:
+            level = self.recorder.enter(self.recorder.add("block", name))
+            try:
+                return run(m)
+            except ParserFault as fault:
+                self.recorder.add("error", self._program.errors[fault.code])
+                raise
+            finally:
+                self.recorder.leave(level)
+                self._after(role, m)
+
+        return noted
+
+    def _after(self, role: str, m: Memory) -> None:
+        """Note what a block has left to the architecture."""
+        fields, recorder = self._fields, self.recorder
+        if not recorder.last.events:
+            recorder.forget_last()
+        if role == "vr" and m[self.cells.checksum_error]:
+            recorder.add("error", "checksum_error")
+        if role == "ig" and self._span is not None:
+            for digest in m[self.cells.digests] or ():
+                recorder.add("digest", digest.name, values=list(digest.values))
+            unicast = not m[self.cells.resubmit] and not m[fields["mcast_grp"]]
+            if unicast and m[fields["egress_spec"]] == self._drop_port:
+                self._span.dropped = f"egress_spec is {self._drop_port}, the drop port, after ingress"

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the traces of a running switch go: a readable log, and JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp_p4.trace.model import PacketTrace
+
+
+class Sink:
+    """Writes each trace as soon as its packet has left.
+
+    Args:
+        log: file for trees; ``-`` is the standard output, None writes none.
+        lines: file for JSON lines, None writes none.
+
+    Raises:
+        OfframpError: a file cannot be written.
+    """
+
+    def __init__(self, log: str | None, lines: str | None) -> None:
+        from rich.console import Console
+
+        self._trees = None if log is None else Console(file=_open(log), highlight=False, soft_wrap=True)
+        self._lines = None if lines is None else _open(lines)
+
+    def __call__(self, trace: PacketTrace) -> None:
+        """Write one trace."""
+        from offramp_p4.trace.render import tree
+
+        if self._trees is not None:
+            self._trees.print(tree(trace))
+        if self._lines is not None:
+            self._lines.write(json.dumps(trace.to_json()) + "\n")
+
+
+def _open(name: str) -> TextIO:
+    if name == "-":
+        return sys.stdout
+    try:
+        return Path(name).open("w", encoding="utf-8", buffering=1)
+    except OSError as error:
+        raise OfframpError(f"{name}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that stand in for a switch's state in instrumented code: they do the same and note it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from offramp_p4.state import ActionData, Group, Member, TableEntry
+from offramp_p4.trace.names import match_text
+
+if TYPE_CHECKING:
+    from offramp_p4.state import (
+        ActionProfileState,
+        CounterState,
+        MeterCell,
+        MeterState,
+        RegisterState,
+        TableState,
+        ValueSetState,
+    )
+    from offramp_p4.trace.recorder import Recorder
+    from offramp_p4.v1model.objects import Objects
+
+
+def stand_ins(objects: Objects, recorder: Recorder) -> dict[int, object]:
+    """What replaces which object, by ``id`` of the latter, in the code that the engine generates."""
+    made: dict[int, object] = {}
+    for table in objects.tables.values():
+        made[id(table)] = _Table(table, recorder)
+    for profile in objects.profiles.values():
+        made[id(profile)] = _Profile(profile, recorder)
+    for register in objects.registers.values():
+        made[id(register.values)] = _Register(register, recorder)
+    for counter in objects.counters.values():
+        made[id(counter.packets)] = _Counter(counter, recorder)
+    for meter in objects.meters.values():
+        made[id(meter.cells)] = _Meter(meter, recorder)
+    for value_set in objects.value_sets.values():
+        made[id(value_set)] = _ValueSet(value_set, recorder)
+    return made
+
+
+class _Table:
+    def __init__(self, state: TableState, recorder: Recorder) -> None:
+        self._state, self._recorder = state, recorder
+        choices = [*state.table.actions, state.table.default.action]
+        self._data = {c.action.name: [p.name for p in c.data_params] for c in choices}
+
+    def lookup(self, values: tuple[int, ...]) -> TableEntry | None:
+        entry = self._state.lookup(values)
+        names = [key.name for key in self._state.keys]
+        key = dict(zip(names, values, strict=True))
+        event = self._recorder.add("table", self._state.name, key=key, hit=entry is not None)
+        if entry is None:
+            event.detail.update(self.action(self._state.default))
+            return None
+        matched: dict[str, Any] = {"match": dict(zip(names, map(match_text, entry.keys), strict=True))}
+        if self._state.needs_priority:
+            matched["priority"] = entry.priority
+        event.detail["entry"] = matched
+        if isinstance(entry.action, ActionData):
+            event.detail.update(self.action(entry.action))
+        return entry
+
+    def action(self, action: ActionData) -> dict[str, Any]:
+        """The action that runs, as part of an event."""
+        names = self._data[action.action]
+        return {"action": action.action, "data": dict(zip(names, action.args, strict=True))}
+
+    @property
+    def default(self) -> ActionData:
+        if not self._state.keys:  # else the look-up has noted the miss
+            self._recorder.add("table", self._state.name, key={}, hit=False, **self.action(self._state.default))
+        return self._state.default
+
+    @property
+    def default_entry(self) -> TableEntry:
+        return self._state.default_entry
+
+    @property
+    def hits(self) -> int:
+        return self._state.hits
+
+    @hits.setter
+    def hits(self, count: int) -> None:
+        self._state.hits = count
+
+    @property
+    def misses(self) -> int:
+        return self._state.misses
+
+    @misses.setter
+    def misses(self, count: int) -> None:
+        self._state.misses = count
+
+
+class _Profile:
+    def __init__(self, state: ActionProfileState, recorder: Recorder) -> None:
+        self._state, self._recorder = state, recorder
+
+    def resolve(self, action: ActionData | Member | Group, hash_value: int) -> ActionData | None:
+        chosen = self._state.resolve(action, hash_value)
+        detail = self._recorder.last.detail
+        detail["member"] = str(action)
+        detail["action"] = None if chosen is None else chosen.action
+        if chosen is not None:
+            params = self._state.tables[0].actions[chosen.action].data_params
+            detail["data"] = dict(zip([p.name for p in params], chosen.args, strict=True))
+        return chosen
+
+
+class _Register:
+    def __init__(self, state: RegisterState, recorder: Recorder) -> None:
+        self._name, self._values, self._recorder = state.name, state.values, recorder
+
+    def __getitem__(self, index: int) -> int:
+        value = self._values[index]
+        self._recorder.add("read", self._name, index=index, value=value)
+        return value
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._recorder.add("write", self._name, index=index, old=self._values[index], value=value)
+        self._values[index] = value
+
+
+class _Counter:
+    def __init__(self, state: CounterState, recorder: Recorder) -> None:
+        self._name, self._packets, self._recorder = state.name, state.packets, recorder
+
+    def __getitem__(self, index: int) -> int:
+        return self._packets[index]
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._recorder.add("count", self._name, index=index)
+        self._packets[index] = value
+
+
+class _Meter:
+    def __init__(self, state: MeterState, recorder: Recorder) -> None:
+        self._state, self._recorder = state, recorder
+
+    def __getitem__(self, index: int) -> _Cell:
+        return _Cell(self._state.name, index, self._state.cells[index], self._recorder)
+
+
+class _Cell:
+    def __init__(self, name: str, index: int, cell: MeterCell, recorder: Recorder) -> None:
+        self._name, self._index, self._cell, self._recorder = name, index, cell, recorder
+
+    def execute(self, amount: int, now_us: int) -> int:
+        colour = self._cell.execute(amount, now_us)
+        self._recorder.add("meter", self._name, index=self._index, colour=("green", "yellow", "red")[colour])
+        return colour
+
+
+class _ValueSet:
+    def __init__(self, state: ValueSetState, recorder: Recorder) -> None:
+        self._state, self._recorder = state, recorder
+
+    def contains(self, *values: int) -> bool:
+        found = self._state.contains(*values)
+        self._recorder.add("value_set", self._state.name, values=list(values), found=found)
+        return found

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``log_msg``, ``assert``, ``assume`` and ``random`` of v1model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from offramp_p4 import ir
+from offramp_p4.engine import places
+from offramp_p4.engine.core import argument
+from offramp_p4.engine.faults import CheckFailed
+from offramp_p4.engine.generator import Builder, Generator, is_scalar
+from offramp_p4.source import Unsupported
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from offramp_p4.v1model.target import V1Target
+
+
+def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
+    """The builders of these externs."""
+    return {
+        ("", "log_msg"): lambda g, e: _log(target, g, e),
+        ("", "assert"): _check,
+        ("", "assume"): _check,
+        ("", "random"): lambda g, e: _random(target, g, e),
+    }
+
+
+def _log(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
+    message = argument(e, 0)
+    if not isinstance(message, ir.Const) or not isinstance(message.value, str):
+        raise Unsupported(e.pos, "log_msg of a text that is not a constant")
+    values = "()"
+    if len(e.args) > 1:
+        data = argument(e, 1)
+        values = f"({g.value(data)},)" if is_scalar(data.type) else g.value(data)
+    return f"{g.bind(target.log, 'log')}({message.value!r}, {values})"
+
+
+def _check(g: Generator, e: ir.ExternCall) -> str:
+    with g.indented(f"if not {g.condition(argument(e, 0))}:"):
+        g.line(f"raise {g.bind(CheckFailed, 'CheckFailed')}({f'{e.pos}: {e.method} failed'!r})")
+    return "None"
+
+
+def _random(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
+    result = argument(e, 0)
+    into = places.place(g, result)
+    low, high = g.temporary(g.value(argument(e, 1)), "low"), g.temporary(g.value(argument(e, 2)), "high")
+    with g.indented(f"if {low} <= {high}:"):
+        draw: Random = target.random
+        places.write(g, into, f"{g.bind(draw, 'random')}.randint({low}, {high})", places.sliced_cell(result))
+    return "None"

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a v1model program's extern objects, tables and value sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from offramp_p4 import ir
+from offramp_p4.source import Unsupported
+from offramp_p4.state import (
+    ActionProfileState,
+    CounterState,
+    MeterState,
+    RegisterState,
+    ReplicationEngine,
+    TableState,
+    ValueSetState,
+)
+from offramp_p4.state.match import key_width
+from offramp_p4.types import BOOL, Bits, Enum, scalars, strip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Object = RegisterState | CounterState | MeterState | ActionProfileState
+
+
+class Objects:
+    """Everything that outlives a packet.
+
+    Attributes:
+        of: the state of each extern instance that has one.
+        tables: the state of each table.
+        value_sets: the state of each parser value set.
+        registers, counters, meters, profiles: the same states by control-plane name.
+        pre: multicast groups and clone sessions.
+    """
+
+    def __init__(self, program: ir.Program) -> None:
+        self.of: dict[ir.ExternInstance, Any] = {}
+        self.registers: dict[str, RegisterState] = {}
+        self.counters: dict[str, CounterState] = {}
+        self.meters: dict[str, MeterState] = {}
+        self.profiles: dict[str, ActionProfileState] = {}
+        self.pre = ReplicationEngine()
+        for instance in program.externs:
+            self._make(instance)
+        self.tables = {t: self.make_table(t, self._profile(t)) for t in program.tables}
+        for table in program.tables:
+            self._attach(table)
+        self.value_sets = {
+            v: ValueSetState(v.name, tuple(key_width(t) for t in scalars(v.element)), v.size)
+            for v in program.value_sets
+        }
+
+    def reset(self) -> None:
+        """Everything as it was when the program was loaded."""
+        for state in [*self.of.values(), *self.tables.values(), self.pre]:
+            state.reset()
+        for value_set in self.value_sets.values():
+            value_set.members.clear()
+
+    def make(self, i: ir.ExternInstance) -> Object | None:
+        """The state of an extern instance; None if it has none."""
+        make = _MAKERS.get(i.extern)
+        return None if make is None else make(i)
+
+    def make_table(self, table: ir.Table, profile: ActionProfileState | None) -> TableState:
+        """The state of a table."""
+        return TableState(table, profile)
+
+    def _make(self, i: ir.ExternInstance) -> None:
+        state = self.make(i)
+        if state is None:
+            return
+        self.of[i] = state
+        if isinstance(state, RegisterState):
+            self.registers[i.name] = state
+        elif isinstance(state, CounterState):
+            self.counters[i.name] = state
+        elif isinstance(state, MeterState):
+            self.meters[i.name] = state
+        else:
+            self.profiles[i.name] = state
+
+    def _profile(self, table: ir.Table) -> ActionProfileState | None:
+        instance = table.properties.get("implementation")
+        return self.of.get(instance) if isinstance(instance, ir.ExternInstance) else None
+
+    def _attach(self, table: ir.Table) -> None:
+        for name in ("counters", "meters"):
+            instance = table.properties.get(name)
+            if isinstance(instance, ir.ExternInstance) and instance in self.of:
+                self.of[instance].table = table.name
+
+
+def _register(i: ir.ExternInstance) -> RegisterState:
+    element = strip(i.type_args[0])
+    if isinstance(element, Enum) and element.base is not None:
+        element = element.base
+    if element == BOOL:
+        element = Bits(1)
+    if not isinstance(element, Bits):
+        raise Unsupported(i.pos, f"a register of {element}")
+    return RegisterState(i.name, element, constant(i, 0))
+
+
+def _counter(i: ir.ExternInstance) -> CounterState:
+    return CounterState(i.name, enum_member(i, 1), constant(i, 0))  # type: ignore[arg-type]
+
+
+def _direct_counter(i: ir.ExternInstance) -> CounterState:
+    return CounterState(i.name, enum_member(i, 0), 0)  # type: ignore[arg-type]
+
+
+def _meter(i: ir.ExternInstance) -> MeterState:
+    return MeterState(i.name, enum_member(i, 1), constant(i, 0))  # type: ignore[arg-type]
+
+
+def _direct_meter(i: ir.ExternInstance) -> MeterState:
+    return MeterState(i.name, enum_member(i, 0), 0)  # type: ignore[arg-type]
+
+
+def _action_profile(i: ir.ExternInstance) -> ActionProfileState:
+    return ActionProfileState(i.name, constant(i, 0))
+
+
+def _action_selector(i: ir.ExternInstance) -> ActionProfileState:
+    return ActionProfileState(i.name, constant(i, 1), selector=True)
+
+
+_MAKERS: Final[dict[str, Callable[[ir.ExternInstance], Object]]] = {
+    "register": _register,
+    "counter": _counter,
+    "direct_counter": _direct_counter,
+    "meter": _meter,
+    "direct_meter": _direct_meter,
+    "action_profile": _action_profile,
+    "action_selector": _action_selector,
+}
+
+
+def constant(i: ir.ExternInstance, index: int) -> int:
+    """A constructor argument that is a number."""
+    arg = i.args[index]
+    if not isinstance(arg, ir.Const) or not isinstance(arg.value, int):
+        raise Unsupported(i.pos, f"{i.extern} {i.name} whose argument {index + 1} is not a constant")
+    return arg.value
+
+
+def enum_member(i: ir.ExternInstance, index: int) -> str:
+    """The name of the enum member that a constructor argument is."""
+    arg = i.args[index]
+    member = None
+    if isinstance(arg, ir.Const) and isinstance(arg.type, Enum) and isinstance(arg.value, int):
+        member = arg.type.member(arg.value)
+    if member is None:
+        raise Unsupported(i.pos, f"{i.extern} {i.name} whose argument {index + 1} is not an enum member")
+    return member

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The halves of a v1model pipeline, for a traffic manager to join."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from offramp_p4.engine.layout import GROWTH, LENGTH, Memory
+from offramp_p4.v1model import metadata as md
+
+if TYPE_CHECKING:
+    from offramp_p4.v1model.metadata import Cells
+
+Emit = Callable[[tuple[int, bytes]], object]
+Deliver = Callable[[Memory, int, Emit], object]
+"""Takes a copy that is bound for a port, the port, and where its frame goes."""
+
+
+class Arrival(Protocol):
+    """A packet at the entry of the parser; ``kind`` is its instance type."""
+
+    frame: bytes
+    kind: int
+
+
+class Stages:
+    """Ingress and egress of a pipeline, apart, and what a traffic manager does to the metadata of a copy.
+
+    Attributes:
+        arrival: makes an arrival of a port and a frame.
+        egress: takes a copy through egress and deparser.
+        again: arrivals that resubmission or recirculation has made; the caller takes them out.
+        max_passes: of a packet and its copies together.
+    """
+
+    def __init__(
+        self,
+        *,
+        arrival: Callable[[int, bytes], Arrival],
+        ingress: Callable[[Any, Emit], None],
+        egress: Deliver,
+        again: deque[Any],
+        max_passes: int,
+        cells: Cells,
+    ) -> None:
+        self.arrival, self._ingress, self.egress = arrival, ingress, egress
+        self.again: deque[Arrival] = again
+        self.max_passes = max_passes
+        self._truncate = cells.truncate
+        self._priority = cells.field("priority")
+        self._enqueued = cells.field("enq_timestamp"), cells.field("enq_qdepth")
+        self._dequeued = cells.field("deq_timedelta"), cells.field("deq_qdepth")
+
+    def ingress(self, arrival: Arrival) -> None:
+        """Parser and ingress; every copy goes where the pipeline was told when it was split."""
+        self._ingress(arrival, _no_output)
+
+    def recirculated(self, arrival: Arrival) -> bool:
+        """Whether the packet comes back from egress; else it was resubmitted and never left ingress."""
+        return arrival.kind == md.RECIRCULATED
+
+    def queue(self, m: Memory) -> int:
+        """The queue that a copy asks for (``priority``)."""
+        priority: int = m[self._priority]
+        return priority
+
+    def frame_bytes(self, m: Memory) -> int:
+        """Size of a copy between ingress and egress."""
+        size: int = min(m[LENGTH] + m[GROWTH], m[self._truncate])
+        return size
+
+    def enters_queue(self, m: Memory, now_us: int, depth: int) -> None:
+        """Fill in ``enq_timestamp`` and ``enq_qdepth`` (packets found in the queue), wrapped as bmv2 does."""
+        timestamp, qdepth = self._enqueued
+        m[timestamp], m[qdepth] = now_us & 0xFFFFFFFF, depth & 0x7FFFF
+
+    def leaves_queue(self, m: Memory, waited_us: int, depth: int) -> None:
+        """Fill in ``deq_timedelta`` and ``deq_qdepth`` (packets left in the queue), wrapped as bmv2 does."""
+        timedelta, qdepth = self._dequeued
+        m[timedelta], m[qdepth] = waited_us & 0xFFFFFFFF, depth & 0x7FFFF
+
+
+def _no_output(_: tuple[int, bytes]) -> None:
+    raise AssertionError("nothing leaves before egress")

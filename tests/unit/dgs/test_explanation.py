@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explanation graph and masks: goldens of the specification, section 5, and invariants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dgs_runs import auc, hubs, planted, settings
+from offramp.dgs.explainer import PUBLIC, Terms, initial, optimise, terms
+from offramp.dgs.explanation import ExplanationGraph
+from offramp.dgs.interpret import Interpreter
+from offramp.dgs.masks import Masks
+from offramp.dgs.run import Judge, widths
+from offramp.dgs.share import Share, split
+from offramp.train.models import Model, make_model
+from offramp.train.models.gat import Gat
+from offramp.train.models.gcn import Gcn
+from offramp.train.models.sage import Sage
+from offramp_base.errors import OfframpError
+
+X = torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, -2.0]])
+TARGET = torch.tensor([[0.8, 0.2]])
+GOLDEN = {
+    "zeros": (
+        [0.0, 0.0, 0.0],
+        [0.0, 0.0],
+        [0.513262, 0.0075, 0.693147, 0.5, 0.069315],
+        1.783224,
+        [-0.004495, -0.010240, 0.001250],
+        [0.090529, 0.125000],
+    ),
+    "others": (
+        [1.0, 0.0, -1.0],
+        [2.0, -2.0],
+        [0.519196, 0.0075, 0.619184, 0.5, 0.036533],
+        1.682414,
+        [-0.056521, 0.021679, 0.066520],
+        [0.057734, 0.062996],
+    ),
+}
+
+
+def golden_model(dtype: torch.dtype = torch.float32) -> Model:
+    """One layer of GraphSAGE: identity for the vertex itself, a fixed matrix for its neighbours."""
+    model = Sage([2, 2], seed=0)
+    with torch.no_grad():
+        model.own[0].copy_(torch.eye(2))
+        model.neighbour[0].copy_(torch.tensor([[1.0, -1.0], [0.5, 0.5]]))
+    return model.eval().requires_grad_(requires_grad=False).to(dtype)
+
+
+def loss(nodes: torch.Tensor, columns: torch.Tensor) -> Terms:
+    dtype = nodes.dtype
+    graph = ExplanationGraph(np.array([7, 9]), dtype=dtype)
+    return terms(golden_model(dtype), graph, X.to(dtype), TARGET.to(dtype), nodes, columns, PUBLIC)
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_golden_losses_and_gradients(case: str) -> None:
+    nodes_at, columns_at, parts, total, by_nodes, by_columns = GOLDEN[case]
+    nodes, columns = (torch.tensor(at, requires_grad=True) for at in (nodes_at, columns_at))
+    found = loss(nodes, columns)
+    values = [found.prediction, found.size, found.entropy, found.feature_size, found.feature_entropy]
+    assert [float(value.detach()) for value in values] == pytest.approx(parts, abs=1e-5)
+    assert float(found.total.detach()) == pytest.approx(total, abs=1e-5)
+    gradients = torch.autograd.grad(found.total, [nodes, columns])
+    assert gradients[0].tolist() == pytest.approx(by_nodes, abs=1e-5)
+    assert gradients[1].tolist() == pytest.approx(by_columns, abs=1e-5)
+
+
+def test_gradients_are_finite_differences() -> None:
+    rng = torch.Generator().manual_seed(0)
+    nodes = torch.randn(3, generator=rng, dtype=torch.float64, requires_grad=True)
+    columns = torch.randn(2, generator=rng, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, b: loss(a, b).total, (nodes, columns))
+
+
+@pytest.mark.parametrize("kind", [Sage, Gcn, Gat])
+def test_a_neighbour_that_is_masked_is_gone(kind: type[Model]) -> None:
+    """Without any message a pooled vertex has the scores that its features alone give, whatever the others are."""
+    model = kind([4, 6, 3], seed=1).eval()
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(6, 4, generator=rng)
+    graph = ExplanationGraph(np.arange(5))
+    graph.mask = torch.tensor([1.0, 1, 0, 1, 1, 1])
+    before = model(x, graph)[0]
+    x[2] = 0  # GAT's softmax sees scores of the masked one, its value is gone: only sums are compared
+    if kind is not Gat:
+        assert torch.allclose(model(x, graph)[0], before)
+    graph.mask = torch.tensor([1.0, 0, 0, 0, 0, 0])
+    assert torch.isfinite(model(x, graph)).all()
+
+
+def test_the_graph_has_an_edge_a_remote_and_a_self_loop() -> None:
+    graph = ExplanationGraph(np.array([3, 5, 8, 9]))
+    assert (len(graph), graph.edges) == (5, 5)
+    y = torch.arange(5.0).unsqueeze(1)
+    assert graph.sum(y).ravel().tolist() == [2.0, 2, 4, 6, 8]  # the mean of all five; others hear themselves alone
+
+
+def test_initial_masks_have_gnn_explainers_spread() -> None:
+    nodes, columns = initial(4000, 3000, torch.Generator().manual_seed(0))
+    assert len(nodes) == 4001
+    assert float(nodes.std()) == pytest.approx((2 / 4001) ** 0.5, rel=0.05)
+    assert float(columns.std()) == pytest.approx(0.1, rel=0.05)
+
+
+def trained(graph, kind: str = "sage") -> Model:
+    """On the whole graph."""
+    how = settings(model=kind)
+    judge = Judge(graph, how)
+    model = make_model(how, widths(graph, how))
+    adam = torch.optim.Adam(model.parameters(), lr=0.01)
+    train, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels)
+    for _ in range(80):
+        adam.zero_grad()
+        scores = model(judge.features, judge.view)
+        torch.nn.functional.cross_entropy(scores[train], labels[train]).backward()
+        adam.step()
+    return model
+
+
+def shares(graph, **changes) -> list[Share]:
+    how = settings(workers=4, **changes)
+    return split(graph, (np.arange(graph.vertices) % 4).astype(np.int32), how)
+
+
+def test_explaining_changes_no_weight_and_pools_to_probabilities() -> None:
+    graph = planted(n=200)[0]
+    model = trained(graph)
+    before = torch.nn.utils.parameters_to_vector(model.parameters()).clone()
+    share = shares(graph, explain_scope="pooled")[0]
+    interpreter = Interpreter(share, model)
+    masks = interpreter.explain(np.arange(len(share.halo)), graph.features[share.halo], 1)
+    assert torch.equal(torch.nn.utils.parameters_to_vector(model.parameters()), before)
+    for mask in (masks.nodes, masks.features):
+        assert ((mask > 0) & (mask < 1)).all()
+    found = interpreter.predictions(share.halo, graph.features[share.halo])
+    assert found.shape == (len(share.vertices), graph.classes)
+    assert found.sum(1) == pytest.approx(1, abs=1e-5)
+    assert not np.isin(share.halo, share.vertices).any()
+    assert len(np.unique(share.halo)) == len(share.halo)
+
+
+def test_row_zero_is_the_mean_of_local_rows() -> None:
+    """The interpreter's pooled row, seen through a model that hands its input through."""
+    graph = planted(n=200)[0]
+    share = shares(graph, explain_scope="pooled")[1]
+    interpreter = Interpreter(share, trained(graph))
+    weights = interpreter._groups(np.ones((len(share.vertices), 3), np.float32))
+    assert (weights @ share.features)[0] == pytest.approx(graph.features[share.vertices].mean(0), abs=1e-5)
+
+
+@pytest.mark.parametrize("scope", ["pooled", "classes"])
+@pytest.mark.parametrize("kind", ["sage", "gcn", "gat"])
+def test_every_model_is_explained(kind: str, scope: str) -> None:
+    graph = planted(n=150, columns=16)[0]
+    share = shares(graph, model=kind, explain_scope=scope)[0]
+    interpreter = Interpreter(share, make_model(share.settings, widths(graph, share.settings)))
+    masks = interpreter.explain(np.arange(3), graph.features[share.halo[:3]], 1)
+    assert masks.nodes[3:] == pytest.approx(masks.nodes[:3].mean())  # the others get the mean
+    assert interpreter.outcome is not None
+    assert 1 <= interpreter.outcome.steps <= 50
+
+
+def test_nothing_remote_is_all_ones() -> None:
+    graph = planted(n=60)[0]
+    share = split(graph, np.zeros(60, np.int32), settings(workers=1))[0]
+    masks = Interpreter(share, trained(graph)).explain(np.empty(0, np.int64), np.empty((0, graph.width), np.float32), 1)
+    assert len(masks.nodes) == 0
+    assert (masks.features == 1).all()
+
+
+def test_no_local_vertex_is_an_error() -> None:
+    graph = planted(n=60)[0]
+    share = split(graph, np.zeros(60, np.int32), settings(workers=2))[1]
+    with pytest.raises(OfframpError, match=r"^worker 1: explanation: there are no local vertices$"):
+        Interpreter(share, trained(graph))
+
+
+def test_a_target_that_is_met_ends_the_explanation_once_the_loss_rests() -> None:
+    graph = ExplanationGraph(np.array([7, 9]))
+    start = torch.zeros(3), torch.zeros(2)
+    assert optimise(golden_model(), graph, X, TARGET, start, steps=40, threshold=0).steps == 40
+    start = torch.zeros(3), torch.zeros(2)
+    assert optimise(golden_model(), graph, X, TARGET, start, steps=2000, threshold=10).steps < 2000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_masks_find_planted_vertices_and_columns(seed: int) -> None:
+    """Hubs that carry the classes' features among vertices of noise: AUC of both masks at least 0.8."""
+    graph, informative, hub = hubs(seed)
+    model = trained(graph)
+    found = []
+    for share in shares(graph)[:2]:
+        masks = Interpreter(share, model).explain(np.arange(len(share.halo)), graph.features[share.halo], 1)
+        found.append((auc(informative, masks.features), auc(hub[share.halo], masks.nodes)))
+    assert min(map(min, found)) >= 0.8, found
+
+
+def test_columns_are_the_greatest_and_of_equal_ones_the_lower() -> None:
+    masks = Masks(1, np.ones(0, np.float32), np.array([0.2, 0.9, 0.5, 0.9, 0.5], np.float32))
+    assert masks.columns(3).tolist() == [1, 2, 3]
+    assert masks.columns(1).tolist() == [1]
+
+
+@pytest.mark.parametrize(("features", "count"), [(602, 512), (100, 85), (200, 170), (128, 109)])
+def test_rates_of_the_thesis(features: int, count: int) -> None:
+    assert settings(columns=0.85).chosen_columns(features) == count
+
+
+def test_a_tiny_rate_is_one_column() -> None:
+    assert settings(columns=0.001).chosen_columns(30) == 1
+
+
+def test_masks_of_another_length_are_refused() -> None:
+    masks = Masks(1, np.ones(3, np.float32), np.ones(5, np.float32))
+    with pytest.raises(OfframpError, match=r"^node mask: expected 4 values, got 3$"):
+        masks.check(4, 5)
+    with pytest.raises(OfframpError, match=r"^feature mask: expected 6 values, got 5$"):
+        masks.check(3, 6)
+    with pytest.raises(ValueError, match="read-only"):
+        masks.nodes[0] = 0

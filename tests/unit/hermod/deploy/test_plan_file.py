@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans from files and jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from offramp.hermod.deploy.plan import load_plan
+from offramp_base.errors import OfframpError
+from offramp_cli.app import app
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> dict[str, Any]:
+    path = tmp_path / "made.json"
+    result = CliRunner().invoke(app, ["coflow", "plan", "qwen-moe-24l", "--json", str(path)], catch_exceptions=False)
+    assert result.exit_code == 0
+    made: dict[str, Any] = json.loads(path.read_text())
+    return made
+
+
+def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(document))
+    plan = load_plan(str(path))
+    assert plan == load_plan("qwen-moe-24l")
+    assert plan.queues[48] == plan.urgent == 7
+    assert plan.queues[63] == 6
+    assert plan.queues[0] == 0
+    assert plan.dscps_of(7) == [48]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"queues": 9}, "queues 9: expected 1 to 8"),
+        ({"queues": None}, "queues None: expected 1 to 8"),
+        ({"queues": 4}, "dscp_to_queue: 4: expected 0 to 3"),
+        ({"dscp_to_queue": [0] * 63}, "dscp_to_queue: 63 queues, expected one for each of 64 DSCPs"),
+        ({"dscp_to_queue": 3}, "dscp_to_queue: expected a list of numbers"),
+        ({"control": [64]}, "control: 64: expected 0 to 63"),
+        ({"control": [True]}, "control: True: expected 0 to 63"),
+        ({"priorities": []}, "priorities: expected a list of them"),
+        ({"priorities": [5]}, "priorities: DSCP None: expected 0 to 63"),
+        ({"priorities": [{"dscp": 63, "queue": 6}] * 2}, "priorities: DSCP 63 is given twice"),
+        ({"priorities": [{"dscp": 63, "queue": 5}]}, "priorities: DSCP 63 in queue 5, in dscp_to_queue 6"),
+    ],
+)
+def test_wrong_files(document: dict[str, Any], change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**document, **change}))
+    with pytest.raises(OfframpError) as caught:
+        load_plan(str(path))
+    assert str(caught.value) == f"plan {path}: {message}"
+
+
+def test_no_plan_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    with pytest.raises(OfframpError, match="cannot be read: No such file"):
+        load_plan(str(path))
+    path.write_text("{")
+    with pytest.raises(OfframpError, match="expected JSON"):
+        load_plan(str(path))
+    path.write_text("[]")
+    with pytest.raises(OfframpError, match="expected an object, as offramp coflow plan --json writes it"):
+        load_plan(str(path))
+
+
+def test_more_classes_than_the_switch_has_queues(document: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(OfframpError, match="needs 8 queues, the switch has 4"):
+        load_plan(str(path), 4)
+    with pytest.raises(OfframpError, match="classes 4: the switch has 4 queues, one of them for control"):
+        load_plan("qwen-moe-24l", 4, classes=4)
+
+
+def test_ecn_of_a_queue_that_is_not_there() -> None:
+    with pytest.raises(OfframpError, match="ECN of queue 4: expected 0 to 3"):
+        load_plan("qwen-moe-24l", 4, ecn_bytes={4: 1000})
+    with pytest.raises(OfframpError, match="ECN of queue 1: 0 bytes, expected 1 up"):
+        load_plan("qwen-moe-24l", 4, ecn_bytes={1: 0})

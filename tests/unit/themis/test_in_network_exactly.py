@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An all-reduce that turns on an in-network dimension: one pass there, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from offramp.themis.bound import _least_delay
+from offramp.themis.network import Collective, Dimension, Kind, Network
+from offramp.themis.schedule import Chunk, stages
+
+AR, RS, AG = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER
+NETWORK = Network("n", (Dimension(Kind.RING, 4, 8e9, 100), Dimension(Kind.IN_NETWORK, 2, 8e9, 300)))
+
+
+def passes(chunk: Chunk, collective: Collective = AR) -> list[tuple[Collective, int, float, float]]:
+    return [(s.stage, s.dim, s.size, s.sent) for s in stages(NETWORK, collective, chunk)]
+
+
+def test_the_turn_is_one_pass() -> None:
+    found = passes(Chunk(800.0, (0, 1), (1, 0)))
+    assert found == [(RS, 0, 800.0, 600.0), (AR, 1, 200.0, 200.0), (AG, 0, 200.0, 600.0)]
+    assert [s.busy_ps for s in stages(NETWORK, AR, Chunk(800.0, (0, 1), (1, 0)))] == [600_000, 200_000, 600_000]
+
+
+@pytest.mark.parametrize(
+    ("reduce", "gather"),
+    [((0, 1), (0, 1)), ((1, 0), (1, 0)), ((1, 0), (0, 1))],
+    ids=["the gather begins elsewhere", "the reduce ends elsewhere", "the turn is on a ring"],
+)
+def test_elsewhere_both_halves_go_by_themselves(reduce: tuple[int, ...], gather: tuple[int, ...]) -> None:
+    found = [(stage, dim) for stage, dim, _, _ in passes(Chunk(800.0, reduce, gather))]
+    assert found == [(RS, k) for k in reduce] + [(AG, k) for k in gather]
+
+
+def test_a_reduce_scatter_or_an_all_gather_there_is_not_fused() -> None:
+    assert passes(Chunk(800.0, (0, 1)), RS) == [(RS, 0, 800.0, 600.0), (RS, 1, 200.0, 100.0)]
+    assert passes(Chunk(800.0, gather=(1, 0)), AG) == [(AG, 1, 100.0, 100.0), (AG, 0, 200.0, 600.0)]
+
+
+def test_the_least_delay_of_the_turn() -> None:
+    """One pass there and back takes a latency, as the gathering half alone does; a ring gathers in three steps."""
+    assert _least_delay(NETWORK, AR, 1) == 300_000
+    assert _least_delay(NETWORK, AR, 0) == NETWORK.dimensions[0].fixed_ps(AG) == 300_000
+    wide = Network("w", (Dimension(Kind.IN_NETWORK, 8, 8e9, 300),))
+    assert wide.dimensions[0].fixed_ps(AG) == 900_000
+    assert _least_delay(wide, AR, 0) == 300_000
+    assert _least_delay(wide, RS, 0) == 900_000

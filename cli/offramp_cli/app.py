@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import offramp
+from offramp_cli.command import add
 from offramp_cli.demo import demo
 from offramp_cli.fpga.group import fpga
 from offramp_cli.hermod.group import coflow
@@ -45,9 +46,9 @@ switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, conte
 
 transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=True, context_settings=_CONTEXT)
 
-app.command()(demo)
+add(app, demo)
 app.add_typer(training, name="train")
-app.command()(plan)
+add(app, plan)
 app.command()(reproduce)
 app.add_typer(switch, name="switch")
 app.add_typer(simulate, name="simulate")

@@ -73,13 +73,14 @@ class Command:
         stub.command = self  # type: ignore[attr-defined]
         return stub
 
-    def __call__(self, context: typer.Context, **values: Any) -> None:
-        """Run the command with what typer parsed.
+    def __call__(self, context: typer.Context | None = None, **values: Any) -> None:
+        """Run the command with what typer parsed; without ``context``, with values by attribute or key.
 
         Raises:
             OfframpError: a value that is refused; named by its flag, or by the file that it stands in.
         """
-        given = {n: v for n, v in values.items() if not _is_default(context, n)}
+        keys = {each.key: each.attribute for each in self.fields.values()}
+        given = {keys.get(n, n): v for n, v in values.items() if context is None or not _is_default(context, n)}
         for each in self.fields.values():
             for alias in each.field.aliases:
                 if _attribute_of(alias) in given:
@@ -201,11 +202,16 @@ def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
     default = inspect.Parameter.empty if each.default is REQUIRED else _shown_default(each)
     kind = kind | None if default is None else kind
     show: Any = True if field.shown_default is None else field.shown_default or False
-    common = {"help": help_of(each), "metavar": field.metavar, "show_default": show, "autocompletion": _completion(each)}
+    common = {
+        "help": help_of(each),
+        "metavar": field.metavar,
+        "show_default": show,
+        "autocompletion": _completion(each),
+    }
     if field.position:
         note: Any = typer.Argument(**common)
     else:
-        note = typer.Option(*_flags(each), rich_help_panel=field.group, **common)
+        note = typer.Option(*_flags(each), rich_help_panel=each.group, **common)
     yield _parameter(each.attribute, Annotated[kind, note], default)
     for alias in field.aliases:
         yield _parameter(_attribute_of(alias), Annotated[kind | None, typer.Option(_flag(alias), hidden=True)], None)
@@ -239,7 +245,7 @@ def help_of(each: Declared) -> str:
     if options := field.options():
         said += ": " + " | ".join(name + (f" ({meaning})" if meaning else "") for name, meaning in options.items())
     elif field.range() and not field.unit:
-        said += f", {field.range()}"
+        said += f" ({field.range()})"
     return said + "."
 
 
@@ -256,7 +262,9 @@ def _completion(each: Declared) -> Callable[[str], list[tuple[str, str]]] | None
 def _value(each: Declared, value: Any) -> Any:
     """What typer parsed, as the field's type has it."""
     if isinstance(value, str):
-        return from_text(each, value)
+        return each.kind(from_text(each, value)) if each.kind is Path else from_text(each, value)
+    if isinstance(value, Path) and each.kind is str:
+        return str(value)
     if each.many and isinstance(value, list):
         return tuple(from_text(each, one) if isinstance(one, str) else one for one in value)
     return value

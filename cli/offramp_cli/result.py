@@ -26,7 +26,8 @@ class Result:
     """The option ``--json``; with ``-`` what the command prints for people goes to standard error."""
 
     json: Annotated[
-        Path | None, Field("Write the result as JSON to this file, or to standard output (-).", group=OUTPUT, written=True)
+        Path | None,
+        Field("Write the result as JSON to this file, or to standard output (-).", group=OUTPUT, written=True),
     ] = None
 
     def __post_init__(self) -> None:
@@ -53,6 +54,15 @@ class Result:
             write_text(self.json, text)
         except OSError as error:
             raise _cannot("json", self.json, error.strerror) from None
+
+
+@dataclass(frozen=True)
+class Plotted(Result):
+    """The options ``--plot`` and ``--json``."""
+
+    plot: Annotated[
+        Path | None, Field("Draw the result into this file: .png, .svg or .pdf", group=OUTPUT, written=True)
+    ] = None
 
 
 def expect_writable(field: str, path: Path | None) -> None:

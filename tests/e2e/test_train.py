@@ -28,7 +28,7 @@ KEYS = {
 
 def run(folder: Path, propagator: str, **options: object) -> dict:
     path = folder / f"{propagator}{len(list(folder.iterdir()))}.json"
-    train(propagator=propagator, json_path=path, **{**TINY, **options})
+    train(propagator=propagator, json=path, **{**TINY, **options})
     return json.loads(path.read_text())
 
 
@@ -218,7 +218,7 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom offramp_cli.train import train\n"
-        f"train(propagator='p2p', json_path=Path(sys.argv[1]), **{settings})\n"
+        f"train(propagator='p2p', json=Path(sys.argv[1]), **{settings})\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     out = tmp_path / "out.json"
@@ -268,7 +268,7 @@ def test_a_switch_that_does_not_answer_is_named_at_once() -> None:
 def test_a_json_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OfframpError, match=r"^--json .*x.json: cannot be written: "):
-        train(**{**TINY, "epochs": 1}, propagator="local", json_path=tmp_path / "file" / "x.json")
+        train(**{**TINY, "epochs": 1}, propagator="local", json=tmp_path / "file" / "x.json")
 
 
 @pytest.mark.p4

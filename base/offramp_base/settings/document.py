@@ -99,9 +99,9 @@ def from_text(each: Declared, text: str) -> Any:
     Raises:
         SettingsError: its parser refuses the text.
     """
-    parse = each.field.parse or (each.field.unit and each.field.unit.parse)
-    if parse is None:
+    if each.field.parse is None and each.field.unit is None:
         return text
+    parse = each.field.parse or each.field.unit.parse
     try:
         return parse(text)
     except ValueError as error:

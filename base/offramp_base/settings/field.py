@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -29,7 +29,7 @@ class Field:
         besides: whether a text that is no choice is good all the same.
         parse: makes the value from text; a ValueError says what was expected.
         metavar: what help writes for the value.
-        group: heading in help.
+        group: heading in help, of this field and those after it.
         short: a flag of one letter.
         aliases: older names, which work and are not shown.
         position: it is an argument of the command, not an option.
@@ -88,6 +88,7 @@ class Declared:
 
     Attributes:
         attribute, key: its name in Python, and that of option and key.
+        group: heading in help.
         kind: type of a value, or of each of ``many``.
         optional: None is a value.
         default: :data:`REQUIRED` without one.
@@ -96,30 +97,33 @@ class Declared:
     attribute: str
     key: str
     field: Field
+    group: str | None
     kind: type
     many: bool
     optional: bool
     default: Any
 
 
-@lru_cache(maxsize=None)
+@cache
 def declared(settings: type) -> tuple[Declared, ...]:
     """The fields of a class of settings that :class:`Field` describes, in its order."""
     hints = get_type_hints(settings, include_extras=True)
-    return tuple(
-        _declared(each, hints[each.name], field)
-        for each in dataclasses.fields(settings)
-        for field in (note for note in getattr(hints[each.name], "__metadata__", ()) if isinstance(note, Field))
-    )
+    found: list[Declared] = []
+    group = None
+    for each in dataclasses.fields(settings):
+        for note in getattr(hints[each.name], "__metadata__", ()):
+            if isinstance(note, Field):
+                group = note.group or group
+                found.append(_declared(each, hints[each.name], note, group))
+    return tuple(found)
 
 
-def _declared(each: dataclasses.Field[Any], hint: Any, field: Field) -> Declared:
+def _declared(each: dataclasses.Field[Any], hint: Any, field: Field, group: str | None) -> Declared:
     kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     optional = get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind)
     if optional:
         kind = next(part for part in get_args(kind) if part is not NoneType)
     many = get_origin(kind) in (tuple, list)
     default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
-    return Declared(
-        each.name, field.key or each.name, field, get_args(kind)[0] if many else kind, many, optional, default
-    )
+    kind = get_args(kind)[0] if many else kind
+    return Declared(each.name, field.key or each.name, field, group, kind, many, optional, default)

@@ -12,9 +12,7 @@ from typing import Final
 from offramp_base.settings.error import SettingsError
 
 _PREFIXES: Final = {"": 1} | {
-    prefix + binary: base**power
-    for power, prefix in enumerate("kmgt", 1)
-    for binary, base in (("", 1000), ("i", 1024))
+    prefix + binary: base**power for power, prefix in enumerate("kmgt", 1) for binary, base in (("", 1000), ("i", 1024))
 }
 _MOST: Final = (1 << 63) - 1  # what a signed 64-bit number of a wire format holds
 

@@ -31,7 +31,7 @@ def demo(
     """
     from rich.console import Console
 
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
     from offramp_sim.hermod.lab import Scenario, measure
     from offramp_sim.hermod.lab.picture import check_format, draw
 

@@ -154,7 +154,7 @@ def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iter
 
 
 def _police(texts: list[str]) -> dict[int, int]:
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
 
     rates: dict[int, int] = {}
     for text in texts:
@@ -168,7 +168,7 @@ def _police(texts: list[str]) -> dict[int, int]:
 
 def _limits(rate: str | None, control_share: float, lowest_share: float, rates: dict[int, int]) -> Limits | None:
     from offramp.hermod.deploy.limits import Limits
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
 
     if rate is None:
         if rates:
@@ -222,7 +222,7 @@ def _linux(
 ) -> Target:
     from offramp.hermod.deploy.linux.several import LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
 
     if not interfaces or len(set(interfaces)) != len(interfaces):
         raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
@@ -241,7 +241,7 @@ def _linux(
 def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
     from dataclasses import replace
 
-    from offramp_cli.size import parse_size
+    from offramp_base.settings.units import parse_size
 
     sizes: dict[int, int] = {}
     for text in texts:

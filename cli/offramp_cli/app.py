@@ -49,7 +49,7 @@ transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=Tru
 add(app, demo)
 app.add_typer(training, name="train")
 add(app, plan)
-app.command()(reproduce)
+add(app, reproduce)
 app.add_typer(switch, name="switch")
 app.add_typer(simulate, name="simulate")
 app.add_typer(coflow, name="coflow")
@@ -67,8 +67,7 @@ switch.command()(p4info)
 switch.command()(resources)
 switch.command(context_settings=SHELL_CONTEXT)(shell)
 app.add_typer(transport, name="transport")
-transport.command("list")(list_transports)
-transport.command("bench")(transport_bench)
+add(transport, list_transports, transport_bench)
 app.command()(token)
 
 

@@ -37,8 +37,10 @@ _FILE_FLAG = "--settings"
 class Command:
     """A command for :meth:`typer.Typer.command`; :func:`add` spares the imports until its options are needed."""
 
-    def __init__(self, body: Callable[..., None], classes: tuple[type | str, ...], example: str) -> None:
-        self.__name__, self.__doc__, self.__module__ = body.__name__, body.__doc__, body.__module__
+    def __init__(
+        self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, name: str | None = None
+    ) -> None:
+        self.__name__, self.__doc__, self.__module__ = name or body.__name__, body.__doc__, body.__module__
         self.__annotations__: dict[str, Any] = {}
         self.body, self.epilog, self._classes = body, f"Example: offramp {example}", classes
 
@@ -123,14 +125,15 @@ class Command:
         return _flag(each.key) + said
 
 
-def command(*classes: type | str, example: str) -> Callable[[Callable[..., None]], Command]:
+def command(*classes: type | str, example: str, name: str | None = None) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function that takes an object of each class.
 
     Args:
         classes: dataclasses of fields; ``module:Class`` for one that is imported late.
         example: arguments, for the end of the help.
+        name: of the command, where it is not the function's.
     """
-    return lambda body: Command(body, classes, example)
+    return lambda body: Command(body, classes, example, name)
 
 
 class Late:
@@ -174,7 +177,7 @@ class LateCommand(Late, TyperCommand):
 
 
 def add(app: typer.Typer, *commands: Command) -> None:
-    """Put commands into a group; each under its function's name."""
+    """Put commands into a group; each under its name."""
     for one in commands:
         app.command(cls=LateCommand, epilog=one.epilog)(one.stub())
 
@@ -198,7 +201,7 @@ def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
     """The option or argument of a field, and hidden ones of its older names."""
     field = each.field
     kind: Any = str if field.unit or field.parse else each.kind
-    kind = list[kind] if each.many and not field.parse else kind  # type: ignore[valid-type]
+    kind = list[kind] if each.many and not field.parse else kind
     default = inspect.Parameter.empty if each.default is REQUIRED else _shown_default(each)
     kind = kind | None if default is None else kind
     show: Any = True if field.shown_default is None else field.shown_default or False

@@ -99,9 +99,9 @@ def from_text(each: Declared, text: str) -> Any:
     Raises:
         SettingsError: its parser refuses the text.
     """
-    if each.field.parse is None and each.field.unit is None:
+    parse = each.field.unit.parse if each.field.unit else each.field.parse
+    if parse is None:
         return text
-    parse = each.field.parse or each.field.unit.parse
     try:
         return parse(text)
     except ValueError as error:

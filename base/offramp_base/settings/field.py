@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -104,18 +103,24 @@ class Declared:
     default: Any
 
 
-@cache
 def declared(settings: type) -> tuple[Declared, ...]:
     """The fields of a class of settings that :class:`Field` describes, in its order."""
+    if settings not in _KNOWN:
+        _KNOWN[settings] = tuple(_fields(settings))
+    return _KNOWN[settings]
+
+
+_KNOWN: dict[type, tuple[Declared, ...]] = {}
+
+
+def _fields(settings: type) -> Iterator[Declared]:
     hints = get_type_hints(settings, include_extras=True)
-    found: list[Declared] = []
     group = None
     for each in dataclasses.fields(settings):
         for note in getattr(hints[each.name], "__metadata__", ()):
             if isinstance(note, Field):
                 group = note.group or group
-                found.append(_declared(each, hints[each.name], note, group))
-    return tuple(found)
+                yield _declared(each, hints[each.name], note, group)
 
 
 def _declared(each: dataclasses.Field[Any], hint: Any, field: Field, group: str | None) -> Declared:

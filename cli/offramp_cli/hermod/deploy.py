@@ -77,14 +77,13 @@ def deploy(
     P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
     """
     from offramp.hermod.deploy.plan import load_plan
-    from offramp_cli.hermod.plan import parse_dscps
 
     given = [flag for flag, on in zip(_ACTIONS, (dry_run, check, read_back, undo), strict=True) if on]
     if len(given) > 1:
         first, second = (f"--{flag.replace('_', '-')}" for flag in given[:2])
         raise OfframpError(f"{first} and {second}: expected one of them")
     action = given[0] if given else "apply"
-    made = load_plan(plan, queues, classes=classes, control=parse_dscps(control), scheme=scheme)
+    made = load_plan(plan, queues, classes=classes, control=_dscps(control), scheme=scheme)
     made = _with_ecn(made, ecn or [])
     rates = _police(police or [])
     if target == "p4":
@@ -107,6 +106,15 @@ def deploy(
         _act(opened, target, action, json_path, replace=replace)
     else:
         raise OfframpError(f"--target {target}: expected p4, sonic or linux")
+
+
+def _dscps(text: str) -> list[int]:
+    from offramp_cli.hermod.plan import parse_dscps
+
+    try:
+        return list(parse_dscps(text))
+    except ValueError as error:
+        raise OfframpError(f"--control {text}: {error}") from None
 
 
 def _act(opened: Target, target: str, action: str, json_path: str | None, *, replace: bool) -> None:

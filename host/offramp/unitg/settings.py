@@ -36,6 +36,7 @@ _DENSE_READOUT: Final = frozenset({"gcnii", "revgcn", "revgat", "resgen"})
 INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
 MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
 """The language model in bubbles; beside the pipeline whenever it likes; before the pipeline begins; not at all."""
+EXIT_RULES: Final = {"centrality": "of their vertices", "random": "", "none": "all at the end"}
 _LM = "Language model"
 _MOST_LAYERS = 1024
 
@@ -85,9 +86,7 @@ class UnitgSettings(GraphSettings):
     ] = INTERLEAVED
     exits: Annotated[
         str,
-        Field(
-            "Where texts leave it", choices={"centrality": "of their vertices", "random": "", "none": "all at the end"}
-        ),
+        Field("Where texts leave it", choices=EXIT_RULES),
     ] = "centrality"
     lm_layers: Annotated[int, Field("Layers of the language model", least=1)] = 4
     lm_width: Annotated[int, Field("Width of its layers", least=1)] = 64

@@ -15,6 +15,7 @@ from offramp_cli.hermod.group import coflow
 from offramp_cli.leo.group import leo
 from offramp_cli.nic.group import nic
 from offramp_cli.reproduce import reproduce
+from offramp_cli.schema import schema
 from offramp_cli.simulate_group import simulate
 from offramp_cli.switch.bench import bench
 from offramp_cli.switch.doctor import doctor
@@ -69,6 +70,7 @@ switch.command(context_settings=SHELL_CONTEXT)(shell)
 app.add_typer(transport, name="transport")
 add(transport, list_transports, transport_bench)
 app.command()(token)
+app.command()(schema)
 
 
 def _version(wanted: bool) -> None:

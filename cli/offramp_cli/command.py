@@ -139,7 +139,7 @@ def command(*classes: type | str, example: str, name: str | None = None) -> Call
 class Late:
     """Makes options of a command or group when they are first asked for: ``offramp --help`` needs none."""
 
-    _late: Command | None = None
+    declaration: Command | None = None
     _made: Any = None
     _params: Any = None
     _callback: Any = None
@@ -147,7 +147,7 @@ class Late:
     @property
     def params(self) -> Any:
         """The options."""
-        return self._params if self._late is None else self._command.params
+        return self._params if self.declaration is None else self._command.params
 
     @params.setter
     def params(self, value: Any) -> None:
@@ -156,18 +156,18 @@ class Late:
     @property
     def callback(self) -> Any:
         """What runs with them."""
-        return self._callback if self._late is None or self._callback is None else self._command.callback
+        return self._callback if self.declaration is None or self._callback is None else self._command.callback
 
     @callback.setter
     def callback(self, value: Any) -> None:
         self._callback = value
-        self._late = self._late or getattr(value, "command", None)
+        self.declaration = self.declaration or getattr(value, "command", None)
 
     @property
     def _command(self) -> Any:
         if self._made is None:
             alone = typer.Typer(add_completion=False)
-            alone.command()(self._late)  # type: ignore[type-var]
+            alone.command()(self.declaration)  # type: ignore[type-var]
             self._made = typer.main.get_command(alone)
         return self._made
 

@@ -178,3 +178,22 @@ def test_the_schema_says_what_a_file_may_hold() -> None:
     assert schema["properties"]["memory"]["type"] == ["integer", "string", "null"]
     assert schema["properties"]["policy"]["items"] == {"type": "string", "enum": ["fifo", "fair"]}
     assert "timeout" in schema["properties"]
+
+
+def test_every_declared_command_has_a_schema_and_help() -> None:
+    from offramp_cli.app import app
+    from offramp_cli.command import Late
+
+    def late(group: Any, words: tuple[str, ...]) -> list[tuple[str, ...]]:
+        here = [words] if isinstance(group, Late) and group.declaration else []
+        return here + [found for n, one in getattr(group, "commands", {}).items() for found in late(one, (*words, n))]
+
+    commands = late(typer.main.get_command(app), ())
+    assert ("train", "dgs") in commands
+    assert ("plan",) in commands
+    for words in commands:
+        done = CliRunner().invoke(app, ["schema", *words])
+        assert json.loads(done.stdout)["title"] == f"offramp {' '.join(words)}"
+        assert "Example: offramp " in CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"}).stdout
+    refused = CliRunner().invoke(app, ["schema", "token"])
+    assert str(refused.exception) == "token: no command with --settings"

@@ -19,16 +19,19 @@ from contextlib import ExitStack, redirect_stdout
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.document import Given, from_text, read_settings
+from offramp_base.settings.check import from_text
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import REQUIRED, Declared, declared
 from offramp_cli.result import Result, expect_writable
+
+if TYPE_CHECKING:
+    from offramp_base.settings.document import Given
 
 _FILE = "settings_file"
 _FILE_FLAG = "--settings"
@@ -88,12 +91,17 @@ class Command:
                 if _attribute_of(alias) in given:
                     given[each.attribute] = given.pop(_attribute_of(alias))
         file = given.pop(_FILE, None)
-        read = {} if file is None else read_settings(file, self.classes)
+        read = {} if file is None else self._read(file)
         try:
             self._run(given, read)
         except SettingsError as error:
             place = f"{read[error.field].place}: " if error.field in read and error.field not in given else ""
             raise OfframpError(place + error.told(partial(self._name, read.keys() - given.keys()))) from None
+
+    def _read(self, file: Path) -> dict[str, Given]:
+        from offramp_base.settings.document import read_settings
+
+        return read_settings(Path(file), self.classes)
 
     def _run(self, given: dict[str, Any], read: dict[str, Given]) -> None:
         chosen = {name: found.value for name, found in read.items()}

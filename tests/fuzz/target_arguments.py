@@ -13,7 +13,7 @@ from offramp.dgs.settings import DgsSettings
 from offramp.nic.worker import parse_nic_link
 from offramp.switchgnn.scheme import parse_scheme
 from offramp.train.fabric import parse_ports
-from offramp_base.settings.document import from_text
+from offramp_base.settings.check import from_text
 from offramp_base.settings.field import declared
 from offramp_base.settings.units import parse_rate, parse_size
 from offramp_base.transport.links import parse_link

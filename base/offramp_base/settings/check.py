@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses values that a field does not take."""
+"""Values from texts, and refusals of what a field does not take."""
 
 from __future__ import annotations
 
@@ -46,3 +46,18 @@ def expect_choice(field: str, value: str, choices: Iterable[str], *, besides: bo
     known = tuple(choices)
     if value not in known and not besides:
         raise SettingsError(field, f"expected one of {', '.join(known)}", value)
+
+
+def from_text(each: Declared, text: str) -> Any:
+    """The value of a field with a unit or a parser of its own.
+
+    Raises:
+        SettingsError: its parser refuses the text.
+    """
+    parse = each.field.unit.parse if each.field.unit else each.field.parse
+    if parse is None:
+        return text
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise SettingsError(each.attribute, str(error), text) from None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from offramp_base.documents import is_number
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check_value
+from offramp_base.settings.check import check_value, from_text
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import Declared, declared
 from offramp_base.settings.source import Source, read_source
@@ -91,18 +91,3 @@ def _one(each: Declared, value: Any) -> Any:
 
 
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "the name of a file"}
-
-
-def from_text(each: Declared, text: str) -> Any:
-    """The value of a field with a unit or a parser of its own.
-
-    Raises:
-        SettingsError: its parser refuses the text.
-    """
-    parse = each.field.unit.parse if each.field.unit else each.field.parse
-    if parse is None:
-        return text
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise SettingsError(each.attribute, str(error), text) from None

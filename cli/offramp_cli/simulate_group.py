@@ -18,6 +18,4 @@ simulate = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-add(simulate, themis, placement, hermod)
-simulate.command()(leo)
-add(simulate, unitg, g3)
+add(simulate, themis, placement, hermod, leo, unitg, g3)

@@ -65,14 +65,15 @@ class Plotted(Result):
     ] = None
 
 
-def expect_writable(field: str, path: Path | None) -> None:
+def expect_writable(field: str, name: str | Path | None) -> None:
     """Refuse a file that cannot be made, before hours go into what it should hold.
 
     Raises:
         SettingsError: its folder is missing or closed to us, or it is a folder itself.
     """
-    if path is None or path == _STDOUT:
+    if name is None or Path(name) == _STDOUT:
         return
+    path = Path(name)
     if path.is_dir():
         reason = errno.EISDIR
     elif not path.parent.is_dir():

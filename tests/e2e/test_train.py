@@ -165,7 +165,7 @@ def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) 
     from offramp_cli.switchgnn.plan import plan
 
     file = tmp_path / "plan.npz"
-    plan(GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
+    plan(graph=GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
     wanted = {"plan": file, "memory": "64KB", "epochs": 2}
     assert (
         losses(run(tmp_path, "switch", **wanted)).tolist()

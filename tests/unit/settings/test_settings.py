@@ -31,6 +31,7 @@ class Run:
     memory: Annotated[int | None, Field("Memory", least=1, unit=BYTES, aliases=("ram",))] = None
     timeout_s: Annotated[float, Field("Seconds", key="timeout", above=0)] = 60.0
     masks: Annotated[bool, Field("Masks")] = True
+    save: Annotated[str | None, Field("Weights", written=True)] = None
     policy: Annotated[tuple[str, ...], Field("Policies; repeat", choices=("fifo", "fair"))] = ()
 
     def __post_init__(self) -> None:
@@ -88,6 +89,7 @@ def test_the_domain_speaks_of_fields(values: dict[str, Any], message: str) -> No
         (["--ram", "0"], "--memory 0: expected at least 1"),
         (["--timeout", "100"], "--timeout 100: expected up to 99 with --epochs above 50"),
         (["--no-masks"], "--no-masks: goes with --model gat only"),
+        (["--save", "nowhere/w.npz"], "--save nowhere/w.npz: cannot be written: No such file or directory"),
         (["--json", "nowhere/r.json"], "--json nowhere/r.json: cannot be written: No such file or directory"),
     ],
 )

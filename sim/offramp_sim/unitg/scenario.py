@@ -29,7 +29,7 @@ class Scenario:
     backward_s: Annotated[float, Field("The same of the backward pass", key="backward", above=0)] = 2.0
     activation_bytes: Annotated[
         float, Field("Size of a microbatch's activations between stages", key="activation", least=0, unit=BYTES)
-    ] = 0.0
+    ] = 0
     link_bps: Annotated[
         float | None,
         Field("Rate of network cards: 1gbit; no delay by default", key="link", above=0, unit=BITS_PER_SECOND),
@@ -39,7 +39,7 @@ class Scenario:
     lm_modules: Annotated[int, Field("Pieces of a step, between which it can be paused", least=1)] = 64
     gradient_bytes: Annotated[
         float, Field("Size of the language model's gradients", key="gradients", least=0, unit=BYTES)
-    ] = 0.0
+    ] = 0
 
     def __post_init__(self) -> None:
         """Refuse a value out of range.

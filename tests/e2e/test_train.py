@@ -89,7 +89,8 @@ def test_p2p(local: dict, tmp_path: Path) -> None:
     assert result["settings"]["graph"] == GRAPH
     assert result["passes"] == 0
     assert "Training with features sent" in (tmp_path / "r.html").read_text("utf-8")
-    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"] == result
+    in_report = json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"]
+    assert {"schema": "offramp.train/1", **in_report} == result
 
 
 @pytest.mark.p4

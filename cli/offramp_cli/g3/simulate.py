@@ -94,7 +94,7 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     bound = max(outcome.bound_s for outcome in found.values())
     console.print(f"no pipeline of these bins takes less than {bound * 1e3:.3f} ms: the busiest engine of any worker")
     if plot is not None:
-        from offramp_sim.reproduce.plot import draw
+        from offramp_sim.figures.plot import draw
 
         draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", plot)
         console.print(f"plot: {plot}", soft_wrap=True)

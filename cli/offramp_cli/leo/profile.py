@@ -18,7 +18,7 @@ from offramp_cli.result import OUTPUT, Result
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
-    from offramp.leo.device import Device
+    from offramp.device import Device
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.graph.partition_file import names_file
 from offramp.graph.settings import GraphSettings
+from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
-from offramp.train.aggregation import AGGREGATORS
 from offramp.train.fields import MODEL, TRAINING, Dropout, Dtype, Heads, Hidden, LearningRate, Link, Workers
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field

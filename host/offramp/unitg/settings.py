@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from offramp.graph.settings import GraphSettings
+from offramp.models.gat import Gat
+from offramp.models.gcn import Gcn
+from offramp.models.gcnii import Gcnii
+from offramp.models.sage import Sage
 from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype, Hidden, LearningRate, Link
-from offramp.train.models.gat import Gat
-from offramp.train.models.gcn import Gcn
-from offramp.train.models.gcnii import Gcnii
-from offramp.train.models.sage import Sage
 from offramp.unitg.deep import GROUPS, ResGen, RevGat, RevGcn
 from offramp.unitg.schedule import automatic_microbatches, split_layers
 from offramp.unitg.text import FEATURES
@@ -21,7 +21,7 @@ from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.train.models import Model
+    from offramp.models import Model
 
 MODELS: Final[dict[str, Callable[..., Model]]] = {
     "gcn": Gcn,

@@ -29,7 +29,7 @@ test: packages setup ## lint, types and all tests but the slow ones, beside each
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 tests: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not bench"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=50 -m "not slow and not bench"
 
 test-slow: packages setup ## the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not bench"

@@ -181,16 +181,19 @@ class Expressions:
         if isinstance(root, ast.Name) and root.id not in self.variables:
             return self._constant(e)
         base, place = self._field(e)
-        address = self.b.gep(base, [i64(place.offset)], source_etype=I64)
         if place.via == "" and place.kind not in {"int", "float"}:
-            return address, place.kind
-        loaded = self.b.load(address, typ=F64 if place.kind == "float" else I64)
-        self.library.tags.mark(loaded, "Doubles" if place.kind == "float" else "Words")
+            return self.b.gep(base, [i64(place.offset)], source_etype=I64), place.kind
+        word = self._word(base, place)
         if place.via == "address":
-            loaded = self.b.inttoptr(loaded, PTR)
-        elif place.via:
-            loaded = self.b.gep(base, [loaded], source_etype=I64)
-        return loaded, place.kind
+            word = self.b.inttoptr(word, PTR)
+        elif place.via == "within":
+            word = self.b.gep(base, [word], source_etype=I64)
+        return word, place.kind
+
+    def _word(self, base: Value, place: Place) -> Value:
+        double = place.kind == "float"
+        address = self.b.gep(base, [i64(place.offset)], source_etype=I64)
+        return self.library.tags.mark(self.b.load(address, typ=F64 if double else I64), "Doubles" if double else "Words")
 
     def _on_name(self, e: ast.Name) -> Typed:
         return self._load(e.id) if e.id in self.variables else self._literal(self.globals[e.id])

@@ -6,13 +6,14 @@ from __future__ import annotations
 from offramp_p4.native.subset import native
 from offramp_sim.packets.layout import (
     EVENT_KINDS,
+    Calendar,
     Context,
     Packet,
 )
 
 
 @native
-def schedule(ctx: Context, time: int, kind: int, item: int) -> None:
+def schedule(ctx: Calendar, time: int, kind: int, item: int) -> None:
     """Put an event into the calendar, a binary heap by time and then by the order of scheduling."""
     entries = ctx.heap
     order = ctx.sequence
@@ -35,7 +36,7 @@ def schedule(ctx: Context, time: int, kind: int, item: int) -> None:
 
 
 @native
-def take_event(ctx: Context) -> None:
+def take_event(ctx: Calendar) -> None:
     """Remove the first event; the caller has read it."""
     entries = ctx.heap
     count = ctx.heap_used - 1

@@ -71,17 +71,22 @@ class Flow(Record):
     next: int  # flow after it in the ring, -1: not in the ring
 
 
-class Context(Record):
-    """The whole state of a simulation."""
+class Calendar(Record):
+    """Events in the order of their times."""
 
     now: int  # picoseconds
     sequence: int  # events scheduled so far: ties in time are served in this order
-    random: int
-    host_count: int  # number of hosts; switches are the nodes after them, leaves first
-    leaf_count: int
     heap: Words
     heap_used: int
     heap_size: int
+
+
+class Context(Calendar):
+    """The whole state of a simulation."""
+
+    random: int
+    host_count: int  # number of hosts; switches are the nodes after them, leaves first
+    leaf_count: int
     packets: At[Packet]  # packets in flight
     pool_used: int
     pool_size: int

@@ -87,7 +87,7 @@ from offramp.leo.runtime.state import (
     State,
 )
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
-from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS, row_of
+from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native, observe
 
 _OK = int(Status.OK)
@@ -196,15 +196,15 @@ def _begin(table: Words, row: int, path: int, now: int) -> None:
 
 
 @native
-def _begin_started(table: Words, selector: Words, count: int, now: int) -> None:
+def _begin_started(table: Words, selector: SelectorState, count: int, now: int) -> None:
     """Requests that the selector had held begin."""
     for i in range(count):
-        row = (selector + selector[STARTED_ROWS])[i]
-        _begin(table, row, row_of(selector, row)[ROW_PATH], now)
+        row = selector.started_rows[i]
+        _begin(table, row, row_of(selector, row).path, now)
 
 
 @native
-def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
+def admit(table: Words, selector: SelectorState, intake: Words, window: int) -> int:
     """Requests that are due, in order, while rows are free and fewer than ``window`` are under way; how many."""
     types = Words(intake[COLUMNS + INTAKE_TYPE])
     keys = Words(intake[COLUMNS + INTAKE_KEY])
@@ -312,7 +312,7 @@ def send(table: Words, link: int, sent: Words) -> int:
 
 
 @native
-def _end(table: Words, selector: Words, row: int, status: int, now: int) -> None:
+def _end(table: Words, selector: SelectorState, row: int, status: int, now: int) -> None:
     """The request is done; those that waited for it begin."""
     own = state_row(table, row)
     jct = own[JCT]
@@ -336,7 +336,7 @@ def _queue_from_end(table: Words, number: int) -> Words:
 
 
 @native
-def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> None:
+def _fail(table: Words, selector: SelectorState, row: int, status: int, now: int) -> None:
     """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
     once = trip_of(table, row)[FLAGS] & ONCE
     if (once != 0 and status == _LOST) or state_row(table, row)[ATTEMPT] >= MOST_ATTEMPTS:
@@ -354,7 +354,7 @@ def expected(table: Words, ticket: int) -> bool:
 
 
 @native
-def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes, length: int) -> int:
+def acted(table: Words, selector: SelectorState, ticket: int, status: int, answer: Bytes, length: int) -> int:
     """The requester's accelerator has worked on a message (step 5 of section 6); 0 if nobody waits for it any more."""
     if not expected(table, ticket):
         return 0
@@ -375,7 +375,7 @@ def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes
 
 
 @native
-def _respond(table: Words, selector: Words, received: Words, place: int, arrived: int, now: int) -> None:
+def _respond(table: Words, selector: SelectorState, received: Words, place: int, arrived: int, now: int) -> None:
     """The response in front belongs to a request that waits for it, or to nobody."""
     words = entry(received, place)
     number = observe(words + ID)
@@ -420,7 +420,7 @@ def _respond(table: Words, selector: Words, received: Words, place: int, arrived
 
 
 @native
-def receive(table: Words, selector: Words, received: Words, most: int) -> int:
+def receive(table: Words, selector: SelectorState, received: Words, most: int) -> int:
     """Responses from a link's ring, ``most`` at a time; returns how many."""
     count = 0
     now = 0
@@ -468,7 +468,7 @@ def _purge(table: Words, queue: Words) -> None:
 
 
 @native
-def change_paths(table: Words, selector: Words, down: int, rows: Words, count: int) -> int:
+def change_paths(table: Words, selector: SelectorState, down: int, rows: Words, count: int) -> int:
     """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
     now = now_ns(table)
     for i in range(count):

@@ -227,14 +227,14 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
             section(memory, SelectorState.resource, loads)[begin + j] = resource
             section(memory, SelectorState.load, loads)[begin + j] = amount
             section(memory, SelectorState.slack, loads)[begin + j] = amount * (table.capacity[resource] - 1)
-    for which in (
+    for field in (
         SelectorState.intra,
         SelectorState.e2e,
         SelectorState.oldest,
         SelectorState.newest,
         SelectorState.buckets,
     ):
-        fill(which, NONE)
+        fill(field, NONE)
     fill(SelectorState.scale, UNIT)
     fill(SelectorState.mark_wait, NONE)
     fill(SelectorState.low_now, ENDLESS)

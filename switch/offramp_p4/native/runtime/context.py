@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+DATA: Final = 0  # address
+SIZE: Final = 1  # bytes there are
+USED: Final = 2  # bytes in use
+START: Final = 3
+
 NOW_US: Final = 0
 MAX_PASSES: Final = 1
 DROP_PORT: Final = 2
@@ -39,7 +44,6 @@ TRUNCATED: Final = 23
 LOOPED: Final = 24
 FAILED_CHECKS: Final = 25
 EXHAUSTED: Final = 26
-STATS: Final = (PACKETS_IN, EXHAUSTED + 1)
 
 # Buffers that grow: four words each.
 OUT: Final = 27  # frames that leave, one behind the other; START is the beginning of the current one
@@ -47,11 +51,6 @@ INDEX: Final = 31  # port and length of each of them, a word each
 QUEUE: Final = 35  # packets that wait for another pass; START is the next of them
 EVENTS: Final = 39  # log messages and failed checks
 DIGESTS: Final = 43  # START is behind the last digest of a finished ingress
-
-DATA: Final = 0  # address
-SIZE: Final = 1  # bytes there are
-USED: Final = 2  # bytes in use
-START: Final = 3
 
 WAITING: Final = 47  # packets in the queue
 CURRENT: Final = 48  # where the current one begins in the queue; far away for a packet from outside
@@ -83,9 +82,6 @@ ARENA: Final = 111  # address of the memory that has never been used
 ARENA_END: Final = 112
 FREE: Final = 113  # addresses of free blocks of 2^n bytes, n below 64
 
-BUFFERS: Final = (OUT, INDEX, QUEUE, EVENTS, DIGESTS, READY, RETURNING, TIMES, CHANGES)
-"""Those that grow."""
-
 MAX_STEPS: Final = 177
 STEPS: Final = 178  # that the current packet may still make; below 0: it has used them up
 
@@ -112,8 +108,7 @@ TABLE_WORDS: Final = 16
 
 # A meter: eight words. Doubles but for the first and the last.
 RATES: Final = 0  # how many buckets
-COMMITTED: Final = 1  # rate, burst
-PEAK: Final = 3  # rate, burst
+COMMITTED: Final = 1  # rate and burst of the committed bucket, then of the peak bucket
 LEVELS: Final = 5  # of both
 LAST_US: Final = 7
 METER_WORDS: Final = 8

@@ -193,7 +193,9 @@ class Expressions:
     def _word(self, base: Value, place: Place) -> Value:
         double = place.kind == "float"
         address = self.b.gep(base, [i64(place.offset)], source_etype=I64)
-        return self.library.tags.mark(self.b.load(address, typ=F64 if double else I64), "Doubles" if double else "Words")
+        return self.library.tags.mark(
+            self.b.load(address, typ=F64 if double else I64), "Doubles" if double else "Words"
+        )
 
     def _on_name(self, e: ast.Name) -> Typed:
         return self._load(e.id) if e.id in self.variables else self._literal(self.globals[e.id])

@@ -142,6 +142,6 @@ def _place(hint: Any, offset: int) -> Place:
 
 
 def offset(field: object) -> int:
-    """The index of a field's first word: ``offset(Context.out)``."""
-    assert isinstance(field, Offset), field
+    """The index of a field's first word: ``offset(Context.out)``. An index stays what it is."""
+    assert isinstance(field, int), field
     return int(field)

@@ -16,7 +16,7 @@ from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import NETWORK, Routes
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
-from offramp_base.native.records import offset
+from offramp_base.native.arrays import RecordArrays
 from offramp_sim.leo import layout as at
 from offramp_sim.leo.load import Load, draw
 
@@ -188,14 +188,14 @@ def simulate(
             for which in (at.Context.busy, at.Context.virtual, at.Context.worked, at.Context.backlog)
         },
     }
-    words = {which: np.ascontiguousarray(a, np.int64) for which, a in arrays.items()}
-    context = at.Context(np.zeros(at.Context.WORDS, np.int64))
+    words = RecordArrays(at.Context)
+    for field, array in arrays.items():
+        words.give(field, np.asarray(array, np.int64))
+    context = words.fields
     context.requests, context.steps_ahead = n, rule.ahead
     context.window = load.window if load.rate_mrps is None else 0
     context.resources, context.tenants, context.paths, context.most_steps = resources, tenants, paths, most
-    for which, array in words.items():
-        context.words[offset(which)] = array.ctypes.data
-    ended = _run()(context.words.ctypes.data)
+    ended = _run()(words.address)
     if ended < n:
         raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
     began, finished = words[at.Context.began] / PS, words[at.Context.finished] / PS

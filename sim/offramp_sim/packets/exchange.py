@@ -82,7 +82,7 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
         (at.Context.pass_free, np.zeros(leaves, np.int64)),
     ):
         machine.give(field, array)
-    context = machine.context
+    context = machine.fields
     context.blocks, context.chunks, context.vertices = len(blocks), chunks, total
     context.acks, context.control = protocol.acks, protocol.control
     context.timeout_ps = protocol.timeout_ps

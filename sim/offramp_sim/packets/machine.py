@@ -8,13 +8,11 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
-from offramp_base.native.records import offset
+from offramp_base.native.arrays import Array, RecordArrays
 from offramp_sim.packets import layout as at
 
-Array = npt.NDArray[Any]
 NEVER_PS: Final = 1 << 62
 _FIRST_ROOM: Final = 1 << 12
 
@@ -43,56 +41,40 @@ def _functions() -> tuple[Any, Any]:
     return begin, code.function("rt.run", word, ctypes.c_void_p, word, word)
 
 
-class Machine:
-    """One simulation's memory.
-
-    Attributes:
-        context: the engine's.
-    """
+class Machine(RecordArrays[at.Context]):
+    """One simulation's memory."""
 
     def __init__(self) -> None:
-        self.context = at.Context(np.zeros(at.Context.WORDS, np.int64))
-        self._arrays: dict[int, Array] = {}
-        self.context.pool_free = -1
+        super().__init__(at.Context)
+        self.fields.pool_free = -1
         self.give(at.Context.heap, np.zeros((_FIRST_ROOM, 3), np.int64))
         self.give(at.Context.packets, np.zeros((_FIRST_ROOM, at.Packet.WORDS), np.int64))
         self._note_sizes()
 
-    def give(self, field: object, array: Array) -> Array:
-        """Let a field of the context, such as ``Context.ports``, point to an array, which is kept."""
-        array = np.ascontiguousarray(array)
-        self._arrays[offset(field)] = array
-        self.context.words[offset(field)] = array.ctypes.data
-        return array
-
-    def array(self, field: object) -> Array:
-        """The array that a field points to."""
-        return self._arrays[offset(field)]
-
     def set_calendar(self, rows: Array) -> None:
         """Replace all events by ``rows``, a heap."""
-        self.context.heap_used = len(rows)
+        self.fields.heap_used = len(rows)
         self.give(at.Context.heap, rows)
         self._reserve()
 
     def begin(self) -> None:
         """All hosts start with the first block."""
         self._reserve()
-        _functions()[0](self.context.words.ctypes.data)
+        _functions()[0](self.address)
 
     def run(self, until_ps: int = NEVER_PS, *, wait_for_flows: bool) -> bool:
         """Simulate; returns whether all has ended (otherwise the time has, or nothing is left to happen)."""
         while True:
-            ended = _functions()[1](self.context.words.ctypes.data, until_ps, int(wait_for_flows))
+            ended = _functions()[1](self.address, until_ps, int(wait_for_flows))
             if ended != at.NEEDS_ROOM:
                 return bool(ended == at.FINISHED_RUN)
             self._reserve()
 
     def _reserve(self) -> None:
         """Twice the room where it is short, and at least what one event may need."""
-        context = self.context
+        context = self.fields
         for field, used in ((at.Context.heap, context.heap_used), (at.Context.packets, context.pool_used)):
-            held = self.array(field)
+            held = self[field]
             needed = used + 2 * context.margin
             if needed > len(held):
                 larger = np.zeros((max(2 * len(held), needed), held.shape[1]), np.int64)
@@ -101,5 +83,5 @@ class Machine:
         self._note_sizes()
 
     def _note_sizes(self) -> None:
-        self.context.heap_size = len(self.array(at.Context.heap))
-        self.context.pool_size = len(self.array(at.Context.packets))
+        self.fields.heap_size = len(self[at.Context.heap])
+        self.fields.pool_size = len(self[at.Context.packets])

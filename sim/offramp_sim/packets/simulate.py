@@ -99,20 +99,20 @@ def simulate(
     machine = Machine()
     prepare_network(machine, topology, framing, seed)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
-    machine.context.margin = margin + 16
+    machine.fields.margin = margin + 16
     count = _flows(machine, topology, flows)
     if plan is not None:
-        machine.context.hosts_left = topology.hosts
+        machine.fields.hosts_left = topology.hosts
         machine.begin()
         _schedule(machine, np.arange(topology.hosts), np.full(topology.hosts, protocol.timeout_ps), at.TIMER)
     if not machine.run(until_ps, wait_for_flows=plan is None):
-        raise OfframpError(f"not finished at {machine.context.now} ps of simulated time")
+        raise OfframpError(f"not finished at {machine.fields.now} ps of simulated time")
     return _results(machine, topology, count, exchange=plan is not None)
 
 
 def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int) -> None:
     """Ports, routes and idle hosts."""
-    context = machine.context
+    context = machine.fields
     context.random = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
     context.host_count, context.leaf_count = topology.hosts, topology.leaves
     machine.give(at.Context.ports, topology.ports.copy())
@@ -134,7 +134,7 @@ def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
     count = 0 if flows is None else len(flows)
     table = np.zeros((count + 1, at.Flow.WORDS), np.int64)
     table[:, at.Flow.next] = table[:, at.Flow.finish] = -1
-    machine.context.flows_left = count
+    machine.fields.flows_left = count
     if flows is not None and count:
         if max(flows.source.max(), flows.sink.max()) >= topology.hosts:
             raise OfframpError(f"flows: expected hosts from 0 to {topology.hosts - 1}")
@@ -151,17 +151,17 @@ def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
 
 def _schedule(machine: Machine, items: npt.NDArray[np.int64], times: npt.NDArray[np.int64], kind: int) -> None:
     """Add many events at once: a sorted array is a heap."""
-    used, first = machine.context.heap_used, machine.context.sequence
+    used, first = machine.fields.heap_used, machine.fields.sequence
     entries = np.stack([times, first + np.arange(len(items)), items * at.EVENT_KINDS + kind], axis=1)
-    merged = np.concatenate([machine.array(at.Context.heap)[:used], entries])
+    merged = np.concatenate([machine[at.Context.heap][:used], entries])
     merged = merged[np.lexsort((merged[:, 1], merged[:, 0]))]
-    machine.context.sequence = first + len(items)
+    machine.fields.sequence = first + len(items)
     machine.set_calendar(merged)
 
 
 def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool) -> PacketRun:
-    context, ports, hosts = machine.context, machine.array(at.Context.ports), topology.hosts
-    finish = machine.array(at.Context.flows)[:count, at.Flow.finish].copy()
+    context, ports, hosts = machine.fields, machine[at.Context.ports], topology.hosts
+    finish = machine[at.Context.flows][:count, at.Flow.finish].copy()
     end = context.end if exchange else int(finish.max(initial=0))
     down = ports[hosts:, at.Port.target] < hosts
     sent = ports[hosts:, at.Port.sent_bytes]

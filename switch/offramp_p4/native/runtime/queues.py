@@ -5,20 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.records import offset
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
-    BUFFER_BYTES,
-    CHANGES,
-    FOUND_PORT,
-    HELD_BYTES,
-    MAKE_PORT,
-    MISDIRECTED,
-    NOW_PS,
-    OBSERVED,
-    PORT_COUNT,
-    PORTS,
-    READY,
+    Context,
 )
 from offramp_p4.native.runtime.heap import push
 from offramp_p4.native.subset import Words, below, call_back, highest_bit, native
@@ -81,25 +72,25 @@ _OVERHEAD: Final = wire_bytes(1500) - 1500
 
 
 @native
-def find_port(ctx: Words, number: int) -> int:
+def find_port(ctx: Context, number: int) -> int:
     """The address of a port."""
-    if below(number + 1, ctx[PORT_COUNT]):
-        known = Words(ctx[PORTS])[number + 1]
+    if below(number + 1, ctx.port_count):
+        known = ctx.ports[number + 1]
         if known != 0:
             return known
-    call_back(ctx[MAKE_PORT], number, 0)
-    return ctx[FOUND_PORT]
+    call_back(ctx.make_port, number, 0)
+    return ctx.found_port
 
 
 @native
-def admit(ctx: Words, port: Words, number: int, size: int) -> int:
+def admit(ctx: Context, port: Words, number: int, size: int) -> int:
     """The address of a queue if another frame fits into it; else the frame is counted as dropped, and 0."""
     if not below(number, port[QUEUE_COUNT]):
-        ctx[MISDIRECTED] += 1
+        ctx.misdirected += 1
         return 0
     queue = Words(port[QUEUES]) + number * QUEUE_WORDS
     fits = queue[PACKETS] < queue[LIMIT_PACKETS] and queue[BYTES] + size <= queue[LIMIT_BYTES]
-    if fits and ctx[HELD_BYTES] + size <= ctx[BUFFER_BYTES]:
+    if fits and ctx.held_bytes + size <= ctx.buffer_bytes:
         return int(queue)
     queue[DROPPED] += 1
     queue[DROPPED_BYTES] += size
@@ -107,12 +98,12 @@ def admit(ctx: Words, port: Words, number: int, size: int) -> int:
 
 
 @native
-def enqueue(ctx: Words, port: Words, number: int, size: int, held: Words) -> None:
+def enqueue(ctx: Context, port: Words, number: int, size: int, held: Words) -> None:
     """Append a frame to a queue that has admitted it."""
     queue = Words(port[QUEUES]) + number * QUEUE_WORDS
     held[NEXT] = 0
     held[FRAME_BYTES] = size
-    held[ENQUEUED_PS] = ctx[NOW_PS]
+    held[ENQUEUED_PS] = ctx.now_ps
     held[CONGESTED] = int(queue[BYTES] > queue[ECN_BYTES])
     if queue[PACKETS] == 0:
         queue[HEAD] = int(held)
@@ -127,7 +118,7 @@ def enqueue(ctx: Words, port: Words, number: int, size: int, held: Words) -> Non
         queue[PEAK_PACKETS] = queue[PACKETS]
     if queue[BYTES] > queue[PEAK_BYTES]:
         queue[PEAK_BYTES] = queue[BYTES]
-    ctx[HELD_BYTES] += size
+    ctx.held_bytes += size
     port[WAITING] += 1
     if queue[PACKETS] == 1:
         _fill(port, queue, number)
@@ -147,7 +138,7 @@ def _fill(port: Words, queue: Words, number: int) -> None:
 
 
 @native
-def dequeue(ctx: Words, port: Words) -> int:
+def dequeue(ctx: Context, port: Words) -> int:
     """Take out the frame whose turn it is; its block, which now has the address of the queue for NEXT."""
     number = highest_bit(port[STRICT]) if port[STRICT] != 0 else _choose_weighted(port)
     queue = Words(port[QUEUES]) + number * QUEUE_WORDS
@@ -158,7 +149,7 @@ def dequeue(ctx: Words, port: Words) -> int:
     queue[BYTES] -= held[FRAME_BYTES]
     queue[DEQUEUED] += 1
     queue[DEQUEUED_BYTES] += held[FRAME_BYTES]
-    ctx[HELD_BYTES] -= held[FRAME_BYTES]
+    ctx.held_bytes -= held[FRAME_BYTES]
     port[WAITING] -= 1
     if queue[PACKETS] == 0 and queue[WEIGHT] == 0:
         port[STRICT] &= (1 << number) ^ -1
@@ -193,9 +184,9 @@ def _choose_weighted(port: Words) -> int:
 
 
 @native
-def transmit(ctx: Words, port: Words, size: int) -> int:
+def transmit(ctx: Context, port: Words, size: int) -> int:
     """Occupy the line of a port, which is free, with a frame; when it is free again."""
-    now_ps = ctx[NOW_PS]
+    now_ps = ctx.now_ps
     if port[RATE] == 0:
         port[FREE_PS] = now_ps
         return now_ps
@@ -209,7 +200,7 @@ def transmit(ctx: Words, port: Words, size: int) -> int:
 
 
 @native
-def release(ctx: Words, port: Words) -> None:
+def release(ctx: Context, port: Words) -> None:
     """The frame at the head of a port has gone."""
     port[SCHEDULED] = 0
     if port[WAITING] > 0:
@@ -224,20 +215,20 @@ def line_bytes(size: int) -> int:
 
 
 @native
-def _schedule(ctx: Words, port: Words) -> None:
+def _schedule(ctx: Context, port: Words) -> None:
     port[SCHEDULED] = 1
-    time = ctx[NOW_PS]
+    time = ctx.now_ps
     if port[FREE_PS] > time:
         time = port[FREE_PS]
-    push(ctx, READY, time, port[NUMBER], int(port))
+    push(ctx, offset(Context.ready), time, port[NUMBER], int(port))
 
 
 @native
-def _changed(ctx: Words, port: Words, number: int, queue: Words) -> None:
+def _changed(ctx: Context, port: Words, number: int, queue: Words) -> None:
     """Tell an observer the depth of a queue."""
-    if ctx[OBSERVED] != 0:
-        change = Words(append(ctx, CHANGES, 40))
-        change[0] = ctx[NOW_PS]
+    if ctx.observed != 0:
+        change = Words(append(ctx, offset(Context.changes), 40))
+        change[0] = ctx.now_ps
         change[1] = port[NUMBER]
         change[2] = number
         change[3] = queue[PACKETS]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.bits import scalar_bits
 from offramp_p4.engine.places import is_place
@@ -15,7 +16,8 @@ from offramp_p4.native import codec, places
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
 from offramp_p4.native.llvm import I8, I64, Value, const, i64, ll
-from offramp_p4.native.runtime import buffers, context
+from offramp_p4.native.runtime import buffers
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.shape import is_scalar, offsets, shape
 from offramp_p4.types import Header, Structure, Type, strip
 
@@ -42,7 +44,11 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
         room = g.allocate(ll.ArrayType(I8, most))
     else:  # the unused end of the output buffer is free for such use
         free = g.call(
-            buffers.room, g.context, context.OUT, g.word(context.OUT + context.USED), g.b.add(payload[1], i64(most))
+            buffers.room,
+            g.context,
+            offset(Context.out),
+            g.word(Context.out.used),
+            g.b.add(payload[1], i64(most)),
         )
         room = g.b.inttoptr(free, g.memory.type)
     writer = codec.BitWriter(g, room)
@@ -109,8 +115,8 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
     t = strip(metadata)
     if not isinstance(t, Structure):
         return lists
-    for f, offset in zip(t.fields, offsets(t), strict=True):
-        at = base + offset
+    for f, start in zip(t.fields, offsets(t), strict=True):
+        at = base + start
         marks = f.annotations.get("field_list")
         for number in marks.args if marks else ():
             if not isinstance(number, int):

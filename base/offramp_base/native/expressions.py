@@ -129,6 +129,7 @@ class Expressions:
         """The record, and where the field is in it."""
         base, kind = self.value(e.value)
         assert not isinstance(kind, str), f"{ast.unparse(e)}: {kind} has no fields"
+        assert e.attr in kind.PLACES, f"{ast.unparse(e)}: {kind.__name__} has no field {e.attr}"
         return base, kind.PLACES[e.attr]
 
     def _records_on(self, base: Typed, records: Typed) -> Typed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.records import offset
+from offramp_base.native.records import Record, offset
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
@@ -70,12 +70,15 @@ MOST_OUT: Final = 1 << 30
 NO_FIELDS: Final = 0
 """The field list that is empty, whatever its number."""
 
-# A packet that waits for another pass: its bytes with this head, and these words; then saved fields and frame.
-WAIT_LENGTH: Final = 1
-WAIT_PORT: Final = 2
-WAIT_KIND: Final = 3
-WAIT_FIELDS: Final = 4
-WAIT_HEAD: Final = 5
+
+class Waiting(Record):
+    """A packet that waits for another pass; saved fields and the frame follow."""
+
+    size: int  # bytes of it all
+    length: int  # of the frame
+    port: int
+    kind: int
+    fields: int
 
 
 @native
@@ -91,38 +94,38 @@ def next_waiting(ctx: Context) -> int:
     """Take the next packet that waits for another pass; where it is."""
     ctx.waiting -= 1
     ctx.current = ctx.queue.start
-    at = ctx.queue.data + ctx.queue.start
-    ctx.queue.start += Words(at)[0]
-    return at
+    at = Waiting(ctx.queue.data + ctx.queue.start)
+    ctx.queue.start += at.size
+    return int(at)
 
 
 @native
 def pass_again(ctx: Context, waiting: int) -> None:
     """The pass of a packet that has waited."""
-    at = Words(waiting)
-    saved = int(at + WAIT_HEAD)
-    ctx.frame = saved + fields_size(at[WAIT_FIELDS])
-    pass_ingress(ctx, at[WAIT_LENGTH], at[WAIT_PORT], at[WAIT_KIND], 1, at[WAIT_FIELDS], saved)
+    at = Waiting(waiting)
+    saved = int(at + 1)
+    ctx.frame = saved + fields_size(at.fields)
+    pass_ingress(ctx, at.length, at.port, at.kind, 1, at.fields, saved)
 
 
 @native
 def _wait(ctx: Context, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
     """Have a packet wait for another pass; ``frame`` is an address, or a place in OUT if negative."""
     kept = fields_size(fields)
-    size = (8 * WAIT_HEAD + kept + length + 7) & -8
+    size = (8 * Waiting.WORDS + kept + length + 7) & -8
     if ctx.waiting == 0:
         if size <= ctx.current:  # only the current packet is in the queue, behind this place
             ctx.queue.start = 0
             ctx.queue.used = 0
         else:
             ctx.queue.start = ctx.queue.used
-    at = Words(append(ctx, offset(Context.queue), size))
-    at[0] = size
-    at[WAIT_LENGTH] = length
-    at[WAIT_PORT] = port
-    at[WAIT_KIND] = kind
-    at[WAIT_FIELDS] = fields
-    saved = Bytes(int(at + WAIT_HEAD))
+    at = Waiting(append(ctx, offset(Context.queue), size))
+    at.size = size
+    at.length = length
+    at.port = port
+    at.kind = kind
+    at.fields = fields
+    saved = Bytes(int(at + 1))
     save_fields(saved, m, fields)
     if frame == 0:
         frame = ctx.frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.records import offset
+from offramp_base.native.records import Record, offset
 from offramp_p4.native.runtime.blocks import give_block, take_block
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
@@ -17,10 +17,7 @@ from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
     RECIRCULATED,
-    WAIT_FIELDS,
-    WAIT_HEAD,
-    WAIT_KIND,
-    WAIT_LENGTH,
+    Waiting,
     end_steps,
     leave,
     next_waiting,
@@ -42,18 +39,10 @@ from offramp_p4.native.runtime.program import (
     fields_size,
 )
 from offramp_p4.native.runtime.queues import (
-    BLOCK_BYTES,
-    BUDGET,
-    CONGESTED,
-    CONTENT_BYTES,
-    ENQUEUED_PS,
-    FIELDS,
-    FRAME_BYTES,
     HEAD_BYTES,
-    MARKED_FRAMES,
-    NEXT,
-    NUMBER,
-    PACKETS,
+    Held,
+    Port,
+    Queue,
     admit,
     dequeue,
     enqueue,
@@ -66,13 +55,19 @@ from offramp_p4.native.subset import Bytes, Ints, Memory, Words, below, copy, na
 RECIRCULATION: Final = -1
 """The port number under which recirculated packets queue."""
 
-# The budget of a packet: passes that it and its copies may still make, and how many of them there are.
-_PASSES: Final = 0
-_USERS: Final = 1
-_BUDGET_BYTES: Final = 16
 _PS_PER_US: Final = 10**6
 _DEPTH_MASK: Final = (1 << 19) - 1
 _NEVER: Final = 1 << 62
+
+
+class _Budget(Record):
+    """What a packet and its copies may still do."""
+
+    passes: int
+    users: int  # how many of them there are
+
+
+_BUDGET_BYTES: Final = 8 * _Budget.WORDS
 
 
 @native
@@ -94,9 +89,9 @@ def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> No
     _run_until(ctx, now_ps - 1)
     _at(ctx, now_ps)
     ctx.packets_in += 1
-    budget = Words(take_block(ctx, _BUDGET_BYTES))
-    budget[_PASSES] = ctx.max_passes
-    budget[_USERS] = 1
+    budget = _Budget(take_block(ctx, _BUDGET_BYTES))
+    budget.passes = ctx.max_passes
+    budget.users = 1
     ctx.passes_left = int(budget)
     ctx.frame = frame
     none_waits(ctx)
@@ -129,10 +124,10 @@ def _run_until(ctx: Context, until_ps: int) -> None:
             return
         if back <= ready:
             _at(ctx, back)
-            _return(ctx, Words(pop(ctx, offset(Context.returning))))
+            _return(ctx, Held(pop(ctx, offset(Context.returning))))
         else:
             _at(ctx, ready)
-            _serve(ctx, Words(pop(ctx, offset(Context.ready))))
+            _serve(ctx, Port(pop(ctx, offset(Context.ready))))
 
 
 @native
@@ -145,7 +140,7 @@ def _at(ctx: Context, now_ps: int) -> None:
 def hold(ctx: Context, m: Memory, number: int) -> None:
     """Put a copy that has come out of ingress or of cloning into the queue that it asks for."""
     size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])
-    port = Words(find_port(ctx, number))
+    port = Port(find_port(ctx, number))
     queue = admit(ctx, port, m[PRIORITY], size)
     if queue == 0:
         return
@@ -154,97 +149,97 @@ def hold(ctx: Context, m: Memory, number: int) -> None:
     made = Memory(int(held) + HEAD_BYTES)
     duplicate_memory(made, m)
     made[ENQUEUE_TIME] = ctx.now_us
-    made[ENQUEUE_DEPTH] = Words(queue)[PACKETS] & _DEPTH_MASK
+    made[ENQUEUE_DEPTH] = Queue(queue).packets & _DEPTH_MASK
     copy(Bytes(int(made) + ctx.stride), Bytes(ctx.frame + m[CURSOR]), rest)
     enqueue(ctx, port, m[PRIORITY], size, held)
 
 
 @native
-def _hold_again(ctx: Context, waiting: Words) -> None:
+def _hold_again(ctx: Context, waiting: Waiting) -> None:
     """Put a packet that recirculates into the queue of its way back to the parser."""
-    length = waiting[WAIT_LENGTH]
-    port = Words(find_port(ctx, RECIRCULATION))
+    length = waiting.length
+    port = Port(find_port(ctx, RECIRCULATION))
     if admit(ctx, port, 0, length) == 0:
         return
-    saved = fields_size(waiting[WAIT_FIELDS])
+    saved = fields_size(waiting.fields)
     held = _new_block(ctx, HEAD_BYTES + saved + length)
-    held[CONTENT_BYTES] = length
-    held[FIELDS] = waiting[WAIT_FIELDS]
-    copy(Bytes(int(held) + HEAD_BYTES), Bytes(int(waiting + WAIT_HEAD)), saved + length)
+    held.content_bytes = length
+    held.fields = waiting.fields
+    copy(Bytes(int(held) + HEAD_BYTES), Bytes(int(waiting + 1)), saved + length)
     enqueue(ctx, port, 0, length, held)
 
 
 @native
-def _new_block(ctx: Context, size: int) -> Words:
+def _new_block(ctx: Context, size: int) -> Held:
     """A block that shares the budget of the current packet."""
-    held = Words(take_block(ctx, size))
-    held[BLOCK_BYTES] = size
-    held[BUDGET] = ctx.passes_left
-    Words(held[BUDGET])[_USERS] += 1
+    held = Held(take_block(ctx, size))
+    held.block_bytes = size
+    held.budget = ctx.passes_left
+    _Budget(held.budget).users += 1
     return held
 
 
 @native
-def _give_up(ctx: Context, held: Words) -> None:
+def _give_up(ctx: Context, held: Held) -> None:
     """A copy has gone; its budget is the current one."""
-    give_block(ctx, int(held), held[BLOCK_BYTES])
+    give_block(ctx, int(held), held.block_bytes)
     _leave_budget(ctx)
 
 
 @native
 def _leave_budget(ctx: Context) -> None:
-    budget = Words(ctx.passes_left)
-    budget[_USERS] -= 1
-    if budget[_USERS] == 0:
+    budget = _Budget(ctx.passes_left)
+    budget.users -= 1
+    if budget.users == 0:
         give_block(ctx, int(budget), _BUDGET_BYTES)
 
 
 @native
-def _serve(ctx: Context, port: Words) -> None:
+def _serve(ctx: Context, port: Port) -> None:
     """The egress of the frame whose turn it is at a port."""
-    held = Words(dequeue(ctx, port))
-    queue = Words(held[NEXT])
-    ctx.passes_left = held[BUDGET]
-    if port[NUMBER] == RECIRCULATION:
-        finish_ps = transmit(ctx, port, held[FRAME_BYTES])
+    held = Held(dequeue(ctx, port))
+    queue = Queue(held.next)
+    ctx.passes_left = held.budget
+    if port.number == RECIRCULATION:
+        finish_ps = transmit(ctx, port, held.frame_bytes)
         release(ctx, port)
         ctx.returned += 1
         push(ctx, offset(Context.returning), finish_ps, ctx.returned, int(held))
         return
     m = Memory(int(held) + HEAD_BYTES)
-    m[DEQUEUE_TIME] = ctx.now_us - held[ENQUEUED_PS] // _PS_PER_US
-    m[DEQUEUE_DEPTH] = queue[PACKETS] & _DEPTH_MASK
+    m[DEQUEUE_TIME] = ctx.now_us - held.enqueued_ps // _PS_PER_US
+    m[DEQUEUE_DEPTH] = queue.packets & _DEPTH_MASK
     ctx.frame = int(m) + ctx.stride - m[CURSOR]
     none_waits(ctx)
     sent = ctx.index.used
     ctx.steps = ctx.max_steps
-    leave(ctx, m, port[NUMBER])
+    leave(ctx, m, port.number)
     end_steps(ctx)
     if ctx.index.used > sent:
         length = Words(ctx.index.data + sent)[1]
-        if held[CONGESTED] != 0:
-            queue[MARKED_FRAMES] += mark(ctx, ctx.out.data + ctx.out.used - length, length)
+        if held.congested != 0:
+            queue.marked_frames += mark(ctx, ctx.out.data + ctx.out.used - length, length)
         time = Words(append(ctx, offset(Context.times), 8))
         time[0] = transmit(ctx, port, length)
     release(ctx, port)
-    if held[CONGESTED] != 0 and ctx.waiting > 0:
-        waiting = Words(ctx.queue.data + ctx.queue.start)
-        frame = int(waiting + WAIT_HEAD) + fields_size(waiting[WAIT_FIELDS])
-        queue[MARKED_FRAMES] += mark(ctx, frame, waiting[WAIT_LENGTH])
+    if held.congested != 0 and ctx.waiting > 0:
+        waiting = Waiting(ctx.queue.data + ctx.queue.start)
+        frame = int(waiting + 1) + fields_size(waiting.fields)
+        queue.marked_frames += mark(ctx, frame, waiting.length)
     _again(ctx)
-    ctx.passes_left = held[BUDGET]
+    ctx.passes_left = held.budget
     _give_up(ctx, held)
 
 
 @native
-def _return(ctx: Context, held: Words) -> None:
+def _return(ctx: Context, held: Held) -> None:
     """A recirculated packet is back at the parser."""
-    ctx.passes_left = held[BUDGET]
+    ctx.passes_left = held.budget
     saved = int(held) + HEAD_BYTES
-    ctx.frame = saved + fields_size(held[FIELDS])
+    ctx.frame = saved + fields_size(held.fields)
     none_waits(ctx)
     ctx.steps = ctx.max_steps
-    pass_ingress(ctx, held[CONTENT_BYTES], 0, RECIRCULATED, 1, held[FIELDS], saved)
+    pass_ingress(ctx, held.content_bytes, 0, RECIRCULATED, 1, held.fields, saved)
     end_steps(ctx)
     _again(ctx)
     _give_up(ctx, held)
@@ -254,15 +249,15 @@ def _return(ctx: Context, held: Words) -> None:
 def _again(ctx: Context) -> None:
     """Send what was resubmitted and recirculated on its way, within the packet's budget."""
     while ctx.waiting > 0:
-        budget = Words(ctx.passes_left)
-        budget[_PASSES] -= 1
-        if budget[_PASSES] <= 0:
+        budget = _Budget(ctx.passes_left)
+        budget.passes -= 1
+        if budget.passes <= 0:
             ctx.looped += ctx.waiting
             ctx.waiting = 0
             return
         waiting = next_waiting(ctx)
-        if Words(waiting)[WAIT_KIND] == RECIRCULATED:
-            _hold_again(ctx, Words(waiting))
+        if Waiting(waiting).kind == RECIRCULATED:
+            _hold_again(ctx, Waiting(waiting))
         else:
             ctx.steps = ctx.max_steps
             pass_again(ctx, waiting)

@@ -33,17 +33,17 @@ class NativeQueue:
         self.config, self._words = config, words
 
     def __len__(self) -> int:
-        return int(self._words[q.PACKETS])
+        return int(self._words[q.Queue.packets])
 
     @property
     def bytes(self) -> int:
         """Of the frames that wait."""
-        return int(self._words[q.BYTES])
+        return int(self._words[q.Queue.bytes])
 
     @property
     def stats(self) -> QueueStats:
         """Counts since the start."""
-        return QueueStats(*self._words[q.ENQUEUED : q.PEAK_BYTES + 1].tolist())
+        return QueueStats(*self._words[q.Queue.enqueued : q.Queue.peak_bytes + 1].tolist())
 
 
 class _Port:
@@ -51,24 +51,25 @@ class _Port:
 
     def __init__(self, number: int, config: PortConfig) -> None:
         count = len(config.queues)
-        self.memory: Words = np.zeros(q.PORT_WORDS + count + count * q.QUEUE_WORDS, np.int64)
+        self.memory: Words = np.zeros(q.Port.WORDS + count + count * q.Queue.WORDS, np.int64)
         words = self.memory
-        ring = address(words[q.PORT_WORDS :])
-        words[[q.NUMBER, q.TURN_BEGINS, q.QUEUE_COUNT]] = number, 1, count
-        words[[q.RING, q.QUEUES]] = ring, ring + 8 * count
+        ring = address(words[q.Port.WORDS :])
+        port = q.Port(words)
+        port.number, port.turn_begins, port.queue_count = number, 1, count
+        words[[offset(q.Port.ring), offset(q.Port.queues)]] = ring, ring + 8 * count
         self.queues = []
         for i, queue in enumerate(config.queues):
-            start = q.PORT_WORDS + count + i * q.QUEUE_WORDS
-            mine = words[start : start + q.QUEUE_WORDS]
+            start = q.Port.WORDS + count + i * q.Queue.WORDS
+            mine = words[start : start + q.Queue.WORDS]
             limits = (queue.limit_bytes, queue.limit_packets, queue.ecn_bytes)
-            mine[: q.WEIGHT] = [q.UNLIMITED if limit is None else limit for limit in limits]
-            mine[q.WEIGHT] = queue.weight or 0
+            mine[: q.Queue.weight] = [q.UNLIMITED if limit is None else limit for limit in limits]
+            mine[q.Queue.weight] = queue.weight or 0
             self.queues.append(NativeQueue(queue, mine))
         self.limit_rate(config.rate_bps)
 
     def limit_rate(self, rate_bps: int | None) -> None:
         if rate_bps is not None:
-            self.memory[q.RATE] = min(rate_bps, int(self.memory[q.RATE]) or rate_bps)
+            self.memory[q.Port.rate] = min(rate_bps, int(self.memory[q.Port.rate]) or rate_bps)
 
 
 class NativeManager:
@@ -135,7 +136,7 @@ class NativeManager:
     def pause(self, port: int, until_ps: int) -> None:
         """Let a port begin nothing before ``until_ps``, as a PAUSE frame asks (IEEE 802.3, annex 31B)."""
         memory = self._port(port).memory
-        memory[q.FREE_PS] = max(int(memory[q.FREE_PS]), until_ps)
+        memory[q.Port.free_ps] = max(int(memory[q.Port.free_ps]), until_ps)
         entries = self._context.buffer(at.Context.ready).view(np.int64).reshape(-1, ENTRY)
         mine = entries[:, 1] == port
         entries[mine, 0] = np.maximum(entries[mine, 0], until_ps)

@@ -128,7 +128,7 @@ def test_a_moved_record_keeps_what_is_within() -> None:
 @pytest.mark.parametrize("function", [wrong_kind, wrong_field])
 def test_what_does_not_fit_is_refused_when_it_is_compiled(function: ctypes._FuncPointer) -> None:
     module = ll.Module("test")
-    with pytest.raises(AssertionError, match="state\\.(total is int|best: Base has no field)"):
+    with pytest.raises(AssertionError, match=r"state\.(total is int|best: Base has no field)"):
         Library(module, AliasTags(module)).function(function)
 
 

@@ -91,7 +91,7 @@ def g3(
     if plot is not None:
         from pathlib import Path
 
-        from offramp_sim.reproduce.plot import draw
+        from offramp_sim.figures.plot import draw
 
         draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", Path(plot))
         console.print(f"plot: {plot}", soft_wrap=True)

@@ -15,8 +15,8 @@ import os, sys
 from pathlib import Path
 import torch, torch.distributed as dist
 from offramp_base.errors import OfframpError
-from offramp.train.group import GlooGroup
-from offramp.train.traffic import Traffic
+from offramp.workers.group import GlooGroup
+from offramp.workers.traffic import Traffic
 
 class Trap:
     def __reduce__(self):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from offramp.leo.device import Message
+from offramp.device import Message
 from offramp.leo.devices.fpga_link import READ, TABLE, WRITE
 from offramp.leo.memory import HostMemory
 

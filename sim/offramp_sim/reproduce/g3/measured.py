@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from offramp.g3.block import Block
-from offramp.g3.plan import plan_rows
 from offramp.graph.generate import generate
+from offramp.graph.halo_plan import plan_rows
 from offramp.graph.partition import partition
-from offramp.train.models import Inputs, make_model
+from offramp.models import Inputs, make_model
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
 from offramp_sim.g3.measured import run_timed

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from offramp.graph.generate import generate
+from offramp.models import make_model, model_widths
 from offramp.sylvie.message import message_bytes
-from offramp.train.models import make_model, model_widths
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     import torch
 
-    from offramp.train.group import Group
-    from offramp.train.traffic import Traffic
+    from offramp.workers.group import Group
+    from offramp.workers.traffic import Traffic
 
 
 def swap(

@@ -34,8 +34,8 @@ def reproduce(
     """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each."""
     from rich.console import Console
 
+    from offramp_sim.figures.plot import draw
     from offramp_sim.reproduce.catalogue import ITEMS, find
-    from offramp_sim.reproduce.plot import draw
 
     console = Console(highlight=False)
     if names == ["list"]:

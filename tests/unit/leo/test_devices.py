@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.runtime.station import Station
 from offramp_base.errors import OfframpError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token, connect

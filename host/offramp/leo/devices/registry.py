@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from offramp.leo.device import Device
+from offramp.device import Device
 from offramp_base.errors import OfframpError
 
 KINDS: Final[dict[str, str]] = {

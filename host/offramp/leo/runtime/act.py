@@ -8,7 +8,7 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 
 from __future__ import annotations
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime import serve
 from offramp.leo.runtime.clock import now_ns
 from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, START

@@ -7,7 +7,7 @@ Written in the part of Python that :mod:`offramp_base.native` compiles. ``table`
 
 from __future__ import annotations
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.clock import now_ns
 from offramp.leo.runtime.dataflow import FLAGS, FUNCTION, LENGTH, LINK, LOCAL, PREVIOUS, REMOTE, START, TRIP_WORDS
 from offramp.leo.runtime.intake import COLUMNS, LASTING, NEXT, PAYLOAD

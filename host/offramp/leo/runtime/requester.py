@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Completion, Device, compiled_function
+from offramp.device import Completion, Device, compiled_function
 from offramp.leo.runtime import flow, request
 from offramp.leo.runtime import state as at
 from offramp.leo.runtime.batch import COMPLETION_WORDS, Batch, Completions

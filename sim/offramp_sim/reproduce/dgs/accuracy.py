@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import THREADS, mean_accuracy
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 SEEDS: Final = 2
 RATE: Final = 0.3

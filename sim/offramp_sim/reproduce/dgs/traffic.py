@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from offramp.graph.generate import generate
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgs.runs import GRAPHS, THREADS, stand_in, steady_bytes, traffic
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 METHODS: Final[dict[str, dict[str, Any]]] = {
     "random": {"sampler": "random"},

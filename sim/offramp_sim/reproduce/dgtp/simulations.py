@@ -12,14 +12,16 @@ import numpy as np
 
 from offramp.dgtp.bounds import bounds
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.search import Search, search_all
-from offramp.dgtp.volume import FloatArray, draw, peak_to_mean, with_peak_to_mean
+from offramp.dgtp.volume import FloatArray, peak_to_mean, with_peak_to_mean
 from offramp.sweep import sweep
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_setup, random_cluster, simulated_job
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _DATASETS: Final = ("products", "papers100m")
 _BATCHES: Final = (250, 1000, 4000)

@@ -11,15 +11,17 @@ import numpy as np
 
 from offramp.dgtp.cluster import Cluster
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Exploration
 from offramp.dgtp.job import Job
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.search import Found, Search, search
-from offramp.dgtp.volume import FloatArray, draw
+from offramp.dgtp.volume import FloatArray
 from offramp_base.progress import counted
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import heterogeneous_testbed, homogeneous_testbed, make_job
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 TIES: Final = 8
 """DistDGL's rule leaves choices open: machines in this many random orders."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.g3.bed import DATA, NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _COUNTS: Final = (2, 4, 8, 16)
 _LABELLED: Final = {"products": 0.080, "papers": 0.011}

@@ -13,17 +13,18 @@ import numpy as np
 import torch
 
 from offramp.g3.block import Block
-from offramp.g3.plan import plan_rows
 from offramp.graph.generate import generate
+from offramp.graph.halo_plan import plan_rows
 from offramp.graph.partition import partition
-from offramp.train.models import Inputs, make_model
+from offramp.models import Inputs, make_model
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import run_timed
 from offramp_sim.g3.pipeline import MODES, Costs, simulate
 from offramp_sim.g3.study import train_here
 from offramp_sim.reproduce.g3.bed import NOTE, SMALL, WORKERS, bed, shown
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from offramp.sweep import sweep
+from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import Setup, one, prepare
 from offramp_sim.hermod.framing import goodput
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, SIMULATED, Times, network, simulated_job, testbed_job, text
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 STEPS: Final = {
     "FIFO at every hop": "fifo",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import Setup
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
@@ -17,7 +18,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _WHY = (
     "Most of the gain over FIFO is the end of head-of-line blocking: PP and EP wait for ReduceScatters of whole"

@@ -10,11 +10,12 @@ from offramp.hermod.build import job_dag
 from offramp.hermod.models import PRESETS
 from offramp.hermod.placement import Placement
 from offramp.sweep import sweep
+from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.study import Setup, one
 from offramp_sim.reproduce.hermod.runs import ONE_LINK, Times, gain, network, simulated_job, text
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 POLICIES: Final = {
     "Megatron (FIFO)": "fifo",

@@ -12,13 +12,14 @@ from offramp.hermod.factors import CType, Factors
 from offramp.hermod.job import named_job
 from offramp.hermod.models import PRESETS
 from offramp.hermod.sizes import sizes
+from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.concurrency import concurrent
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.simulate import simulate
 from offramp_sim.hermod.flow.study import Setup, compare
 from offramp_sim.reproduce.hermod.runs import NETWORK, ONE_LINK, simulated_job, text
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _MIXTRAL: Final = {"pp": 8, "tp": 8, "ep": 8}
 """Degrees for 1,024 GPUs, as table 5.5 has them for the larger Mixtral."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from offramp.hermod.job import Job
+from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import Setup, compare
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
@@ -19,7 +20,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _BASES: Final[dict[str, dict[str, Any]]] = {
     "qwen-moe-12l": {"tp": 1, "pp": 2, "ep": 4},

@@ -11,10 +11,11 @@ from offramp.leo.config.overrides import with_cores
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import Routes
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Rule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _CORES = [1, 2, 4, 8]
 _RATES = [0.5, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0]

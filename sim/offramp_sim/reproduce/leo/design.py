@@ -16,10 +16,11 @@ from offramp.leo.selection.selector import Selector
 from offramp.leo.selection.steps import Routes
 from offramp.leo.selection.table import Table
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Rule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _RULES = (
     Policy.LOOKAHEAD,

@@ -8,8 +8,9 @@ from functools import partial
 
 from offramp.leo.applications.dfs import CHUNK
 from offramp_base.progress import report
+from offramp_sim.figures.panels import Curves
 from offramp_sim.nic.dfs import measure
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _SECONDS = 2.0
 _ROUNDS = 3

@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 
 from offramp.switchgnn.plan import Plan
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import HIDDEN, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS, every, without_locality
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.slot.in_network import planned
 
 _PUBLISHED: Final = {"bns-gcn": "-74 %", "g3": "-65 %", "strawman": "-83 %"}

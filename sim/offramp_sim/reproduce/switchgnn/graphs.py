@@ -9,9 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, every
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _WORKERS = (8, 16, 32, 64, 128)
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from offramp.switchgnn.plan import Plan, chunks_for, make_plan
+from offramp_sim.figures.panels import Curves
 from offramp_sim.packets import Framing, Links, Protocol, Topology, leaf_spine, simulate, star
 from offramp_sim.packets.flows import all_to_all, background, balanced
 from offramp_sim.reproduce.bench import DELAY_S, EXCHANGES, HIDDEN, MEMORY_MB, Testbed, bed_of, less, origin
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE = 0.5

@@ -7,9 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import HIDDEN, Testbed, bed_of, origin
 from offramp_sim.reproduce.datasets import DATASETS, Dataset, every
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.slot.host_based import epoch_seconds
 
 GPU_BYTES_PER_S: Final = 936e9

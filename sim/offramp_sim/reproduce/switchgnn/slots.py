@@ -10,9 +10,10 @@ import numpy as np
 
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.plan import chunks_for, make_plan
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.strawman import decide
 

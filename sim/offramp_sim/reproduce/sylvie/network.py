@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from offramp.graph.generate import generate
+from offramp.models import make_model, model_widths
 from offramp.sylvie.message import message_bytes
-from offramp.train.models import make_model, model_widths
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import Timed, run_timed
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 LINK_BPS: Final = 1e8
 _BITS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive"}

@@ -9,7 +9,8 @@ from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, Kind, Network
 from offramp.themis.plan import Plan, Scheduler, make_plan
 from offramp.themis.topologies import EXAMPLE, PAPER
-from offramp_sim.reproduce.item import Comparison, Curves, Gantt, Panel, Reproduction
+from offramp_sim.figures.panels import Curves, Gantt, Panel
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.themis.metrics import utilisation
 
 _RS, _AR = Collective.REDUCE_SCATTER, Collective.ALL_REDUCE

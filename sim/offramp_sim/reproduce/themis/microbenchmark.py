@@ -10,7 +10,8 @@ from offramp.themis.network import Collective
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.topologies import PAPER
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.themis.metrics import WINDOW_PS, present, share_by_window, utilisation
 from offramp_sim.themis.sweep import METHODS, SIZES_MB, Point, sweep
 

@@ -10,7 +10,8 @@ from offramp.themis.network import Network
 from offramp.themis.plan import Scheduler
 from offramp.themis.topologies import CURRENT, PAPER
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.themis.iteration import Breakdown, train
 from offramp_sim.themis.models import MODELS, model_for
 from offramp_sim.themis.workload import Scope, Workload

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.torchgt.measure import Case, Cost, measure, slope
 
 _NOTE: Final = (

@@ -8,7 +8,8 @@ from typing import Any
 from offramp.torchgt.parallel import layer_bytes
 from offramp.torchgt.settings import TorchGtSettings
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 
 def figure47(scale: float, seed: int) -> Reproduction:

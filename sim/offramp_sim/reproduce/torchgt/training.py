@@ -8,7 +8,8 @@ from typing import Any, Final
 from offramp.torchgt.results import TorchGtResult
 from offramp.torchgt.settings import MODELS, TorchGtSettings
 from offramp_base.progress import counted, report
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 _COMMUNITIES: Final = "sbm:n={n},k=10,degree=10,homophily=0.8"
 _EPOCHS: Final = 300

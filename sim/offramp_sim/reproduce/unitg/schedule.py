@@ -7,7 +7,8 @@ from typing import Final
 
 from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.timetable import timetable
-from offramp_sim.reproduce.item import Comparison, Curves, Panel, Reproduction
+from offramp_sim.figures.panels import Curves, Panel
+from offramp_sim.reproduce.item import Comparison, Reproduction
 from offramp_sim.unitg.engine import Outcome, simulate
 from offramp_sim.unitg.picture import panel
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario

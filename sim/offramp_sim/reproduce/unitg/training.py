@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
-from offramp.g3.mailbox import NoMailbox
 from offramp.graph.data import Graph, build_graph
 from offramp.graph.generate import generate
-from offramp.train.group import Group
 from offramp.unitg.finetune import FineTuner, Texts
 from offramp.unitg.gate import Gate
 from offramp.unitg.job import plan
@@ -26,8 +24,11 @@ from offramp.unitg.run import train_rank
 from offramp.unitg.schedule import Place, split_layers
 from offramp.unitg.settings import EXIT_RULES, UnitgSettings
 from offramp.unitg.timetable import timetable
+from offramp.workers.group import Group
+from offramp.workers.mailbox import NoMailbox
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from offramp.g3.mailbox import Mailbox
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
+    from offramp.workers.mailbox import Mailbox
 
 Reduce = Callable[[Sequence["torch.nn.Parameter"]], None]
 """Called with parameters whose gradients are there."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Linear, Model
+from offramp.models.base import Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.view import View
+    from offramp.models.view import View
 
 
 class Gcn(Model):
@@ -27,7 +27,7 @@ class Gcn(Model):
             widths: input features, hidden widths, classes.
             seed: of weights and dropout.
             dropout: probability with which a hidden value is zeroed in training.
-            aggregator: one of :data:`offramp.train.aggregation.AGGREGATORS`.
+            aggregator: one of :data:`offramp.models.aggregation.AGGREGATORS`.
         """
         shapes = list(pairwise(widths))
         super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 import torch.distributed as dist
 
-from offramp.themis import messages
+from offramp.workers import messages
 from offramp_base.listening import Token
 from offramp_base.wire.objects import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from offramp.g3.mailbox import Mailbox
+    from offramp.workers.mailbox import Mailbox
 
 TIMEOUT = dt.timedelta(minutes=30)
 MOST_RESULT: Final = 1 << 30
@@ -52,7 +52,7 @@ class Group:
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
-        from offramp.g3.mailbox import NoMailbox
+        from offramp.workers.mailbox import NoMailbox
 
         return NoMailbox(timeout_s)
 
@@ -117,7 +117,7 @@ class GlooGroup(Group):
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:
         """Messages to and from the other workers, over network cards of ``link_bps`` where that is given."""
-        from offramp.g3.gloo_mailbox import GlooMailbox
+        from offramp.workers.gloo_mailbox import GlooMailbox
 
         return GlooMailbox(self, timeout_s, link_bps)
 

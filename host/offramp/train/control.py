@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import torch
 
-from offramp.g3.codec import PlainCodec, RowCodec, SampledCodec
+from offramp.codecs.features import PlainCodec, RowCodec, SampledCodec
 from offramp.g3.schedule import SCHEDULES
 from offramp.sylvie.adaqp import BASE
 from offramp.sylvie.adaqp_codec import AdaqpCodec
@@ -17,7 +17,7 @@ from offramp.sylvie.wire import PLAIN
 
 if TYPE_CHECKING:
     from offramp.g3.engine import RowEngine
-    from offramp.g3.plan import RowPlan
+    from offramp.graph.halo_plan import RowPlan
     from offramp.train.settings import TrainSettings
 
 

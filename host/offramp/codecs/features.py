@@ -15,8 +15,8 @@ from offramp.splitmix import GOLDEN, mix, mix_word
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.g3.mailbox import Key
-    from offramp.g3.plan import Message
+    from offramp.graph.halo_plan import Message
+    from offramp.workers.mailbox import Key
 
 
 class RowCodec(ABC):

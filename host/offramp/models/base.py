@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import nn
 
-from offramp.train.dropout import VertexDropout
-from offramp.train.sparse import FeatureMatrix
+from offramp.models.dropout import VertexDropout
+from offramp.models.sparse import FeatureMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.view import View
+    from offramp.models.view import View
 
 Features = torch.Tensor | FeatureMatrix
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from multiprocessing.process import BaseProcess
 
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 Work = Callable[["Group", Any, Callable[[Any], None]], Any]
 """``work(group, item, report)``: what a worker does with its item; ``report`` sends news to the parent."""
@@ -177,7 +177,7 @@ def _enter(work: Work, item: Any, rank: int, size: int, folder: str, token: Toke
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     import torch
 
-    from offramp.train.group import GlooGroup
+    from offramp.workers.group import GlooGroup
 
     torch.set_num_threads(threads_each(size))
     try:
@@ -206,7 +206,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:
-    from offramp.g3.mailbox import PeerLostError
+    from offramp.workers.mailbox import PeerLostError
 
     if isinstance(error, PeerLostError):
         return _Blame.LOST_PEER, str(error)

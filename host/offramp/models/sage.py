@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Linear, Model
+from offramp.models.base import Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.view import View
+    from offramp.models.view import View
 
 
 class Sage(Model):
     """``h_v W_own + (mean over neighbours of h_u) W_neighbour + b``, v itself not among its neighbours."""
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """As :class:`~offramp.train.models.gcn.Gcn`."""
+        """As :class:`~offramp.models.gcn.Gcn`."""
         shapes = list(pairwise(widths))
         super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)
         self.own = nn.ParameterList(self.weight(*shape) for shape in shapes)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model
+from offramp.models.base import Features, Inputs, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.view import View
+    from offramp.models.view import View
 
 
 class Gat(Model):
@@ -23,7 +23,7 @@ class Gat(Model):
     by_sums = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, heads: int = 1) -> None:
-        """As :class:`~offramp.train.models.gcn.Gcn`; hidden widths are multiples of ``heads``."""
+        """As :class:`~offramp.models.gcn.Gcn`; hidden widths are multiples of ``heads``."""
         shapes = [(fan_in, out // heads) for fan_in, out in pairwise(widths[:-1])] + [(widths[-2], widths[-1])]
         super().__init__([heads * out for _, out in shapes], seed=seed, dropout=dropout)
         self.heads = heads

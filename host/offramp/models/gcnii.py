@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model, dense
+from offramp.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.view import View
+    from offramp.models.view import View
 
 ALPHA = 0.1
 LAMBDA = 0.5

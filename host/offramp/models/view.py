@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.train.aggregation import edge_factors
+from offramp.models.aggregation import edge_factors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,7 +39,7 @@ class View(ABC):
         self._factors: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def factors(self, aggregator: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """``(s, 1)`` and ``(t, 1)`` factors of :func:`~offramp.train.aggregation.edge_factors`."""
+        """``(s, 1)`` and ``(t, 1)`` factors of :func:`~offramp.models.aggregation.edge_factors`."""
         if aggregator not in self._factors:
             source, target = (edge_factors(aggregator, degree)[end] for end, degree in enumerate(self._degrees))
             columns = (torch.from_numpy(end).to(self.dtype).unsqueeze(1) for end in (source, target))

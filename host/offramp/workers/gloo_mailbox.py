@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from offramp.g3.mailbox import END, WORDS, Key, Mailbox, parse_header
-from offramp.themis.executor.rate import TokenBucket
+from offramp.workers.mailbox import END, WORDS, Key, Mailbox, parse_header
+from offramp.workers.rate import TokenBucket
 
 if TYPE_CHECKING:
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 
 class GlooMailbox(Mailbox):

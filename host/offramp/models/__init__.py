@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models by name; each is layers over views of a graph (:mod:`offramp.train.view`)."""
+"""Models by name; each is layers over views of a graph (:mod:`offramp.models.view`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from offramp.train.models.base import Inputs, Model, Prepared
-from offramp.train.models.dagnn import Dagnn
-from offramp.train.models.gat import Gat
-from offramp.train.models.gcn import Gcn
-from offramp.train.models.gcnii import Gcnii
-from offramp.train.models.jknet import JkNet
-from offramp.train.models.sage import Sage
+from offramp.models.base import Inputs, Model, Prepared
+from offramp.models.dagnn import Dagnn
+from offramp.models.gat import Gat
+from offramp.models.gcn import Gcn
+from offramp.models.gcnii import Gcnii
+from offramp.models.jknet import JkNet
+from offramp.models.sage import Sage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

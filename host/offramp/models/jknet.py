@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.gcn import Gcn
+from offramp.models.gcn import Gcn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.models.base import Inputs
-    from offramp.train.view import View
+    from offramp.models.base import Inputs
+    from offramp.models.view import View
 
 
 class JkNet(Gcn):

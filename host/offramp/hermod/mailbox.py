@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from offramp.g3.mailbox import END, WORDS, Key, Mailbox, PeerLostError, parse_header
 from offramp.hermod.endhost.all_reduce import AllReduce
 from offramp.hermod.endhost.endpoint import Endpoint
 from offramp.hermod.endhost.messages import Messages
 from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.endhost.tuning import Tuning
 from offramp.hermod.factors import CType, Factors
+from offramp.workers.mailbox import END, WORDS, Key, Mailbox, PeerLostError, parse_header
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from offramp.hermod.endhost.handle import Handle
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 CHUNK: Final = 1 << 15
 """Bytes after which a more urgent coflow takes over: 3 ms at 100 Mb/s."""

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from offramp.train.sparse import SparseFeatures, self_adjoint, torch_csr
-from offramp.train.view import View
+from offramp.models.sparse import SparseFeatures, self_adjoint, torch_csr
+from offramp.models.view import View
 
 if TYPE_CHECKING:
-    from offramp.train.local_graph import LocalGraph
+    from offramp.graph.local_graph import LocalGraph
 
 RemoteSum = Callable[[torch.Tensor], torch.Tensor]
 

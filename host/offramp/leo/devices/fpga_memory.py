@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Final, Protocol
 
 from offramp.device import Message
 from offramp.leo.devices.fpga_link import READ, TABLE, WRITE

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
+from offramp_base.registry import Registry
 from offramp_sim.figures.panels import Panel
 
 
@@ -70,3 +71,18 @@ class Item:
     def reproduce(self, scale: float, seed: int, folder: Path | None = None) -> Reproduction:
         """Run it; ``folder`` may hold data sets as their sources hand them out."""
         return self.run(scale, seed, folder) if self.files else self.run(scale, seed)
+
+
+ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce")
+
+Run = TypeVar("Run", bound=Callable[..., Reproduction])
+
+
+def reproduces(name: str, title: str, *, seconds: int, files: bool = False) -> Callable[[Run], Run]:
+    """Decorator that makes an :class:`Item` of a function of scale and seed, and of a folder where ``files`` is set."""
+
+    def enter(run: Run) -> Run:
+        ITEMS.register(name)(Item(name, title, seconds, run, files))
+        return run
+
+    return enter

@@ -145,7 +145,7 @@ class NativeSwitch:
         return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
 
     def join(self, config: TmConfig, mark: Mark) -> Joint:
-        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.tm.QueuedSwitch`."""
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.queued.QueuedSwitch`."""
         from offramp_p4.native.joint import NativeJoint
 
         return NativeJoint(self, config, mark)

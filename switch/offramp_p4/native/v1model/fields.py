@@ -11,6 +11,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.bits import scalar_bits
+from offramp_p4.engine.packing import fields_of
 from offramp_p4.engine.places import is_place
 from offramp_p4.native import codec, places
 from offramp_p4.native.emitter import Emitter
@@ -35,7 +36,7 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
 
     As in bmv2, fields of headers that are not valid are left out, and zeros fill the last byte.
     """
-    parts = data.parts if isinstance(data, ir.Compose) else [data]
+    parts = fields_of(data)
     guards = [_guard(g, part) for part in parts]
     if payload is None and all(is_scalar(p.type) for p in parts) and all(h is guards[0] for h in guards):
         return _packed_at_once(g, parts, guards[0] if guards else None)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How requests end; the numbers are those of offramp.leo.device.Status, and two that never reach an application.
+// How requests end; the numbers are those of offramp.device.Status, and two that never reach an application.
 #pragma once
 
 #include <cstddef>

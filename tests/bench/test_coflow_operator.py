@@ -19,8 +19,8 @@ from offramp.hermod.endhost import Priorities  # noqa: E402
 from offramp.hermod.endhost.group import endpoint_of  # noqa: E402
 from offramp.hermod.factors import CType, Factors  # noqa: E402
 from offramp.hermod.operator import AllToAll  # noqa: E402
-from offramp.train.group import Group  # noqa: E402
-from offramp.train.processes import run_workers  # noqa: E402
+from offramp.workers.group import Group  # noqa: E402
+from offramp.workers.processes import run_workers  # noqa: E402
 
 pytestmark = pytest.mark.bench
 REPEATS = 9

@@ -20,7 +20,7 @@ from offramp.dgs.sampler import Sampler
 from offramp.dgs.settings import DgsSettings
 from offramp.dgs.share import split
 from offramp.graph.generate import generate
-from offramp.train.group import Group
+from offramp.workers.group import Group
 
 BATCH = 1024
 BATCHES = 20

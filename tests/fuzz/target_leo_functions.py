@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leo_hostile import word
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.memory import HostMemory

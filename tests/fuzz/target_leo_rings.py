@@ -13,7 +13,7 @@ import numpy as np
 
 from leo_hostile import HEAD, ROWS, STRIDE, TAIL, Forged, answers, connected, hello, info, responder, ring_info, word
 from leo_lab import batch, program
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.responder import Responder

@@ -9,7 +9,7 @@ from fuzzing import mutate
 from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
-from offramp.train.traffic import Traffic
+from offramp.workers.traffic import Traffic
 from offramp_base.wire.objects import pack, unpack
 
 NAME = "object messages between ranks"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions import compress, kvs, reduce
 from offramp.nic import wire

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from offramp.device import Status
 from offramp.leo.applications import dfs
 from offramp.leo.applications.compare import running
 from offramp.leo.applications.samples import chunk
-from offramp.leo.device import Status
 from offramp.leo.devices.nic import NicDevice
 from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
 from offramp.leo.selection import Policy

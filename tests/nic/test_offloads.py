@@ -15,7 +15,7 @@ import pytest
 
 from nic_agent import Vector, write_vectors
 from nic_vectors import all_vectors
-from offramp.leo.device import Completion, Status
+from offramp.device import Completion, Status
 from offramp.leo.devices.nic import FUNCTIONS, NicDevice
 from offramp.leo.functions import compress, ebs, kvs
 from offramp.nic.process import AgentProcess

@@ -25,7 +25,7 @@ from offramp.hermod.operator import AllToAll
 from offramp.hermod.operator.exchange import Exchange
 from offramp.hermod.operator.moe import combine, dispatch
 from offramp.hermod.operator.movers import BatchedMover
-from offramp.train.group import GlooGroup, Group
+from offramp.workers.group import GlooGroup, Group
 from offramp_base.errors import OfframpError
 
 Report = Callable[[Any], None]

@@ -12,11 +12,11 @@ import torch.distributed as dist
 from offramp.themis.executor.executor import Executor
 from offramp.themis.executor.hook import average_gradients
 from offramp.themis.executor.mesh import Mesh
-from offramp.themis.executor.rate import TokenBucket
 from offramp.themis.executor.trial import in_rank_order
 from offramp.themis.network import Dimension, Kind, Network
 from offramp.themis.plan import Scheduler
-from offramp.train.group import Group
+from offramp.workers.group import Group
+from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 NETWORK = Network("2x2", (Dimension(Kind.SWITCH, 2, 40e6), Dimension(Kind.IN_NETWORK, 2, 60e6)))

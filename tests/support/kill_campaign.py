@@ -252,12 +252,6 @@ def preload() -> None:
     """Import what a run needs; afterwards this process still has one thread."""
     import torch._dynamo  # noqa: F401
 
-    import offramp.g3.gloo_mailbox
-    import offramp.report
-    import offramp.report.console
-    import offramp.train.group
-    import offramp.train.run  # noqa: F401
-
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "only a process with one thread may be forked"
 
 

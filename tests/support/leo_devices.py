@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from nic_agent import built
-from offramp.leo.device import Device
+from offramp.device import Device
 from offramp.leo.devices import open_device
 from offramp.nic.build import AGENT
 from offramp.nic.process import AgentProcess

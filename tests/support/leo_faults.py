@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from leo_lab import batch, program
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.batch import Completions
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.native_functions import ADD

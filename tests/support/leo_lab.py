@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from offramp.device import Device
 from offramp.leo.applications import basic
-from offramp.leo.device import Device
 from offramp.leo.runtime.batch import Batch, Completions
 from offramp.leo.runtime.dataflow import Program, Trip
 from offramp.leo.runtime.journal import journal_words

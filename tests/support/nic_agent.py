@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.nic import plans
 from offramp.nic.build import build, cache_folder, missing, variant
 from offramp.nic.sysroot import make_sysroot

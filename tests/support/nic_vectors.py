@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nic_agent import Vector
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
 from offramp.leo.memory import HostMemory
 from offramp.nic.wire import Function

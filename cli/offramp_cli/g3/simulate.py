@@ -12,8 +12,8 @@ from offramp_cli.json_file import expect_writable, write_json
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
+    from offramp_sim.figures.panels import Gantt
     from offramp_sim.g3.pipeline import Pipelined
-    from offramp_sim.reproduce.item import Gantt
 
 _SHOWN = 4
 """Workers in a picture."""
@@ -91,7 +91,7 @@ def g3(
     if plot is not None:
         from pathlib import Path
 
-        from offramp_sim.reproduce.plot import draw
+        from offramp_sim.figures.plot import draw
 
         draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", Path(plot))
         console.print(f"plot: {plot}", soft_wrap=True)
@@ -117,8 +117,8 @@ def g3(
 
 def _gantt(name: str, outcome: Pipelined) -> Gantt:
     """What the first workers' engines do, by layer."""
+    from offramp_sim.figures.panels import Gantt
     from offramp_sim.g3.pipeline import ENGINES
-    from offramp_sim.reproduce.item import Gantt
 
     workers = sorted({span.worker for span in outcome.spans})[:_SHOWN]
     rows = tuple(f"{worker} {engine}" for worker in workers for engine in ENGINES)

@@ -16,7 +16,7 @@ from offramp_cli.leo.plan import Files
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
-    from offramp.leo.device import Device
+    from offramp.device import Device
 
 
 def profile(

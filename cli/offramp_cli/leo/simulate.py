@@ -169,7 +169,7 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
 
 
 def _draw(study: Study, rows: list[dict[str, Any]], path: Path) -> None:
+    from offramp_sim.figures.plot import draw
     from offramp_sim.leo.study import panels
-    from offramp_sim.reproduce.plot import draw
 
     draw(panels(study, rows), "LEO: rules of path selection", path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_sim.reproduce.plot import draw
+from offramp_sim.figures.plot import draw
 from offramp_sim.unitg.engine import Bar
 from offramp_sim.unitg.picture import panel
 

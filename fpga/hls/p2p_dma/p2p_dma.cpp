@@ -7,7 +7,7 @@ namespace {
 constexpr int kCopy = 1;
 constexpr int kLineBytes = 64;
 
-// As offramp.leo.device.Status.
+// As offramp.device.Status.
 enum DmaStatus { kOk = 0, kUnknownFunction = 1, kOutOfBounds = 3, kFailed = 5 };
 
 ap_uint<8> checked(const Descriptor &wanted, const ap_uint<64> limits[kMemories]) {

@@ -194,7 +194,7 @@ def _serve(connection: Connection, share: Share, parameters: int, block: Block) 
     import torch
 
     from offramp.dgs.interpret import Interpreter
-    from offramp.train.models import make_model, model_widths
+    from offramp.models import make_model, model_widths
 
     ends_with_parent()
     torch.set_num_threads(1)

@@ -10,8 +10,8 @@ import torch
 
 if TYPE_CHECKING:
     from offramp.dgs.explanation import ExplanationGraph
-    from offramp.train.models import Model
-    from offramp.train.models.base import Features
+    from offramp.models import Model
+    from offramp.models.base import Features
 
 
 @dataclass(frozen=True)

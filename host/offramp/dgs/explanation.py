@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.train.attention import attend
-from offramp.train.view import View
+from offramp.models.attention import attend
+from offramp.models.view import View
 
 if TYPE_CHECKING:
     from offramp.graph.csr import IntArray

@@ -15,7 +15,7 @@ from offramp.dgs.masks import Masks
 from offramp.dgs.minibatch import SampledView
 from offramp.dgs.picks import Numbering, Picks
 from offramp.graph.csr import IntArray
-from offramp.train.neighbourhood import as_features, stacked
+from offramp.models.neighbourhood import as_features, stacked
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from offramp.dgs.explainer import Outcome
     from offramp.dgs.share import Share
-    from offramp.train.models import Model
+    from offramp.models import Model
 
 SPARSE = 0.1
 """Rows with fewer values other than 0 than this share are kept sparse."""

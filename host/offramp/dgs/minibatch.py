@@ -10,17 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from offramp.train.attention import attend
-from offramp.train.models.base import Inputs
-from offramp.train.sparse import SparseMatrix
-from offramp.train.view import View
+from offramp.models.attention import attend
+from offramp.models.base import Inputs
+from offramp.models.sparse import SparseMatrix
+from offramp.models.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.dgs.picks import Picks
     from offramp.graph.csr import IntArray
-    from offramp.train.models import Model
+    from offramp.models import Model
 
 
 class SampledView(View):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from offramp.dgs.records import Record
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 _LENGTH_BYTES = 8
 

@@ -23,10 +23,10 @@ from offramp.dgs.share import Share, split
 from offramp.dgs.trainer import MiniBatchTrainer
 from offramp.g3.block import Block
 from offramp.graph.partition import partition
-from offramp.train.group import GlooGroup, Group
-from offramp.train.models import Model, make_model, model_widths
-from offramp.train.neighbourhood import as_features
-from offramp.train.processes import run_workers
+from offramp.models import Model, make_model, model_widths
+from offramp.models.neighbourhood import as_features
+from offramp.workers.group import GlooGroup, Group
+from offramp.workers.processes import run_workers
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:

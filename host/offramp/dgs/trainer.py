@@ -16,8 +16,8 @@ from offramp.dgs.post import Post
 from offramp.dgs.results import Progress
 from offramp.dgs.sampler import Sampler
 from offramp.dgs.settings import FREE
-from offramp.train.models import make_model, model_widths
-from offramp.train.traffic import Timers
+from offramp.models import make_model, model_widths
+from offramp.workers.traffic import Timers
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from offramp.dgs.masks import Masks
     from offramp.dgs.share import Share
     from offramp.graph.csr import IntArray
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 OnEpoch = Callable[[Progress], None]
 TIMED = ("sampling", "computing", "explaining", "waiting")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from offramp.g3.mailbox import Label, Mailbox
+    from offramp.workers.mailbox import Label, Mailbox
 
 
 class Arrivals:

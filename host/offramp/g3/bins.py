@@ -13,7 +13,7 @@ from offramp.g3.block import Block
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.g3.plan import Message, RowPlan
+    from offramp.graph.halo_plan import Message, RowPlan
 
 
 class Bins:

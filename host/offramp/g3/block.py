@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.train.attention import attend
-from offramp.train.sparse import SparseMatrix
-from offramp.train.view import View
+from offramp.models.attention import attend
+from offramp.models.sparse import SparseMatrix
+from offramp.models.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt

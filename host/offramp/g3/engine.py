@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from offramp.codecs.features import PlainCodec
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
-from offramp.g3.codec import PlainCodec
-from offramp.g3.mailbox import Key
 from offramp.g3.tape import Outputs, Tape, leaf
-from offramp.train.models import Inputs, Prepared
+from offramp.models import Inputs, Prepared
+from offramp.workers.mailbox import Key
 
 if TYPE_CHECKING:
-    from offramp.g3.codec import RowCodec
-    from offramp.g3.mailbox import Mailbox
-    from offramp.g3.plan import Message, RowPlan
+    from offramp.codecs.features import RowCodec
     from offramp.g3.schedule import Schedule
-    from offramp.train.models import Model
-    from offramp.train.models.base import Features
-    from offramp.train.reduction import Reduce
+    from offramp.graph.halo_plan import Message, RowPlan
+    from offramp.models import Model
+    from offramp.models.base import Features
+    from offramp.workers.mailbox import Mailbox
+    from offramp.workers.reduction import Reduce
 
 
 @dataclass

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from offramp.train.models import Inputs
+    from offramp.models import Inputs
 
 
 class Outputs(NamedTuple):

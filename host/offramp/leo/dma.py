@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from offramp.leo.device import Memory, Status
+from offramp.device import Memory, Status
 
 NAME: Final = "p2p.copy"
 DESCRIPTOR: Final = struct.Struct("<BBBBIQQQ")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp.leo.device import Message
+from offramp.device import Message
 from offramp_base.errors import OfframpError
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from offramp.leo.device import Message
+from offramp.device import Message
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.memory import Arena
@@ -20,7 +20,7 @@ _FIRST_LOOKS = 64  # at the ring before the process sleeps until the bell
 
 
 class Reply(NamedTuple):
-    """What became of a request; ``status`` is a number of :class:`offramp.leo.device.Status`."""
+    """What became of a request; ``status`` is a number of :class:`offramp.device.Status`."""
 
     request: int
     status: int

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
+from offramp.device import Message, Status
 from offramp.hermod.endhost.priorities import Mark, Priorities
 from offramp.hermod.endhost.transfers import Span
 from offramp.hermod.factors import Factors
-from offramp.leo.device import Message, Status
 from offramp.nic import wire
 from offramp.nic.connection import Connection
 from offramp.nic.memory import Arena

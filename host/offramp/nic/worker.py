@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from offramp.device import Status
 from offramp.graph.csr import IntArray
-from offramp.leo.device import Status
 from offramp.nic import plans as plan_text
 from offramp.nic import wire
 from offramp.nic.connection import Connection

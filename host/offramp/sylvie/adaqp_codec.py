@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
-from offramp.g3.codec import RowCodec
+from offramp.codecs.features import RowCodec
 from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
 from offramp.sylvie.codec import label_of
 from offramp.sylvie.message import Layout
@@ -17,10 +17,10 @@ from offramp.sylvie.streams import stream
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.g3.mailbox import Key
-    from offramp.g3.plan import Message
+    from offramp.graph.halo_plan import Message
     from offramp.sylvie.model import Bytes
     from offramp.sylvie.widths import Widths
+    from offramp.workers.mailbox import Key
 
 PERIOD: Final = 50
 """Training steps after which widths are chosen anew (AdaQP's default)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.g3.codec import RowCodec
+from offramp.codecs.features import RowCodec
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -17,9 +17,9 @@ from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.g3.mailbox import Key
-    from offramp.g3.plan import Message, RowPlan
+    from offramp.graph.halo_plan import Message, RowPlan
     from offramp.sylvie.widths import Doubles, Widths
+    from offramp.workers.mailbox import Key
 
 
 class SylvieCodec(RowCodec):

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from offramp.sylvie.descent import Descent, DescentRule
 from offramp.sylvie.kernel import BITS
 from offramp.sylvie.widths import BASES
-from offramp.train.descent import Descent, DescentRule
 from offramp_base.errors import OfframpError
 
 SYNC: Final = "sync"

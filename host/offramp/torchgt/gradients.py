@@ -7,13 +7,13 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from offramp.train.reduction import LayerwiseSum
+from offramp.workers.reduction import LayerwiseSum
 
 if TYPE_CHECKING:
     import torch
 
     from offramp.torchgt.model import GraphTransformer
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 
 class GradientSums:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from offramp.models.dropout import VertexDropout
 from offramp.torchgt.encodings import DEGREES
 from offramp.torchgt.pattern import BucketOf
-from offramp.train.dropout import VertexDropout
 
 if TYPE_CHECKING:
     from offramp.torchgt.parallel import SequenceParallel

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from offramp.train.traffic import Timers
+from offramp.workers.traffic import Timers
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 
 @sendable

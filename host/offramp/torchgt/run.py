@@ -17,8 +17,8 @@ from offramp.torchgt.results import Epoch, TorchGtResult
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import Task, load_task
 from offramp.torchgt.trainer import RankJob, Trainer
-from offramp.train.group import GlooGroup, Group
-from offramp.train.processes import run_workers
+from offramp.workers.group import GlooGroup, Group
+from offramp.workers.processes import run_workers
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 

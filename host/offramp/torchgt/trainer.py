@@ -23,7 +23,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 
 @sendable

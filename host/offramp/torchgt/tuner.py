@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from offramp.train.descent import Descent, DescentRule
+from offramp.sylvie.descent import Descent, DescentRule
 
 FACTORS: Final = (0.0, 1.0, 1.5, 5.0, 7.0, 10.0)
 """Multiples of the density of the whole graph; the last step of the ladder is 1: everything."""
@@ -34,7 +34,7 @@ class AutoTuner:
         """Take in an epoch, each rank's loss and time; the step for the next one.
 
         Raises:
-            OfframpError: as :meth:`offramp.train.descent.Descent.observe`.
+            OfframpError: as :meth:`offramp.sylvie.descent.Descent.observe`.
         """
         self.step = min(max(self.step + self._descent.observe(losses, seconds), 0), len(FACTORS))
         return self.step

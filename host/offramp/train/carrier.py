@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from offramp.switchgnn.wire import LANES
-from offramp.train.swap import swap
-from offramp.train.traffic import Traffic
+from offramp.workers.all_to_all import swap
+from offramp.workers.traffic import Traffic
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.stats import WorkerStats
     from offramp.train.carry import Carry
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
     from offramp_base.transport.base import LinkStats
 
 

@@ -13,7 +13,7 @@ from offramp import fixed_point
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 
 class Site(NamedTuple):

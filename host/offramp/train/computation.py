@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from offramp.train.neighbourhood import Neighbourhood
+from offramp.models.neighbourhood import Neighbourhood
 
 if TYPE_CHECKING:
     import torch
 
-    from offramp.train.local_graph import LocalGraph
-    from offramp.train.models import Model
-    from offramp.train.models.base import Features
+    from offramp.graph.local_graph import LocalGraph
+    from offramp.models import Model
+    from offramp.models.base import Features
     from offramp.train.propagators.base import Propagator
-    from offramp.train.reduction import Reduce
+    from offramp.workers.reduction import Reduce
 
 
 class Computation(Protocol):

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from offramp.g3.plan import RowPlan
+from offramp.graph.halo_plan import RowPlan
+from offramp.graph.local_graph import LocalGraph
+from offramp.models import make_model, model_widths
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.carry import Carry
 from offramp.train.checkpoint import Snapshot
 from offramp.train.exchange_plan import ExchangePlans
 from offramp.train.halo import Halo
-from offramp.train.local_graph import LocalGraph
-from offramp.train.models import make_model, model_widths
 from offramp.train.settings import TrainSettings
 from offramp_base.wire.objects import sendable
 

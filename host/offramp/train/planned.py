@@ -14,20 +14,20 @@ import numpy as np
 import torch
 
 import offramp
-from offramp.g3.plan import RowPlan, plan_rows
 from offramp.g3.schedule import schedule_of
 from offramp.graph.bins import memory_limit
 from offramp.graph.boundary import Boundary
+from offramp.graph.halo_plan import RowPlan, plan_rows
+from offramp.graph.local_graph import split_graph
 from offramp.graph.partition import partition
 from offramp.graph.racks import cross_rack
+from offramp.models import make_model
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.carry import plan_carry
 from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
-from offramp.train.local_graph import split_graph
-from offramp.train.models import make_model
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:

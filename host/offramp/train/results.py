@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from offramp.train.traffic import Traffic
+from offramp.workers.traffic import Traffic
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
-from offramp.train.group import GlooGroup, Group
 from offramp.train.job import WorkerJob
 from offramp.train.planned import PlannedRun, plan_run
-from offramp.train.processes import run_workers
 from offramp.train.propagators import open_way
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
-from offramp.train.traffic import Traffic
 from offramp.train.trainer import OnEpoch, Trainer
+from offramp.workers.group import GlooGroup, Group
+from offramp.workers.processes import run_workers
+from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:

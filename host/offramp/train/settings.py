@@ -9,9 +9,9 @@ from offramp.g3.schedule import SCHEDULES
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.graph.partition_file import names_file
+from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
-from offramp.train.aggregation import AGGREGATORS
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.g3.control import AdaptiveControl, open_codec
 from offramp.g3.engine import RowEngine
 from offramp.g3.schedule import schedule_of
+from offramp.models import make_model
+from offramp.models.neighbourhood import as_features, stacked
 from offramp.train.checkpoint import Snapshot, save
 from offramp.train.computation import PlainComputation
-from offramp.train.models import make_model
-from offramp.train.neighbourhood import as_features, stacked
+from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
-from offramp.train.reduction import LayerwiseSum
 from offramp.train.results import Epoch
-from offramp.train.traffic import Timers
+from offramp.workers.reduction import LayerwiseSum
+from offramp.workers.traffic import Timers
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.g3.mailbox import Mailbox
+    from offramp.models import Model
     from offramp.train.computation import Computation
-    from offramp.train.group import Group
     from offramp.train.job import WorkerJob
-    from offramp.train.models import Model
+    from offramp.workers.group import Group
+    from offramp.workers.mailbox import Mailbox
 
 OnEpoch = Callable[[Epoch], None]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.train.models.base import Features, Inputs, Model, dense
+from offramp.models.base import Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
-    from offramp.train.view import View
+    from offramp.models.view import View
 
 GROUPS = 2
 EPSILON = 1e-7

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from offramp.g3.mailbox import Key
 from offramp.unitg.gate import Stopped
 from offramp.unitg.hooks import GateHooks
+from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.g3.mailbox import Label, Mailbox
     from offramp.unitg.collaborator import EmbeddingTable
     from offramp.unitg.gate import Gate
     from offramp.unitg.language_model import LanguageModel
     from offramp.unitg.lazy_tuner import Batches
+    from offramp.workers.mailbox import Label, Mailbox
 
 _PART, _SUM, _ROWS, _GONE = range(4)
 _NEVER = 1 << 62

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from offramp.graph.data import Graph
-    from offramp.train.group import Group
     from offramp.unitg.settings import UnitgSettings
+    from offramp.workers.group import Group
 
 _WARM_UP = 2
 

@@ -12,18 +12,18 @@ import torch
 from torch import nn
 
 from offramp.g3.block import Block
-from offramp.g3.mailbox import Key
-from offramp.train.models.base import Features, dense
-from offramp.train.neighbourhood import as_features
+from offramp.models.base import Features, dense
+from offramp.models.neighbourhood import as_features
 from offramp.unitg.schedule import Op
 from offramp.unitg.stage import StageModel
+from offramp.workers.mailbox import Key
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.g3.mailbox import Mailbox
     from offramp.unitg.gate import Gate
     from offramp.unitg.job import UnitgJob
     from offramp.unitg.microbatches import Microbatch
+    from offramp.workers.mailbox import Mailbox
 
 T = TypeVar("T")
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from offramp.g3.mailbox import Mailbox
 from offramp.unitg.collaborator import EmbeddingTable
 from offramp.unitg.finetune import FineTuner, Progress, Texts
 from offramp.unitg.gate import Gate
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.results import StageRecord
+from offramp.workers.mailbox import Mailbox
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from offramp.train.group import Group
     from offramp.unitg.job import UnitgJob
+    from offramp.workers.group import Group
 
 
 class Rank:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from offramp.train.traffic import Traffic
 from offramp.unitg.finetune import Progress
 from offramp.unitg.gate import Interval
 from offramp.unitg.pipeline import Done
 from offramp.unitg.schedule import Place
+from offramp.workers.traffic import Traffic
 from offramp_base.wire.objects import sendable
 
 

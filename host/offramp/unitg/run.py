@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from offramp.train.group import GlooGroup, Group
-from offramp.train.processes import run_workers
 from offramp.unitg.collaborator import Collaborator
 from offramp.unitg.job import UnitgJob, plan
 from offramp.unitg.rank import Rank
 from offramp.unitg.results import StageRecord, UnitgEpoch, UnitgResult
 from offramp.unitg.settings import COLOCATED, SEQUENTIAL, UnitgSettings
+from offramp.workers.group import GlooGroup, Group
+from offramp.workers.processes import run_workers
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:

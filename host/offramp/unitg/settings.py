@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp.train.models.gat import Gat
-from offramp.train.models.gcn import Gcn
-from offramp.train.models.gcnii import Gcnii
-from offramp.train.models.sage import Sage
+from offramp.models.gat import Gat
+from offramp.models.gcn import Gcn
+from offramp.models.gcnii import Gcnii
+from offramp.models.sage import Sage
 from offramp.unitg.deep import GROUPS, ResGen, RevGat, RevGcn
 from offramp.unitg.schedule import automatic_microbatches, split_layers
 from offramp.unitg.text import FEATURES
@@ -18,7 +18,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.train.models import Model
+    from offramp.models import Model
 
 MODELS: Final[dict[str, Callable[..., Model]]] = {
     "gcn": Gcn,

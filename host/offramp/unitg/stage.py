@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from offramp.train.models.base import Features, Inputs, dense
+from offramp.models.base import Features, Inputs, dense
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from offramp.train.models import Model
-    from offramp.train.view import View
+    from offramp.models import Model
+    from offramp.models.view import View
 
 
 class StageModel:

@@ -14,12 +14,12 @@ from offramp.train.trainer import Trainer
 from offramp_sim.switchgnn.crew import ThreadGroup, run_group
 
 if TYPE_CHECKING:
-    from offramp.g3.mailbox import Mailbox
     from offramp.graph.data import Graph
     from offramp.train.job import WorkerJob
     from offramp.train.propagators import Propagator
     from offramp.train.results import Epoch
     from offramp.train.settings import TrainSettings
+    from offramp.workers.mailbox import Mailbox
 
 COMPUTE_S = 0.005
 """Of each epoch, beside what travels, at :data:`RATE_BPS` for each worker."""

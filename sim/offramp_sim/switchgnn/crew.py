@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from offramp.g3.mailbox import Mailbox, MemoryMailbox
-from offramp.train.group import Group
+from offramp.workers.group import Group
+from offramp.workers.mailbox import Mailbox, MemoryMailbox
 from offramp_base.transport.base import LinkStats
 from offramp_sim.switchgnn.lockstep import Lockstep
 

@@ -19,7 +19,7 @@ from offramp.switchgnn.scheme_plan import SchemePlan
 from offramp.train.carrier import Carrier
 from offramp.train.carry import own_boundary, plan_carry
 from offramp.train.propagators.quantised import QuantisedPropagator
-from offramp.train.traffic import Traffic
+from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every device must do (:mod:`offramp.leo.device`), whatever is behind it. A kind that is missing here skips."""
+"""What every device must do (:mod:`offramp.device`), whatever is behind it. A kind that is missing here skips."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leo_devices import DEVICES, opened
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp_base.errors import OfframpError
 

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from offramp.device import Status
 from offramp.leo import dma
-from offramp.leo.device import Status
 from offramp.leo.devices.fpga import FpgaDevice, Options, open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, reduce, sylvie

@@ -9,7 +9,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, Timer, with_timeout
 from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import kvs
 from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory

@@ -11,7 +11,7 @@ from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import EBS_LOOKUP_REGS as REGISTERS
 from offramp_pynq.registers import EBS_LOOKUP_REGS_VERSION
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import ebs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings

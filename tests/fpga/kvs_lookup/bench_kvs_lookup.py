@@ -12,7 +12,7 @@ from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import KVS_LOOKUP_REGS as REGISTERS
 from offramp_pynq.registers import KVS_LOOKUP_REGS_VERSION
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings

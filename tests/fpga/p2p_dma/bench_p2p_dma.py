@@ -9,8 +9,8 @@ from cocotbext.axi import AxiStreamFrame
 from offramp_pynq.registers import P2P_DMA_REGS as REGISTERS
 from offramp_pynq.registers import P2P_DMA_REGS_VERSION
 
+from offramp.device import Status
 from offramp.leo import dma
-from offramp.leo.device import Status
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
 from rtl.clocking import Cycles, Handshakes, reset, start

@@ -10,7 +10,7 @@ from offramp_pynq.packets import answer
 from offramp_pynq.registers import QUANTPACK_REGS as REGISTERS
 from offramp_pynq.registers import QUANTPACK_REGS_VERSION
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
 from rtl import quantpack_cases as cases
 from rtl.clocking import Cycles, Handshakes, reset, start

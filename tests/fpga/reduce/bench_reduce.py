@@ -10,7 +10,7 @@ from offramp_pynq.packets import answer, request
 from offramp_pynq.registers import REDUCE_REGS as REGISTERS
 from offramp_pynq.registers import REDUCE_REGS_VERSION
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
 from rtl.clocking import Cycles, Handshakes, reset, start
 from rtl.coverage import Coverage

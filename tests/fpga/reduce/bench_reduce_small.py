@@ -4,7 +4,7 @@
 import cocotb
 from bench_reduce import Bench
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp_sim.rtl.bench import settings
 from rtl.clocking import start
 from rtl.reduce_cases import case

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, with_timeout
 from offramp_pynq.packets import answer, request
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
 from rtl.clocking import Cycles, Handshakes, reset, start
 from rtl.coverage import Coverage

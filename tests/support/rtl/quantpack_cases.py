@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.sylvie import model
 
 HEADER = struct.Struct("<BBHIQQ")

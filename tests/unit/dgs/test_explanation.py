@@ -14,10 +14,10 @@ from offramp.dgs.interpret import Interpreter
 from offramp.dgs.masks import Masks
 from offramp.dgs.run import Judge, widths
 from offramp.dgs.share import Share, split
-from offramp.train.models import Model, make_model
-from offramp.train.models.gat import Gat
-from offramp.train.models.gcn import Gcn
-from offramp.train.models.sage import Sage
+from offramp.models import Model, make_model
+from offramp.models.gat import Gat
+from offramp.models.gcn import Gcn
+from offramp.models.sage import Sage
 from offramp_base.errors import OfframpError
 
 X = torch.tensor([[1.0, 0.0], [2.0, 1.0], [0.0, -2.0]])

@@ -22,7 +22,7 @@ from offramp.dgs.share import split
 from offramp.dgs.wire import DGS
 from offramp.graph.data import build_graph
 from offramp.graph.partition import partition
-from offramp.train.models import make_model
+from offramp.models import make_model
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.crew import run_group
 

@@ -18,7 +18,7 @@ from offramp.dgs.mask_file import load_masks, save_masks
 from offramp.dgs.run import prepare, train_dgs
 from offramp.dgs.settings import FREE, DgsSettings
 from offramp.graph.load import load
-from offramp.train.models import make_model, model_widths
+from offramp.models import make_model, model_widths
 from offramp_base.errors import OfframpError
 
 DATA = Path(os.environ.get("OFFRAMP_DATA", Path(__file__).parents[4] / "shared" / "data"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leo_lab import batch, lab, program, serve_while
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.context import Context
 from offramp.leo.runtime.dataflow import Program, Trip
 from offramp.leo.runtime.native_functions import READ, WRITE

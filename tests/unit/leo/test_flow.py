@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leo_lab import ROWS, batch, lab, program, serve_while
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.functions import FunctionDevice
 from offramp.leo.runtime.dataflow import Trip

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.devices import model, open_device
 from offramp.leo.devices.fpga_model import FUNCTIONS, Options, Times
 from offramp.leo.functions import ebs, kvs, reduce

@@ -16,7 +16,7 @@ import pytest
 
 from leo_hostile import DEVICES, FUNCTIONS, ROWS, STRIDE, responder
 from leo_lab import batch, lab, program, serve_while
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime import responder as module
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.memory import ring_size

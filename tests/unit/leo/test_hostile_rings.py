@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from leo_hostile import HEAD, ROWS, STRIDE, TAIL, answers, connected, hello, responder, ring_info
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime import responder as module
 from offramp.leo.runtime import ring
 from offramp.leo.runtime.journal import MOST_ANSWER

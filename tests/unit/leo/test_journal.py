@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime import journal as at
 from offramp.leo.runtime.machine import machine
 from offramp.leo.runtime.memory import Host

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.devices.software import EBS_LAYOUT, Software
 from offramp.leo.functions import ebs
 from offramp.leo.runtime import serve

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from offramp.device import Completion, Status
 from offramp.leo.config import load_config
-from offramp.leo.device import Completion, Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
 from offramp.leo.profile import machine

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leo_lab import ROWS, batch, lab, program
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports import TRANSPORTS, connect

@@ -5,7 +5,7 @@ import pytest
 
 from offramp.report import Check, Note, Occupancy, Report, Run, Table
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
-from offramp.train.traffic import Traffic
+from offramp.workers.traffic import Traffic
 
 
 def result(scale: int = 0, epochs: int = 3, switch: SwitchTotals | None = None) -> dict:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offramp.sylvie.descent import RULES, SIGNS
 from offramp.sylvie.orchestrator import ASYNC, SYNC, Control, Decision, Orchestrator, replay
-from offramp.train.descent import RULES, SIGNS
 from offramp_base.errors import OfframpError
 
 GEOMETRIC = [0.5**t for t in range(12)]  # descends ever more slowly

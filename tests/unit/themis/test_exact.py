@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.themis.executor.rate import TokenBucket
+from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 torch = pytest.importorskip("torch")

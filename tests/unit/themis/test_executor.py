@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 import collective_ranks  # noqa: E402
 import namespaces  # noqa: E402
 from offramp.themis.executor.trial import Trial, measure  # noqa: E402
-from offramp.train.processes import run_workers  # noqa: E402
+from offramp.workers.processes import run_workers  # noqa: E402
 
 
 def run(work):

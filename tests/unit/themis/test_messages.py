@@ -15,8 +15,8 @@ import os, sys
 from pathlib import Path
 import torch, torch.distributed as dist
 from offramp_base.errors import OfframpError
-from offramp.train.group import GlooGroup
-from offramp.train.traffic import Traffic
+from offramp.workers.group import GlooGroup
+from offramp.workers.traffic import Traffic
 
 class Trap:
     def __reduce__(self):
@@ -37,7 +37,7 @@ elif rank == 1:
         dist.all_gather_object([None] * 2, Trap())
     elif way == "pickle":
         import pickle
-        from offramp.themis import messages
+        from offramp.workers import messages
         messages.send(bytearray(pickle.dumps(Trap())), 0)
     elif way == "long":
         dist.send(torch.tensor([1 << 62]), 0)

@@ -10,7 +10,7 @@ import torch
 from offramp.torchgt.parallel import SequenceParallel, layer_bytes
 from offramp.torchgt.run import prepare, train
 from offramp.torchgt.trainer import Trainer
-from offramp.train.group import Group
+from offramp.workers.group import Group
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.crew import run_group
 

@@ -18,7 +18,7 @@ from offramp.torchgt.run import prepare
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import load_task
 from offramp.torchgt.trainer import Trainer
-from offramp.train.group import Group
+from offramp.workers.group import Group
 from torchgt_patterns import random_pattern, some_bucket
 
 

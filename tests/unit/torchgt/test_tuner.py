@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from offramp.sylvie.descent import DescentRule
 from offramp.torchgt.tuner import FACTORS, LAG, START, AutoTuner, ladder
-from offramp.train.descent import DescentRule
 from offramp_base.errors import OfframpError
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.g3.mailbox import Key
 from offramp.sylvie.adaqp import row_weights, variance
 from offramp.sylvie.adaqp_codec import AdaqpCodec
 from offramp.sylvie.message import message_bytes
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
+from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 
 BASE = TrainSettings("random", workers=2, propagator="p2p", partition="hash", schedule="g3", bins=1, codec="adaqp")

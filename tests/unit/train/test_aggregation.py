@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from offramp.train.aggregation import AGGREGATORS, edge_factors
+from offramp.models.aggregation import AGGREGATORS, edge_factors
 
 
 def weights(aggregator: str, adjacency: np.ndarray) -> np.ndarray:

@@ -16,9 +16,9 @@ from offramp.switchgnn.scheme_plan import plan_scheme
 from offramp.train.carrier import Carrier
 from offramp.train.carry import plan_carry
 from offramp.train.codec import CarriedCodec, Site
-from offramp.train.group import Group
 from offramp.train.propagators.switch import SwitchPropagator
-from offramp.train.traffic import Traffic
+from offramp.workers.group import Group
+from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 from offramp_base.transport import LinkStats
 

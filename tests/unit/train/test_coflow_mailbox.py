@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from offramp.g3.coflow_mailbox import CoflowMailbox
-from offramp.g3.mailbox import Key, parse_header
 from offramp.hermod.factors import CType
+from offramp.hermod.mailbox import CoflowMailbox
 from offramp.train.planned import plan_run
 from offramp.train.propagators import open_way
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp.workers.mailbox import Key, parse_header
 from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(

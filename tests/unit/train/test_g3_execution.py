@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from offramp.codecs.features import PlainCodec
 from offramp.g3.arrivals import Arrivals
-from offramp.g3.codec import PlainCodec
 from offramp.g3.engine import RowEngine
-from offramp.g3.plan import plan_rows
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.bins import memory_limit
 from offramp.graph.data import build_graph
-from offramp.train.group import Group
-from offramp.train.models.base import Model
+from offramp.graph.halo_plan import plan_rows
+from offramp.models.base import Model
 from offramp.train.planned import plan_run
-from offramp.train.reduction import LayerwiseSum
 from offramp.train.settings import TrainSettings
+from offramp.workers.group import Group
+from offramp.workers.reduction import LayerwiseSum
 
 EDGES = np.array([(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5), (5, 6), (6, 7), (2, 6), (1, 7)])
 OWNER = np.array([0, 0, 0, 1, 1, 1, 2, 2], np.int32)

@@ -10,10 +10,10 @@ import torch
 from scipy.special import logsumexp
 
 from offramp.graph.data import build_graph
-from offramp.train.aggregation import AGGREGATORS
-from offramp.train.local_graph import split_graph
-from offramp.train.models.gcn import Gcn
-from offramp.train.neighbourhood import Neighbourhood, as_features
+from offramp.graph.local_graph import split_graph
+from offramp.models.aggregation import AGGREGATORS
+from offramp.models.gcn import Gcn
+from offramp.models.neighbourhood import Neighbourhood, as_features
 
 # switchgnn.md section 14.6
 G6_EDGES = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (2, 4), (3, 5)])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from offramp.train.processes import run_workers
+from offramp.workers.processes import run_workers
 from offramp_base.ending.reliance import relied_on
 from offramp_base.errors import OfframpError
 
@@ -111,7 +111,7 @@ def test_workers_end_with_the_process_that_started_them() -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import faulty_work\n"
-        "from offramp.train.processes import run_workers\n"
+        "from offramp.workers.processes import run_workers\n"
         "run_workers(faulty_work.sleep, [0, 0], lambda pid: print(pid, flush=True))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script, str(WORKLOADS)], stdout=subprocess.PIPE, text=True)

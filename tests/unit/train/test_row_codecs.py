@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.g3.codec import PlainCodec, SampledCodec
-from offramp.g3.control import AdaptiveControl
-from offramp.g3.mailbox import Key
+from offramp.codecs.features import PlainCodec, SampledCodec
 from offramp.sylvie.codec import SylvieCodec
 from offramp.sylvie.message import message_bytes
 from offramp.sylvie.widths import candidates, importance, joint_widths
 from offramp.sylvie.wire import SYLVIE
+from offramp.train.control import AdaptiveControl
 from offramp.train.planned import plan_run
 from offramp.train.propagators import open_way
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(

@@ -13,15 +13,15 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from offramp.g3.mailbox import NoMailbox
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.data import build_graph
-from offramp.train.group import Group
-from offramp.train.models import make_model
+from offramp.models import make_model
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_way
 from offramp.train.settings import MODELS, TrainSettings
 from offramp.train.trainer import Trainer
+from offramp.workers.group import Group
+from offramp.workers.mailbox import NoMailbox
 from offramp_base.errors import OfframpError
 
 BASE = TrainSettings(

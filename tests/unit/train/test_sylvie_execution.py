@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offramp.g3.mailbox import Mailbox
 from offramp.graph.data import build_graph
 from offramp.sylvie.codec import SylvieCodec
 from offramp.sylvie.wire import PLAIN
-from offramp.train.group import Group
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_way
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp.workers.group import Group
+from offramp.workers.mailbox import Mailbox
 
 BASE = TrainSettings(
     "random",

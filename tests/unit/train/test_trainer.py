@@ -11,12 +11,12 @@ import pytest
 
 from offramp.switchgnn.volume import host_volume
 from offramp.switchgnn.worker import Worker
-from offramp.train.group import Group
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_way, through_switch
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
+from offramp.workers.group import Group
 from offramp_base.errors import OfframpError
 from offramp_base.transport.memory import pair
 from offramp_base.wire.batch import PacketBatch

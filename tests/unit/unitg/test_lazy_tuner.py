@@ -67,9 +67,9 @@ def test_layers_behind_an_exit_do_not_run_and_get_no_gradient() -> None:
 
 def test_the_loss_is_the_mean_of_the_exits_losses(graph: Graph, base: UnitgSettings) -> None:
     """Equation 5.1, with the same weight for each exit however many texts it has."""
-    from offramp.g3.mailbox import NoMailbox
     from offramp.unitg.finetune import FineTuner, Texts
     from offramp.unitg.gate import Gate
+    from offramp.workers.mailbox import NoMailbox
 
     corpus = plan(graph, replace(base, stages=1)).jobs[0].corpus
     assert corpus is not None

@@ -15,7 +15,7 @@ import torch
 
 from offramp.g3.block import Block
 from offramp.graph.data import Graph
-from offramp.train.neighbourhood import as_features
+from offramp.models.neighbourhood import as_features
 from offramp.unitg.gate import Gate
 from offramp.unitg.job import plan
 from offramp.unitg.microbatches import make_microbatches, owner

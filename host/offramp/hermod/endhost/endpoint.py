@@ -29,7 +29,7 @@ from offramp.hermod.endhost.transfers import Coflow, Incoming, Outgoing, Span
 from offramp.hermod.endhost.tuning import Tuning
 from offramp.hermod.endhost.wire import MOST_TEXT, MOST_WORDS, Header, Hello, Kind
 from offramp.hermod.factors import Factors
-from offramp.themis.executor.rate import TokenBucket
+from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Greeting, Token, parse_address
 from offramp_base.listening.objects import check_object, integer, parse_object, text

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import torch
 import torch.distributed as dist
 
-from offramp.ddp import mean_of
 from offramp.hermod.endhost.all_reduce import AllReduce
 from offramp.hermod.endhost.endpoint import Endpoint
 from offramp.hermod.factors import CType, Factors
+from offramp.workers.ddp import mean_of
 from offramp_base.errors import OfframpError
 
 

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from offramp.hermod.endhost.endpoint import Endpoint
 from offramp.hermod.endhost.priorities import Priorities
 from offramp.hermod.endhost.tuning import Tuning
-from offramp.themis.messages import introduce
+from offramp.workers.messages import introduce
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 

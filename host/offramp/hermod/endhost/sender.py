@@ -17,7 +17,7 @@ from offramp.hermod.endhost.transfers import Piece
 from offramp.hermod.endhost.wire import HEADER_BYTES, Header, Kind
 
 if TYPE_CHECKING:
-    from offramp.themis.executor.rate import TokenBucket
+    from offramp.workers.rate import TokenBucket
 
 _TICK_MS: Final = 1000
 

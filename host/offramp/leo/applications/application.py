@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from offramp.device import Device
 from offramp.leo.applications.workload import Workload
-from offramp.leo.device import Device
 from offramp.leo.runtime.dataflow import Program
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings

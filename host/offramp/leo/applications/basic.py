@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from offramp.leo.device import Device
+from offramp.device import Device
 from offramp.leo.runtime import native_functions as at
 from offramp.leo.runtime.memory import Host
 from offramp.leo.runtime.responder import Service

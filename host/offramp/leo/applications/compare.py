@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from offramp.device import Device
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.load import Outcome, closed_loop, open_loop
-from offramp.leo.device import Device
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.selection import Policy

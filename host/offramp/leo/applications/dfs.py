@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
 from offramp.leo.applications.samples import chunk
 from offramp.leo.applications.times import Times, table
-from offramp.leo.device import Device, Status
 from offramp.leo.devices import open_device
 from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
 from offramp.leo.runtime.batch import Batch, Completions

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
 from offramp.leo.applications.times import Times, table
-from offramp.leo.device import Device, Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from offramp.device import Device, Message, Status
 from offramp.leo.applications import basic
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.samples import VARIANTS, sample
 from offramp.leo.config import Config, Resolved, load_config, resolve
 from offramp.leo.config.models import ANYWHERE, Path
 from offramp.leo.config.resolve import Flow, Work
-from offramp.leo.device import Device, Message, Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import Software
 from offramp.leo.runtime.batch import Batch, Completions

@@ -20,9 +20,8 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
-from offramp.ddp import mean_of
+from offramp.device import Status
 from offramp.leo.applications.allreduce import measure, plan, program
-from offramp.leo.device import Status
 from offramp.leo.functions import reduce
 from offramp.leo.runtime.batch import Batch
 from offramp.leo.runtime.dataflow import CPU
@@ -30,6 +29,7 @@ from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy
+from offramp.workers.ddp import mean_of
 from offramp_base.errors import OfframpError
 
 ROWS: Final = 32

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from offramp.device import Status
 from offramp.leo.applications.kvs_store import LAST, MIX, VALUE_BYTES
-from offramp.leo.device import Status
 from offramp.leo.runtime.batch import LENGTH, ROW, STATUS, USER
 from offramp.leo.runtime.machine import machine
 from offramp_base.native.subset import Bytes, Words, native

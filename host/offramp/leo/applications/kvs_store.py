@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.device import Device
 from offramp.leo.applications import basic
-from offramp.leo.device import Device
 from offramp.leo.devices.model import ModelDevice
 from offramp.leo.functions import kvs
 from offramp.leo.runtime import native_functions as at

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from offramp.leo.device import Device, Message, compiled_function
+from offramp.device import Device, Message, compiled_function
 
 MEASURED_S: Final = 0.05
 COMPILED_NS: Final = 500.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from offramp.leo.device import CompiledFunction, Completion, Message, Status
+from offramp.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
@@ -39,7 +39,7 @@ def open_device(options: str, name: str) -> CpuDevice:
 
 
 class CpuDevice:
-    """See the module; a :class:`offramp.leo.device.Device`."""
+    """See the module; a :class:`offramp.device.Device`."""
 
     kind = "cpu"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from offramp.leo.device import Completion, Device, Memory, Message, Status
+from offramp.device import Completion, Device, Memory, Message, Status
 from offramp_base.errors import OfframpError
 
 
@@ -35,7 +35,7 @@ def open_device(options: str, name: str) -> FaultyDevice:
 
 
 class FaultyDevice:
-    """See the module; a :class:`offramp.leo.device.Device`.
+    """See the module; a :class:`offramp.device.Device`.
 
     Attributes:
         failures: how often it has failed.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from offramp.device import Completion, Message, Status
 from offramp.leo import dma
-from offramp.leo.device import Completion, Message, Status
 from offramp.leo.devices.fpga_link import ABORT, COPY, DEQUANTISE, EBS, LOOKUP, QUANTISE, REDUCE, Link
 from offramp.leo.devices.fpga_memory import COPIES, KVS, CardMemory
 from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
@@ -66,7 +66,7 @@ def _options(text: str) -> Options:
 
 
 class FpgaDevice:
-    """See the module; a :class:`offramp.leo.device.Device`."""
+    """See the module; a :class:`offramp.device.Device`."""
 
     kind = "fpga"
 

@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
+from offramp.device import Message, Status
 from offramp.fpga import timing
-from offramp.leo.device import Message, Status
 from offramp.leo.devices import model
 from offramp.leo.devices.options import parse
 from offramp.leo.functions import ebs, kvs, reduce
@@ -98,7 +98,7 @@ class Times:
 
 
 class FpgaModelDevice(model.ModelDevice):
-    """See the module; a :class:`offramp.leo.device.Device`."""
+    """See the module; a :class:`offramp.device.Device`."""
 
     def __init__(self, options: Options, name: str = "fpga-model") -> None:
         self._times = Times(options)

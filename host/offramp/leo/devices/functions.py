@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from offramp.leo.device import Completion, Message, Status
+from offramp.device import Completion, Message, Status
 from offramp.leo.memory import HostMemory
 from offramp_base.errors import OfframpError
 
 
 class FunctionDevice:
-    """See the module; a :class:`offramp.leo.device.Device`."""
+    """See the module; a :class:`offramp.device.Device`."""
 
     kind = "cpu"
 

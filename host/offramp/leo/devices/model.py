@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from offramp.leo.device import CompiledFunction, Completion, Message, Status
+from offramp.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
@@ -56,7 +56,7 @@ def open_device(options: str, name: str) -> ModelDevice:
 
 
 class ModelDevice:
-    """See the module; a :class:`offramp.leo.device.Device`."""
+    """See the module; a :class:`offramp.device.Device`."""
 
     kind = "fpga"
 

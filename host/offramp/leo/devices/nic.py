@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from offramp.leo.device import Completion, Message, Status
+from offramp.device import Completion, Message, Status
 from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
 from offramp.leo.runtime import native_functions
 from offramp.nic import wire

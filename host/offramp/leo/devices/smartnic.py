@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
-from offramp.leo.device import Device
+from offramp.device import Device
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs

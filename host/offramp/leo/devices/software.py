@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from offramp.leo.device import CompiledFunction, Message, Status
+from offramp.device import CompiledFunction, Message, Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
 from offramp.leo.runtime import native_ebs, native_functions, serve

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from offramp.leo.device import Message
+from offramp.device import Message
 from offramp_base.errors import OfframpError
 
 COMPRESS: Final = "compress"

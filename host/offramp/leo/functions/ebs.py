@@ -19,7 +19,7 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-from offramp.leo.device import Memory, Message
+from offramp.device import Memory, Message
 from offramp_base.errors import OfframpError
 
 NAME: Final = "ebs.lookup"

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Message
+from offramp.device import Message
 from offramp_base.errors import OfframpError
 
 NAME: Final = "features.select"

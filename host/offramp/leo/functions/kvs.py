@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Memory
+from offramp.device import Memory
 from offramp.leo.functions.crc import CRC32, CRC32C, Keys, crc
 from offramp_base.errors import OfframpError
 

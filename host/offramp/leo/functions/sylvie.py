@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Message
+from offramp.device import Message
 from offramp.sylvie import model
 from offramp_base.errors import OfframpError
 

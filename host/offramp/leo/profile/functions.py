@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import Final
 
-from offramp.leo.device import Completion, Device, Status
+from offramp.device import Completion, Device, Status
 from offramp_base.errors import OfframpError
 
 _WAIT_S: Final = 30.0

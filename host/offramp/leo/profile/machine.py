@@ -7,9 +7,9 @@ import platform
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from offramp.device import Device
 from offramp.leo.config import Config, resolve
 from offramp.leo.config.models import LinkProfile
-from offramp.leo.device import Device
 from offramp.leo.profile.functions import measure_function
 from offramp.leo.profile.memory import measure_memory
 from offramp.leo.profile.peers import measure_shared, measure_tcp

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from offramp.leo.device import Device
+from offramp.device import Device
 from offramp.leo.functions import ebs, kvs, reduce
 
 _KEYS: Final = 1000

@@ -48,7 +48,7 @@ class Completions:
         words: ``(8, count)``: the following.
         rows: where each one's answer lies in ``memory``.
         users: the words that came with the requests.
-        statuses: see :class:`offramp.leo.device.Status`.
+        statuses: see :class:`offramp.device.Status`.
         paths: that each one took last.
         jct_ns: the intra-host part as the selector learns it.
         begun_ns, ended_ns: when each was admitted, and when its answer was there.

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offramp.leo.device import Device, Status
+from offramp.device import Device, Status
 from offramp.leo.runtime.batch import Batch
 from offramp.leo.runtime.clock import Clock
 from offramp.leo.runtime.dataflow import Program

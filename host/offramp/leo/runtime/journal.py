@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.dataflow import MOST_TRIPS
 from offramp.leo.runtime.state import MOST_ROWS
 from offramp_base.errors import OfframpError

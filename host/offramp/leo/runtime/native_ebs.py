@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import ebs
 from offramp.leo.runtime.serve import MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
 from offramp_base.native.subset import Bytes, Words, below, copy, inlined, native

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.functions.crc import CRC32, CRC32C, tables
 from offramp.leo.runtime.journal import CONTENT, MOST_WRITE, OFFSET

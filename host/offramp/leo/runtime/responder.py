@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Completion, Message, Status
+from offramp.device import Completion, Message, Status
 from offramp.leo.runtime import journal as at_journal
 from offramp.leo.runtime import serve as at
 from offramp.leo.runtime.clock import Clock

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.device import Status
+from offramp.device import Status
 from offramp.leo.runtime.clock import CLOCK_WORDS, now_ns
 from offramp.leo.runtime.dataflow import MOST_TRIPS
 from offramp.leo.runtime.engine import CAME as SLOT_CAME

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from offramp.leo.device import Completion, Device, Message, Status
+from offramp.device import Completion, Device, Message, Status
 from offramp_base.errors import OfframpError
 
 HANG_S: Final = 1.0

@@ -26,7 +26,7 @@ class Wrappers:
         self._register("communication", f, n, r)
 
     def reg_mem_func(self, f: Callable[..., Any], n: str, r: str) -> None:
-        """A memory function: ``malloc`` gives a :class:`offramp.leo.device.Memory` of so many bytes for a role.
+        """A memory function: ``malloc`` gives a :class:`offramp.device.Memory` of so many bytes for a role.
 
         Raises:
             OfframpError: no such role, or the name is taken in it.

@@ -17,10 +17,10 @@ from offramp.themis.demand import Demand
 from offramp.themis.executor.agreement import agree
 from offramp.themis.executor.exact import FLOATS, INTEGERS, NOT_FINITE, decode, encode, exponent, scale
 from offramp.themis.executor.mesh import Mesh
-from offramp.themis.executor.rate import TokenBucket
 from offramp.themis.executor.run import Record, Run
 from offramp.themis.network import Collective, Network
 from offramp.themis.plan import Plan, Scheduler, make_plan
+from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 CHUNKS = 16

@@ -8,8 +8,8 @@ model.register_comm_hook(executor, average_gradients)
 import torch
 import torch.distributed as dist
 
-from offramp.ddp import mean_of
 from offramp.themis.executor.executor import Executor
+from offramp.workers.ddp import mean_of
 
 
 def average_gradients(

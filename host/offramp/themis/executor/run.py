@@ -13,9 +13,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from offramp.themis.executor.rate import TokenBucket
 from offramp.themis.executor.stages import run_stage
 from offramp.themis.plan import Plan
+from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 
 

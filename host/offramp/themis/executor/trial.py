@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import torch
 
     from offramp.themis.executor.mesh import Mesh
-    from offramp.themis.executor.rate import TokenBucket
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
+    from offramp.workers.rate import TokenBucket
 
 Span = tuple[int, int, int, float, float]
 """Dimension, chunk, stage, start and end in seconds from the start of the collective."""
@@ -75,7 +75,7 @@ def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> lis
         OfframpError: a rank failed, or namespaces cannot be made.
     """
     from offramp.themis.executor.interfaces import namespaces
-    from offramp.train.processes import run_workers
+    from offramp.workers.processes import run_workers
 
     nowhere = nullcontext([None] * trial.network.npus)
     with namespaces(trial.network) if trial.namespaces else nowhere as places:
@@ -87,7 +87,7 @@ def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | Non
     """The mesh of this rank, in its namespace if it has one, and what limits its dimensions."""
     from offramp.themis.executor.interfaces import CONTROL, interface
     from offramp.themis.executor.mesh import Mesh
-    from offramp.themis.executor.rate import TokenBucket
+    from offramp.workers.rate import TokenBucket
 
     dimensions = trial.network.dimensions
     if place is None:

@@ -18,12 +18,12 @@ from offramp_base.errors import OfframpError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from offramp.g3.mailbox import Mailbox
     from offramp.nic.worker import NicWorker
     from offramp.switchgnn.worker import Worker
     from offramp.train.carrier import Exchanger
-    from offramp.train.group import Group
     from offramp.train.job import WorkerJob
+    from offramp.workers.group import Group
+    from offramp.workers.mailbox import Mailbox
 
 __all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator", "open_way", "through_switch"]
 
@@ -50,7 +50,7 @@ def _mailbox(job: WorkerJob, group: Group) -> Mailbox:
     settings = job.settings
     if settings.priorities is None or group.size == 1:
         return group.mailbox(settings.timeout_s, settings.link_bps)
-    from offramp.g3.coflow_mailbox import CoflowMailbox
+    from offramp.hermod.mailbox import CoflowMailbox
 
     layers = len(job.widths) - 1
     return CoflowMailbox(
@@ -135,7 +135,7 @@ def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propag
     from offramp.train.carrier import Carrier
     from offramp.train.propagators.quantised import QuantisedPropagator
     from offramp.train.propagators.switch import SwitchPropagator
-    from offramp.train.traffic import Traffic
+    from offramp.workers.traffic import Traffic
 
     assert job.exchanges is not None
     hosts, plans = Traffic(), job.exchanges.plans

@@ -6,9 +6,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from offramp.models.sparse import self_adjoint
 from offramp.train.codec import Site
-from offramp.train.sparse import self_adjoint
-from offramp.train.traffic import Timers, Traffic
+from offramp.workers.traffic import Timers, Traffic
 
 if TYPE_CHECKING:
     import torch

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from offramp.models.sparse import torch_csr
 from offramp.train.propagators.base import Propagator
-from offramp.train.sparse import torch_csr
-from offramp.train.swap import swap
+from offramp.workers.all_to_all import swap
 
 if TYPE_CHECKING:
     from offramp.train.codec import FixedPointCodec
-    from offramp.train.group import Group
     from offramp.train.halo import Halo
+    from offramp.workers.group import Group
 
 
 class P2pPropagator(Propagator):

@@ -10,7 +10,7 @@ import torch
 
 from offramp.train import quantiser
 from offramp.train.propagators.base import Propagator
-from offramp.train.swap import swap
+from offramp.workers.all_to_all import swap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -80,7 +80,7 @@ def measure(scenario: Scenario) -> Outcome:
     require()
     if find_spec("torch") is None:
         raise OfframpError("coflows of processes need the package torch: pip install 'offramp[gnn]'")
-    from offramp.train.processes import run_workers
+    from offramp.workers.processes import run_workers
 
     marks = priorities(scenario)
     with temporary_folder() as folder, LabSwitch(scenario, marks, Path(folder)) as switch:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from offramp.hermod.endhost.endpoint import Endpoint
-    from offramp.train.group import Group
+    from offramp.workers.group import Group
 
 INTERFACE: Final = "coflow0"
 _LATE_S: Final = 120.0

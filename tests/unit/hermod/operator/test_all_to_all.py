@@ -14,7 +14,7 @@ import coflow_ranks  # noqa: E402
 from endpoints import SECONDS, endpoints  # noqa: E402
 from offramp.hermod.endhost import Tuning  # noqa: E402
 from offramp.hermod.operator import AllToAll  # noqa: E402
-from offramp.train.processes import PRELOAD, run_workers  # noqa: E402
+from offramp.workers.processes import PRELOAD, run_workers  # noqa: E402
 from offramp_base.errors import OfframpError  # noqa: E402
 
 RANKS = 4

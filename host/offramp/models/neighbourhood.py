@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker's share of the graph as a view: neighbours of other workers come as sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from offramp.models.sparse import SparseFeatures, self_adjoint, torch_csr
+from offramp.models.view import View
+
+if TYPE_CHECKING:
+    from offramp.graph.local_graph import LocalGraph
+
+RemoteSum = Callable[[torch.Tensor], torch.Tensor]
+
+
+class Neighbourhood(View):
+    """All vertices of a worker, sources and targets at once; a propagator delivers what remote neighbours add."""
+
+    def __init__(self, local: LocalGraph, remote_sum: RemoteSum, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__(local.vertices, local.degree, local.degree, dtype)
+        self._adjacency = torch_csr(local.adjacency, dtype)
+        self._boundary = torch.from_numpy(local.boundary)
+        self._remote_sum = remote_sum
+
+    def sum(self, y: torch.Tensor) -> torch.Tensor:
+        """``(n, F)`` to ``(n, F)``, over local and remote neighbours."""
+        remote = self._remote_sum(y[self._boundary])
+        return self_adjoint(self._adjacency.matmul, y).index_add(0, self._boundary, remote)
+
+    def of_targets(self, x: torch.Tensor) -> torch.Tensor:
+        """``x`` itself."""
+        return x
+
+
+def as_features(features: object, dtype: torch.dtype = torch.float32) -> torch.Tensor | SparseFeatures:
+    """Vertex features ``(n, F)`` in the form that models take; sparse ones stay sparse."""
+    if sp.issparse(features):
+        return SparseFeatures(sp.csr_matrix(features), dtype)
+    return torch.as_tensor(features, dtype=dtype)
+
+
+def stacked(own: object, received: object) -> object:
+    """Features of own vertices, then of others, dense or sparse as they are."""
+    if sp.issparse(own):
+        return sp.vstack([sp.csr_matrix(own), sp.csr_matrix(received)], format="csr")
+    return np.concatenate([np.asarray(own), np.asarray(received)])

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process for each worker on this machine, watched by the process that started them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from offramp_base.ending import reliance
+from offramp_base.ending.children import ended_as, ends_with_parent, fork_server, is_stopped
+from offramp_base.ending.left import temporary_folder
+from offramp_base.errors import OfframpError
+from offramp_base.listening import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.process import BaseProcess
+
+    from offramp.workers.group import Group
+
+Work = Callable[["Group", Any, Callable[[Any], None]], Any]
+"""``work(group, item, report)``: what a worker does with its item; ``report`` sends news to the parent."""
+
+PRELOAD = ["offramp.train.run", "torch._dynamo"]
+"""What every worker would otherwise import by itself, for seconds; Adam needs the last."""
+
+STOP_SECONDS = 5.0
+GRACE_SECONDS = 1.0
+"""How long after the first failure others are heard: the cause may report later than its victims."""
+CAUSE_SECONDS = 0.3
+"""The same after a death, which is nobody's consequence; but this process may be about to end by the same signal."""
+PATIENCE_S = 60.0
+"""How long a worker may be stopped."""
+
+
+class _Blame(IntEnum):
+    """Whose account of a failure to believe: a worker without its peers only sees a closed connection."""
+
+    RELIED_ON = 0
+    INPUT = 1
+    DEATH = 2
+    FAULT = 3
+    LOST_PEER = 4
+
+
+def threads_each(workers: int) -> int:
+    """Compute threads of each of ``workers`` processes on this machine."""
+    return max(1, len(os.sched_getaffinity(0)) // workers)
+
+
+def run_workers(
+    work: Work, items: Sequence[Any], report: Callable[[Any], None], *, patience_s: float = PATIENCE_S
+) -> Any:
+    """Run ``work`` with each of ``items`` in a process of its own; the result is that of rank 0.
+
+    Args:
+        work: a module-level function.
+        items: one picklable argument for each worker.
+        report: gets whatever a worker reports, in this process.
+        patience_s: how long a worker may be stopped.
+
+    Raises:
+        OfframpError: a worker, or a process that the run relies on, failed, died or was stopped; no process is left
+            behind.
+    """
+    # A server process imports PyTorch once and the workers are its forks; it has no threads and no gRPC.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # gloo's lines about a peer that is lost; we name it
+    context = fork_server(PRELOAD)
+    token = Token.from_environment() or Token.random()  # goes to the workers through multiprocessing's own pipes
+    with temporary_folder() as folder:
+        processes: list[BaseProcess] = []
+        pipes: list[Connection] = []
+        try:
+            for rank, item in enumerate(items):
+                ours, theirs = context.Pipe(duplex=False)
+                arguments = (work, item, rank, len(items), folder, token, theirs)
+                process = context.Process(target=_enter, args=arguments, name=f"worker {rank}", daemon=True)
+                process.start()
+                theirs.close()
+                processes.append(process)
+                pipes.append(ours)
+            return _watch(processes, pipes, report, patience_s)
+        finally:
+            _end(processes)
+
+
+def _watch(
+    processes: list[BaseProcess], pipes: list[Connection], report: Callable[[Any], None], patience_s: float
+) -> Any:
+    """Pass news on until every worker has delivered or one has failed."""
+    results: dict[int, Any] = {}
+    failures: list[tuple[_Blame, str]] = []
+    waiting = {pipe: rank for rank, pipe in enumerate(pipes)}
+    stopped = _Stopped(patience_s)
+    deadline, heard = float("inf"), False
+
+    def fail(blame: _Blame, what: str, others_s: float) -> None:
+        nonlocal deadline
+        failures.append((blame, what))
+        deadline = min(deadline, time.monotonic() + others_s)
+
+    while waiting and (left := deadline - time.monotonic()) > 0:
+        relied = [] if heard else reliance.descriptors()
+        ready = wait([*waiting, *relied], max(0.0, min(GRACE_SECONDS, left)))
+        for which in ready:
+            if isinstance(which, int):
+                heard = True
+                fail(_Blame.RELIED_ON, f"{reliance.death(which)}; the run has ended", CAUSE_SECONDS)
+                continue
+            assert isinstance(which, Connection)
+            rank = waiting[which]
+            try:
+                kind, content = which.recv()
+            except (EOFError, ConnectionError):
+                del waiting[which]
+                fail(_Blame.DEATH, _death(processes[rank], rank), CAUSE_SECONDS)
+                continue
+            if kind == "news":
+                report(content)
+                continue
+            del waiting[which]
+            if kind == "done":
+                results[rank] = content
+            else:
+                blame, what = content
+                fail(blame, what, GRACE_SECONDS)
+        if not ready:
+            for rank in stopped.too_long({rank: processes[rank].pid for rank in waiting.values()}):
+                what = f"worker {rank} is stopped, and has not gone on for {patience_s:g} s; the run has ended"
+                fail(_Blame.DEATH, what, 0.0)
+    if failures:
+        raise OfframpError(min(failures, key=lambda failure: failure[0])[1])
+    return results[0]
+
+
+def _end(processes: list[BaseProcess]) -> None:
+    for process in processes:
+        process.kill()  # they hold nothing, and one that is stopped would not hear anything else
+    for process in processes:
+        process.join()
+
+
+class _Stopped:
+    """Remembers since when workers have been stopped."""
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._since: dict[int, float] = {}
+
+    def too_long(self, pids: dict[int, int | None]) -> list[int]:
+        """Ranks that have been stopped for longer than allowed."""
+        now = time.monotonic()
+        self._since = {
+            rank: self._since.get(rank, now) for rank, pid in pids.items() if pid is not None and is_stopped(pid)
+        }
+        return [rank for rank, since in self._since.items() if now - since > self._patience_s]
+
+
+def _death(process: BaseProcess, rank: int) -> str:
+    process.join(STOP_SECONDS)
+    ended = ended_as(f"worker {rank}", process.exitcode)
+    return f"{ended}; the run has ended" if "killed" in ended else f"{ended} before its result; the run has ended"
+
+
+def _enter(work: Work, item: Any, rank: int, size: int, folder: str, token: Token, parent: Connection) -> None:
+    """A worker process from start to end."""
+    ends_with_parent()
+    tempfile.tempdir = folder  # whatever a library puts there goes with the run
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    import torch
+
+    from offramp.workers.group import GlooGroup
+
+    torch.set_num_threads(threads_each(size))
+    try:
+        with _quiet():
+            group = GlooGroup((Path(folder) / "store").as_uri(), rank, size, token)
+        result = work(group, item, lambda news: parent.send(("news", news)))
+        group.close()
+    except Exception as error:
+        parent.send(("failed", _failure(error, rank)))
+        os._exit(1)
+    parent.send(("done", result))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Discard what compiled code writes to standard error: gloo logs a peer that it cannot reach, and we name it."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _failure(error: Exception, rank: int) -> tuple[_Blame, str]:
+    from offramp.workers.mailbox import PeerLostError
+
+    if isinstance(error, PeerLostError):
+        return _Blame.LOST_PEER, str(error)
+    if isinstance(error, OfframpError):
+        return _Blame.INPUT, str(error)
+    message = f"worker {rank}: {type(error).__name__}: {' '.join(str(error).split())}"
+    if isinstance(error, RuntimeError) and "gloo" in message:
+        return _Blame.LOST_PEER, message
+    traceback.print_exception(error)
+    return _Blame.FAULT, message

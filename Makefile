@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo test test-slow bench fuzz soak mutation lint format packages lock sbom clean
+# Every command that a test starts would compile all of Offramp anew without these files.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup demo test tests test-slow bench fuzz soak mutation lint format packages lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -22,8 +25,11 @@ demo: setup      ## train a GNN through the switch, compare with the alternative
 packages:        ## install the system packages that tests need (asks sudo only when something is missing)
 	@ci/install-packages
 
-test: packages setup lint ## lint, types and all tests but the slow ones
-	$(BIN)/python -m pytest -n auto -m "not slow and not bench"
+test: packages setup ## lint, types and all tests but the slow ones, beside each other
+	@$(MAKE) --no-print-directory --jobs=2 lint tests
+
+tests: setup
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=50 -m "not slow and not bench"
 
 test-slow: packages setup ## the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not bench"
@@ -49,7 +55,7 @@ lint: setup      ## ruff, mypy, codespell
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/codespell host sim p4 tests docs ci README.md CONTRIBUTING.md CHANGELOG.md Makefile pyproject.toml
+	$(BIN)/codespell base switch host sim cli p4 tests docs ci README.md CONTRIBUTING.md CHANGELOG.md Makefile pyproject.toml
 
 format: setup    ## put the code into shape
 	$(BIN)/ruff check --fix

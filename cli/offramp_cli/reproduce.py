@@ -49,14 +49,14 @@ def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
     from rich.console import Console
 
     from offramp_sim.figures.plot import draw
-    from offramp_sim.reproduce.catalogue import ITEMS, find
+    from offramp_sim.reproduce import catalogue
 
     console = Console(highlight=False)
     if settings.names == ("list",):
-        for item in ITEMS.values():
+        for item in catalogue.items():
             typer.echo(f"{item.name:20} {item.seconds:4} s  {item.title}")
         return
-    items = list(dict.fromkeys(item for name in settings.names for item in find(name)))
+    items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
     folder = outputs.out
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -177,7 +177,7 @@ def switch_opener(settings: TrainSettings, options: SwitchOptions | None = None)
 def embedded(settings: TrainSettings, transport: str = "auto") -> Iterator[SwitchFabric]:
     """A P4 software switch of our own with a port for each worker, for as long as the block runs."""
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
-    from offramp_p4.serve import EmbeddedSwitch
+    from offramp_p4.embedded import EmbeddedSwitch
 
     with EmbeddedSwitch(None, range(1, settings.workers + 1), transport=transport) as switch:
         links = list(zip(switch.port_numbers, switch.port_specs, strict=True))
@@ -192,7 +192,7 @@ def behind_agent(settings: TrainSettings, _: str) -> Iterator[SwitchFabric]:
     from offramp.nic.process import AgentProcess
     from offramp.train.fabric import SwitchEndpoint, SwitchFabric
     from offramp_base.ending.reliance import relied_on
-    from offramp_p4.serve import EmbeddedSwitch
+    from offramp_p4.embedded import EmbeddedSwitch
 
     with EmbeddedSwitch(None, range(1, settings.workers + 1), transport="af_packet") as switch:
         interfaces = [spec.partition(":")[2] for spec in switch.port_specs]

@@ -7,10 +7,10 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from offramp_base.ending.left import temporary_folder
 from offramp_base.ending.reliance import relied_on
@@ -18,16 +18,14 @@ from offramp_base.errors import OfframpError
 from offramp_base.p4rt.tls import Tls
 from offramp_base.transport.links import AUTO, TRANSPORTS, check_transport
 from offramp_base.transport.unix import check_path
+from offramp_p4.settings import PEER, Settings
 
 if TYPE_CHECKING:
-    from offramp_p4.serve import Settings
     from offramp_p4.tm import TmConfig
     from offramp_p4.veth_links import VethLinks
 
 START_S = 60.0
 STOP_S = 5.0
-PEER = "peer:"
-"""Before the path of a port that is a link to the Unix socket of another switch's port."""
 
 
 class EmbeddedSwitch:
@@ -40,12 +38,12 @@ class EmbeddedSwitch:
         ports: how many ports, numbered from 0; or their numbers.
         workdir: folder for the sockets; a temporary one if None.
         cpu_port, device_id, seed, include, defines, tm, engine, tls, translation: as in
-            :class:`offramp_p4.serve.Settings`.
+            :class:`offramp_p4.settings.Settings`.
         interfaces: network interfaces of the launcher's namespace to use as ports.
         transport: what the ports are: Unix sockets (``auto``), UDP on the loopback, or veth pairs, opened
             at both ends by this transport; or what opens ``interfaces``.
         peers: ports that are links to other switches: number to the other's port, as in its ``port_specs``.
-        limits: what programs, packets and requests may take, as in :class:`offramp_p4.serve.Settings`.
+        limits: what programs, packets and requests may take, as in :class:`offramp_p4.settings.Settings`.
         launcher: command that starts the process, such as ``ip netns exec NAME``.
 
     Attributes:
@@ -172,8 +170,6 @@ class EmbeddedSwitch:
         return names, names
 
     def _make_settings(self) -> Settings:
-        from offramp_p4.serve import Settings
-
         ports = dict(zip(self.port_numbers, self._switch_ends, strict=True))
         return Settings(ports=ports, address=self.address, **self._settings)
 
@@ -193,15 +189,3 @@ class EmbeddedSwitch:
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return f"the switch did not start: {lines[-1]}" if lines else ""
-
-
-def die_with_parent(end: Callable[[], None], pipe: IO[str] | None = None) -> None:
-    """Call ``end`` when the standard input, a pipe from the parent, closes."""
-    stdin = pipe or sys.stdin
-
-    def watch() -> None:
-        while stdin.read(1):
-            pass
-        end()
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()

@@ -13,8 +13,8 @@ from offramp_p4.tna.blocks import PACKAGES as TNA_PACKAGES
 if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.native import NativeSwitch
+    from offramp_p4.paced import PacedSwitch
     from offramp_p4.switch import Switch
-    from offramp_p4.tm import PacedSwitch
 
 PlainSwitch: TypeAlias = "Switch | NativeSwitch"
 """What sends at once, on either engine."""

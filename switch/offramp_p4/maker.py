@@ -54,7 +54,7 @@ class SwitchMaker:
             options["trace"] = self.trace
         if self.tm is None:
             return make_switch(program, self.engine, **options)
-        from offramp_p4.tm import PacedSwitch
+        from offramp_p4.paced import PacedSwitch
 
         return PacedSwitch(program, self.tm, self.engine, **options)
 

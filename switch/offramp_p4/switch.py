@@ -158,8 +158,8 @@ class Switch:
         return self._pipeline.split(hold)
 
     def join(self, config: TmConfig, mark: Mark) -> Joint:
-        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.tm.QueuedSwitch`."""
-        from offramp_p4.tm.joint import PythonJoint
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.queued.QueuedSwitch`."""
+        from offramp_p4.joint import PythonJoint
 
         return PythonJoint(self, config, mark)
 

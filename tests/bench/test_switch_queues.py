@@ -14,7 +14,8 @@ from offramp_p4 import make_switch
 from offramp_p4.bench.router import router
 from offramp_p4.frontend import load
 from offramp_p4.native import NativeSwitch
-from offramp_p4.tm import QueuedSwitch, TmConfig
+from offramp_p4.queued import QueuedSwitch
+from offramp_p4.tm import TmConfig
 
 pytestmark = pytest.mark.bench
 

@@ -22,7 +22,7 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.session import Session
 from offramp_base.transport import open_io
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.serve import EmbeddedSwitch
+from offramp_p4.embedded import EmbeddedSwitch
 
 PROGRAM = Path(__file__).with_name("conformance.p4")
 

@@ -19,9 +19,9 @@ from offramp_base.tools import ensure
 from offramp_base.transport import open_io
 from offramp_base.wire.batch import PacketBatch
 from offramp_cli.switch.shell import REQUIREMENT
+from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.frontend import load
 from offramp_p4.runtime import p4info
-from offramp_p4.serve import EmbeddedSwitch
 
 pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parents[1]

@@ -9,6 +9,7 @@ from fuzzing import mutate
 from offramp.graph.generate import GENERATORS, generate
 
 NAME = "generators' strings"
+LIMIT_S = 60.0  # the largest graph that fits into memory takes 12 s on an idle machine
 _FIELDS = ("n", "k", "degree", "homophily", "gamma", "features", "scale", "a", "b", "c", "m", "q", "")
 _VALUES = (
     *(

@@ -29,6 +29,8 @@ GOOD: dict[str, Any] = {
     "pairs": [["cpu", "echo"]],
 }
 _ODD = ("", "x", "\0", "unix:/etc/passwd", "shm", "ucx", "é" * 99, None, True, False, 0.5, -0.0, 1e308, [], {}, [[]])
+_NOBODY_ELSE = 2**40 + 11
+"""An owner that no other greeting names: the journal of one that does may have other rows."""
 _STACK = ExitStack()
 _MADE: list[Responder] = []
 
@@ -103,7 +105,7 @@ def _proper(made: Responder, path: str) -> None:
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(5)
         sock.connect(path)
-        raw = json.dumps(GOOD).encode()
+        raw = json.dumps({**GOOD, "owner": _NOBODY_ELSE}).encode()
         sock.sendall(bytes(ANSWER_BYTES) + len(raw).to_bytes(4, "big") + raw)
         for _ in range(8):
             _step(made)

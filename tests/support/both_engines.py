@@ -19,9 +19,12 @@ MakeSwitch = Callable[..., PlainSwitch]
 """``make_switch(program, **options)``; the program may be its text."""
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled programs are kept in a folder of the test run, which its processes share, not in the user's."""
+    """Compiled programs are kept in a folder of the test run, which its processes share, not in the user's.
+
+    Only for modules that ask for it: what other tests build for minutes stays in the user's from run to run.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -15,7 +16,7 @@ from offramp_base.private_folder import check_owned, check_way, make_private, re
 
 _DIGEST: Final = 32
 MOST_FILES: Final = 256
-"""Files that the folder keeps; the oldest go first."""
+"""Files that the folder keeps; those not used for longest go first."""
 _REFUSED: Final[set[str]] = set()
 _LOG: Final = logging.getLogger(__name__)
 
@@ -51,7 +52,11 @@ class ObjectCache:
         except (OSError, RuntimeError):
             return None
         payload = content[_DIGEST:]
-        return payload if payload and content[:_DIGEST] == _digest(key, payload) else None
+        if not payload or content[:_DIGEST] != _digest(key, payload):
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path, follow_symlinks=False)  # what is used stays
+        return payload
 
     def put(self, key: str, payload: bytes) -> None:
         """Store ``payload`` for ``key``, if the folder can be written."""

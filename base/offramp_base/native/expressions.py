@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_base.native import subset
+from offramp_base.native import records, subset
 from offramp_base.native.llvm import F64, I1, I8, I32, I64, PTR, Value, const, i64, ll
+from offramp_base.native.records import Place, Record
 
 if TYPE_CHECKING:
     from offramp_base.native.lowering import Library
@@ -45,13 +46,24 @@ _COMPARISONS: Final[dict[type, str]] = {
     ast.GtE: ">=",
 }
 
-Typed = tuple[Value, str]
-"""A value and the name of its type in the subset."""
+Kind = str | type[Record]
+"""A type of the subset: the name of a scalar or pointer, or a record for its address."""
+Typed = tuple[Value, Kind]
 
 
-def llvm_type(name: str) -> Any:
-    """The LLVM type of an annotation."""
-    return PTR if name in ELEMENTS else _SCALARS[name]
+def kind_of(annotation: str, names: Mapping[str, Any]) -> Kind:
+    """The type that an annotation names in a module with these names."""
+    found = names.get(annotation)
+    return found if isinstance(found, type) and issubclass(found, Record) else annotation
+
+
+def llvm_type(kind: Kind) -> Any:
+    """The LLVM type of values of a type."""
+    return PTR if _is_pointer(kind) else _SCALARS[str(kind)]
+
+
+def _is_pointer(kind: Kind) -> bool:
+    return not isinstance(kind, str) or kind in ELEMENTS
 
 
 class Expressions:
@@ -92,6 +104,9 @@ class Expressions:
         if isinstance(target, ast.Name):
             self._assign(target.id, typed)
             return
+        if isinstance(target, ast.Attribute):
+            self._store_field(target, typed)
+            return
         assert isinstance(target, ast.Subscript)
         pointer, element, kind = self._element(target)
         value = typed[0]
@@ -99,8 +114,33 @@ class Expressions:
             value = self.b.trunc(value, element)
         self.library.tags.mark(self.b.store(value, pointer, align=1 if kind == "Memory" else None), kind)
 
-    def _element(self, e: ast.Subscript) -> tuple[Value, Any, str]:
+    def _store_field(self, target: ast.Attribute, typed: Typed) -> None:
+        base, place = self._field(target)
+        address = self.b.gep(base, [i64(place.offset)], source_etype=I64)
+        value, kind = typed
+        if place.via == "address":
+            assert _is_pointer(kind), ast.unparse(target)
+            value = self.b.ptrtoint(value, I64)
+        else:
+            assert kind == place.kind, f"{ast.unparse(target)} is {place.kind}, not {kind}"
+        self.library.tags.mark(self.b.store(value, address), "Doubles" if kind == "float" else "Words")
+
+    def _field(self, e: ast.Attribute) -> tuple[Value, Place]:
+        """The record, and where the field is in it."""
         base, kind = self.value(e.value)
+        assert not isinstance(kind, str), f"{ast.unparse(e)}: {kind} has no fields"
+        assert e.attr in kind.PLACES, f"{ast.unparse(e)}: {kind.__name__} has no field {e.attr}"
+        return base, kind.PLACES[e.attr]
+
+    def _records_on(self, base: Typed, records: Typed) -> Typed:
+        """The record that comes so many behind another."""
+        assert not isinstance(base[1], str)
+        words = self.b.mul(records[0], i64(base[1].WORDS))
+        return self.b.gep(base[0], [words], source_etype=I64), base[1]
+
+    def _element(self, e: ast.Subscript, known: Typed | None = None) -> tuple[Value, Any, str]:
+        base, kind = known or self.value(e.value)
+        assert isinstance(kind, str), f"{ast.unparse(e)}: a record is no place"
         if kind == "Memory":
             assert isinstance(e.slice, ast.Name)
             offset, size = self.library.fields[self.globals[e.slice.id].name]
@@ -131,11 +171,41 @@ class Expressions:
         assert isinstance(value, int), value
         return i64(value), "int"
 
+    def _constant(self, e: ast.expr) -> Typed:
+        """What Python makes of an expression without variables."""
+        return self._literal(eval(compile(ast.Expression(e), "<constant>", "eval"), self.globals))  # noqa: S307
+
+    def _on_attribute(self, e: ast.Attribute) -> Typed:
+        root: ast.expr = e
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id not in self.variables:
+            return self._constant(e)
+        base, place = self._field(e)
+        if place.via == "" and place.kind not in {"int", "float"}:
+            return self.b.gep(base, [i64(place.offset)], source_etype=I64), place.kind
+        word = self._word(base, place)
+        if place.via == "address":
+            word = self.b.inttoptr(word, PTR)
+        elif place.via == "within":
+            word = self.b.gep(base, [word], source_etype=I64)
+        return word, place.kind
+
+    def _word(self, base: Value, place: Place) -> Value:
+        double = place.kind == "float"
+        address = self.b.gep(base, [i64(place.offset)], source_etype=I64)
+        return self.library.tags.mark(
+            self.b.load(address, typ=F64 if double else I64), "Doubles" if double else "Words"
+        )
+
     def _on_name(self, e: ast.Name) -> Typed:
         return self._load(e.id) if e.id in self.variables else self._literal(self.globals[e.id])
 
     def _on_subscript(self, e: ast.Subscript) -> Typed:
-        pointer, element, kind = self._element(e)
+        base = self.value(e.value)
+        if not isinstance(base[1], str):
+            return self._records_on(base, self.value(e.slice))
+        pointer, element, kind = self._element(e, base)
         loaded = self.b.load(pointer, typ=element, align=1 if kind == "Memory" else None)
         self.library.tags.mark(loaded, kind)
         if kind == "Doubles":
@@ -156,6 +226,9 @@ class Expressions:
         return self._binary(e.op, self.value(e.left), self.value(e.right))
 
     def _binary(self, op: ast.operator, left: Typed, right: Typed) -> Typed:
+        if not isinstance(left[1], str):
+            assert isinstance(op, ast.Add)
+            return self._records_on(left, right)
         if left[1] in ELEMENTS:
             assert isinstance(op, ast.Add)
             return self.b.gep(left[0], [right[0]], source_etype=ELEMENTS[left[1]][0]), left[1]
@@ -210,10 +283,13 @@ class Expressions:
     def _on_call(self, e: ast.Call) -> Typed:
         assert isinstance(e.func, ast.Name)
         name = e.func.id
+        if self.globals.get(name) is records.offset:
+            return self._constant(e)
         args = [self.value(a) for a in e.args]
-        if name in ELEMENTS:
+        target = kind_of(name, self.globals)
+        if _is_pointer(target):
             value, kind = args[0]
-            return (self.b.inttoptr(value, PTR) if kind == "int" else value), name
+            return (self.b.inttoptr(value, PTR) if kind == "int" else value), target
         if name in _SCALARS:
             return self._convert(name, args[0])
         if name in {"min", "max"}:
@@ -227,11 +303,11 @@ class Expressions:
         result = self.b.call(made, [a[0] for a in args])
         if isinstance(result.type, ll.IntType) and result.type.width == 32:  # how a block has ended
             result = self.b.zext(result, I64)
-        return result, str(inspect.get_annotations(function)["return"])
+        return result, kind_of(str(inspect.get_annotations(function)["return"]), function.__globals__)
 
     def _convert(self, name: str, typed: Typed) -> Typed:
         value, kind = typed
-        if kind in ELEMENTS:
+        if _is_pointer(kind):
             return self.b.ptrtoint(value, I64), "int"
         if (kind, name) == ("int", "float"):
             return self.b.sitofp(value, F64), "float"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from offramp_base.native.expressions import Expressions, llvm_type
+from offramp_base.native.expressions import Expressions, kind_of, llvm_type
 from offramp_base.native.llvm import AliasTags, Value, i64, ll
 
 
@@ -50,8 +50,9 @@ class Library:
             return given if isinstance(given, ll.Function) else self.function(given)
         if python not in self._functions:
             node = _definition(python)
-            params = [llvm_type(_annotation(a.annotation)) for a in node.args.args]
-            kind = ll.FunctionType(llvm_type(_annotation(node.returns)), params)
+            names = python.__globals__
+            params = [llvm_type(kind_of(_annotation(a.annotation), names)) for a in node.args.args]
+            kind = ll.FunctionType(llvm_type(kind_of(_annotation(node.returns), names)), params)
             made = self._functions[python] = ll.Function(self.module, kind, f"rt.{python.__name__}")
             made.linkage = "internal"
             if mark == "inlined":
@@ -85,7 +86,7 @@ class _Body(Expressions):
 
     def write(self) -> None:
         for arg, value in zip(self.node.args.args, self.made.args, strict=True):
-            self._assign(arg.arg, (value, _annotation(arg.annotation)))
+            self._assign(arg.arg, (value, kind_of(_annotation(arg.annotation), self.globals)))
         self._statements(self.node.body)
         if not self.b.block.is_terminated:
             if isinstance(self.made.function_type.return_type, ll.VoidType):

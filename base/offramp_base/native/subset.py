@@ -6,7 +6,8 @@ Functions marked :func:`native` are never run by Python; :mod:`offramp_base.nati
 * ``int`` is a 64-bit word in two's complement: arithmetic wraps, ``<`` and its kin compare signed numbers, and
   ``//``, ``%`` and ``>>`` take their operands as unsigned. ``float`` is a double. ``bool`` is one bit.
 * Pointers (:class:`Bytes`, :class:`Words`, …) index and add in units of their elements; ``Words(n)`` is the
-  address ``n``, and ``int(pointer)`` gives it back.
+  address ``n``, and ``int(pointer)`` gives it back. So do records (:mod:`offramp_base.native.records`), whose words
+  have names.
 * Names of the module that are numbers are constants. Calls go to other marked functions, to the functions of
   this module, or to functions that the compiled program supplies (:func:`supplied`).
 * Statements: assignment, ``if``, ``while``, ``for … in range(…)``, ``break``, ``continue``, ``return``, calls.
@@ -15,7 +16,7 @@ Functions marked :func:`native` are never run by Python; :mod:`offramp_base.nati
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self, SupportsInt, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _T = TypeVar("_T", int, float)
@@ -42,7 +43,7 @@ def supplied(function: _F) -> _F:
 class Pointer(Generic[_T]):
     """An address of elements of one kind."""
 
-    def __init__(self, address: int) -> None:
+    def __init__(self, address: SupportsInt) -> None:
         raise NotImplementedError
 
     def __getitem__(self, index: int) -> _T:

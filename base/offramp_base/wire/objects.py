@@ -364,6 +364,8 @@ def _csr() -> _Codec:
         kinds = {indices.dtype, indptr.dtype}
         if not flat or kinds - {np.dtype(np.int32), np.dtype(np.int64)} or len(indptr) != rows + 1 or columns < 0:
             _fail("no CSR matrix")
+        if not len(data) == len(indices) == indptr[-1]:
+            _fail(f"no CSR matrix: {len(data)} values, {len(indices)} columns, {indptr[-1]} announced")
         try:
             matrix = sp.csr_matrix((data, indices, indptr), shape=(rows, columns))
             matrix.check_format(full_check=True)

@@ -112,7 +112,7 @@ def _load(setup: str, seed: int) -> Setup:
 def _judge(setup: Setup, found: Found, how: Search, iterations: int, policies: list[str]) -> dict[str, Any]:
     """The placement's times, bounds and those of the baselines, on volumes that the search has not seen."""
     from offramp.dgtp.bounds import bounds
-    from offramp.dgtp.volume import draw
+    from offramp.dgtp.draws import draw
     from offramp_base.progress import counted
     from offramp_sim.dgtp.native.machine import FastCluster
 
@@ -184,7 +184,7 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
 
 def _write(setup: Setup, found: Found, numbers: dict[str, Any], settings: PlacementSettings, outputs: Outputs) -> None:
     if outputs.plot is not None:
-        from offramp.dgtp.volume import draw
+        from offramp.dgtp.draws import draw
         from offramp_sim.dgtp.gantt import draw_gantt
         from offramp_sim.dgtp.native.machine import FastCluster
 

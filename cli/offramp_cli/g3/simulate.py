@@ -14,8 +14,8 @@ from offramp_cli.result import Plotted
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
+    from offramp_sim.figures.panels import Gantt
     from offramp_sim.g3.pipeline import Pipelined
-    from offramp_sim.reproduce.item import Gantt
 
 _SHOWN = 4
 """Workers in a picture."""
@@ -114,8 +114,8 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
 
 def _gantt(name: str, outcome: Pipelined) -> Gantt:
     """What the first workers' engines do, by layer."""
+    from offramp_sim.figures.panels import Gantt
     from offramp_sim.g3.pipeline import ENGINES
-    from offramp_sim.reproduce.item import Gantt
 
     workers = sorted({span.worker for span in outcome.spans})[:_SHOWN]
     rows = tuple(f"{worker} {engine}" for worker in workers for engine in ENGINES)

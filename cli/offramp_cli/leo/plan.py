@@ -161,8 +161,8 @@ def _show_steps(console: Console, resolved: Resolved) -> None:
 
 
 def _draw(resolved: Resolved, path: Path) -> None:
+    from offramp_sim.figures.panels import Curves
     from offramp_sim.figures.plot import draw
-    from offramp_sim.reproduce.item import Curves
 
     routes = resolved.routes
     names: list[str] = []

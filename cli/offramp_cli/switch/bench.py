@@ -62,7 +62,7 @@ def _workloads(
     program: Path | None, include: list[Path] | None, define: list[str] | None, size: int, seed: int
 ) -> list[Workload]:
     if program is None:
-        from offramp_p4.bench import standard_workloads
+        from offramp_sim.switchgnn.workloads import standard_workloads
 
         return standard_workloads(seed=seed)
     from offramp_p4.bench.random_entries import program_workload

@@ -123,8 +123,9 @@ def run(
     """
     from offramp_base.transport import check_transport
     from offramp_p4.runtime.translation import read_tables
-    from offramp_p4.serve import Settings, check_port_number, parse_port
+    from offramp_p4.serve import check_port_number, parse_port
     from offramp_p4.serve import run as serve
+    from offramp_p4.settings import Settings
 
     if (program is None) != no_p4:
         raise OfframpError("switch run: expected either a P4 program or --no-p4")

@@ -84,7 +84,7 @@ def table(running: Running) -> Table | None:
     """Counts of the queues that were used; None without a traffic manager."""
     from rich.table import Table
 
-    from offramp_p4.tm import PacedSwitch
+    from offramp_p4.paced import PacedSwitch
 
     pipeline = running.device.pipeline
     if pipeline is None or not isinstance(pipeline.switch, PacedSwitch):

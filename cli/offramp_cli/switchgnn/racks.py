@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def embedded_racks(network: LeafSpine) -> Iterator[LeafSpineFabric]:
     """A process for each switch; leaves connect to the spines."""
     from offramp.train.leaf_spine_fabric import LeafSpineFabric
-    from offramp_p4.serve import EmbeddedSwitch
+    from offramp_p4.embedded import EmbeddedSwitch
 
     with ExitStack() as stack:
         spines = [stack.enter_context(EmbeddedSwitch(None, network.spine_ports())) for spine in range(network.spines)]

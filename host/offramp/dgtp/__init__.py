@@ -3,12 +3,13 @@
 
 from offramp.dgtp.bounds import Bounds, bounds, critical_path, degrees
 from offramp.dgtp.cluster import Cluster, Machine
+from offramp.dgtp.draws import draw
 from offramp.dgtp.job import Job, Kind
 from offramp.dgtp.plan import Plan, Role, make_plan, my_role, read_plan
 from offramp.dgtp.problem import Problem
 from offramp.dgtp.search import Found, Search, search
 from offramp.dgtp.taskgraph import Edge, Task, TaskGraph
-from offramp.dgtp.volume import Volume, draw
+from offramp.dgtp.volume import Volume
 
 __all__ = [
     "Bounds",

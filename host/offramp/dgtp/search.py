@@ -9,12 +9,13 @@ from itertools import chain, islice
 from typing import Final
 
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Evaluator, Exploration, Explored, explore
 from offramp.dgtp.packing import initial_feasible
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.refinement import refine
 from offramp.dgtp.relief import relieve
-from offramp.dgtp.volume import FloatArray, draw
+from offramp.dgtp.volume import FloatArray
 from offramp.sweep import sweep
 from offramp_base.errors import OfframpError
 

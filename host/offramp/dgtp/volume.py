@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
-
-if TYPE_CHECKING:
-    from offramp.dgtp.taskgraph import TaskGraph
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -49,28 +45,6 @@ class Volume:
         if not len(samples):
             raise OfframpError("volume: expected at least one sample")
         return cls(mean=sum(samples) / len(samples), samples=tuple(samples))
-
-
-def draw(graph: TaskGraph, iterations: int, seed: int) -> FloatArray:
-    """Bytes of each edge (columns) in each iteration (rows); more iterations begin with the same ones.
-
-    Raises:
-        OfframpError: less than one iteration.
-    """
-    if iterations < 1:
-        raise OfframpError(f"iterations {iterations}: expected at least 1")
-    rng = np.random.default_rng(seed)
-    volumes = [edge.volume or Volume(0.0) for edge in graph.edges]
-    mean = np.array([v.mean for v in volumes], np.float64)
-    deviation = mean * np.array([v.spread for v in volumes], np.float64)
-    empirical = [(i, np.array(v.samples)) for i, v in enumerate(volumes) if v.samples]
-    drawn = np.empty((iterations, len(volumes)))
-    for row in drawn:
-        np.maximum(mean + deviation * rng.standard_normal(len(volumes)), 0, out=row)
-        pick = rng.random(len(empirical))
-        for (i, samples), at in zip(empirical, pick, strict=True):
-            row[i] = samples[int(at * len(samples))]
-    return drawn
 
 
 def peak_to_mean(drawn: FloatArray, edges: npt.NDArray[np.bool_]) -> float:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import torch
 from torch import nn
 
 from offramp.models.dropout import VertexDropout
 from offramp.models.sparse import FeatureMatrix
+from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,38 @@ class Inputs(NamedTuple):
     first: torch.Tensor | None = None
 
 
+class ModelSettings(Protocol):
+    """What of a run's settings decides its model."""
+
+    @property
+    def model(self) -> str:
+        """Name in :data:`MODELS`."""
+
+    @property
+    def aggregator(self) -> str:
+        """Of gcn."""
+
+    @property
+    def heads(self) -> int:
+        """Of gat."""
+
+    @property
+    def layers(self) -> int:
+        """L."""
+
+    @property
+    def hidden(self) -> int:
+        """Width of the hidden layers."""
+
+    @property
+    def dropout(self) -> float:
+        """Between layers."""
+
+    @property
+    def seed(self) -> int:
+        """Of weights and dropout."""
+
+
 class Model(nn.Module, ABC):
     """A graph neural network with states ``h^0`` (made by :meth:`encode`) to ``h^L``.
 
@@ -57,11 +90,18 @@ class Model(nn.Module, ABC):
         messages: widths of the layers' messages.
         by_sums: whether neighbours enter by their sum alone, which a switch can form.
         uses_first: whether layers look at the targets' ``h^0``.
+        dense_readout: whether class scores come from a dense layer of its own, behind the last hidden width.
         dropout: of hidden states; its ``step`` counts the training steps.
     """
 
     by_sums = True
     uses_first = False
+    dense_readout = False
+
+    @classmethod
+    def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
+        """The model of these settings; ``widths`` are input features, hidden widths, classes."""
+        return cls(widths, seed=settings.seed, dropout=settings.dropout)
 
     def __init__(self, messages: Sequence[int], *, seed: int, dropout: float) -> None:
         super().__init__()
@@ -165,3 +205,7 @@ class Linear:
     def after(self, z: torch.Tensor) -> torch.Tensor:
         """Applied after the sum, if it does not narrow."""
         return z if self.narrows else z @ self.weight
+
+
+MODELS: Final[Registry[type[Model]]] = Registry("model", "offramp.models", "offramp.models")
+"""Models by name; a package outside brings one as an entry point of this group."""

@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import Features, Inputs, Model
+from offramp.models.base import MODELS, Features, Inputs, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp.models.base import ModelSettings
     from offramp.models.view import View
 
 
+@MODELS.register("gat")
 class Gat(Model):
     """Attention over closed neighbourhoods; heads are concatenated, those of the last layer averaged."""
 
     by_sums = False
+
+    @classmethod
+    def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
+        """With the settings' heads."""
+        return cls(widths, seed=settings.seed, dropout=settings.dropout, heads=settings.heads)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, heads: int = 1) -> None:
         """As :class:`~offramp.models.gcn.Gcn`; hidden widths are multiples of ``heads``."""

@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import Features, Inputs, Linear, Model
+from offramp.models.base import MODELS, Features, Inputs, Linear, Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp.models.base import ModelSettings
     from offramp.models.view import View
 
 
+@MODELS.register("gcn")
 class Gcn(Model):
     """Graph convolution layers, ``A h W + b``, with ReLU in between; the last one gives the class scores."""
+
+    @classmethod
+    def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
+        """With the settings' sums."""
+        return cls(widths, seed=settings.seed, dropout=settings.dropout, aggregator=settings.aggregator)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, aggregator: str = "gcn") -> None:
         """Initialised from ``seed`` alone: equal on every worker, for any number of workers.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.models.base import Features, Inputs, Model, dense
+from offramp.models.base import MODELS, Features, Inputs, Model, dense
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ ALPHA = 0.1
 LAMBDA = 0.5
 
 
+@MODELS.register("gcnii")
 class Gcnii(Model):
     """``((1 - alpha) A h + alpha h^0) ((1 - beta_l) I + beta_l W_l)`` with ``beta_l = log(lambda / l + 1)``.
 
@@ -27,6 +28,7 @@ class Gcnii(Model):
     """
 
     uses_first = True
+    dense_readout = True
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """``widths``: input features, one hidden width for each layer (all equal), classes."""

@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from offramp.models.base import MODELS, Inputs, Model
 from offramp.models.gcn import Gcn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.models.base import Inputs
+    from offramp.models.base import ModelSettings
     from offramp.models.view import View
 
 
+@MODELS.register("jknet")
 class JkNet(Gcn):
     """Graph convolution layers with ReLU; a dense layer makes class scores of all their states, concatenated."""
+
+    dense_readout = True
+
+    @classmethod
+    def of(cls, settings: ModelSettings, widths: Sequence[int]) -> Model:
+        """With the sums of its paper."""
+        return cls(widths, seed=settings.seed, dropout=settings.dropout)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
         """``widths``: input features, a hidden width for each layer, classes."""

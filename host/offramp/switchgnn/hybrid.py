@@ -14,7 +14,8 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES, PACKET_WIRE_BYTES
+from offramp.switchgnn.volume import PACKET_WIRE_BYTES
+from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 
 Mask = npt.NDArray[np.bool_]
 

@@ -11,14 +11,8 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.plan import Plan, chunks_for
 from offramp.switchgnn.wire import DATA_FRAME_BYTES
+from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_base.wire.ethernet import wire_bytes
-
-HOST_PAYLOAD_BYTES = 1024
-"""Payload of a host-based packet (specification section 10)."""
-
-HOST_OVERHEAD_BYTES = 82
-"""What a host-based packet adds on the wire."""
-
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 """A DATA or RESULT packet on a link."""

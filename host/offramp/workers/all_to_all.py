@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
+from offramp.workers.traffic import count_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,19 +24,3 @@ def swap(
     row_bytes = rows.shape[1] * rows.element_size()
     count_messages(traffic, [count * row_bytes for count in send], [count * row_bytes for count in receive])
     return received
-
-
-def count_messages(traffic: Traffic, up: Sequence[int] = (), down: Sequence[int] = ()) -> None:
-    """Add messages of so many bytes to ``traffic``."""
-    payload, packets = sum(up), _packets(up)
-    traffic.payload_up += payload
-    traffic.packets_up += packets
-    traffic.wire_up += payload + packets * HOST_OVERHEAD_BYTES
-    payload, packets = sum(down), _packets(down)
-    traffic.payload_down += payload
-    traffic.packets_down += packets
-    traffic.wire_down += payload + packets * HOST_OVERHEAD_BYTES
-
-
-def _packets(messages: Sequence[int]) -> int:
-    return sum(-(-length // HOST_PAYLOAD_BYTES) for length in messages)

@@ -8,8 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from offramp.workers.all_to_all import count_messages
-from offramp.workers.traffic import Timers, Traffic
+from offramp.workers.traffic import Timers, Traffic, count_messages
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+HOST_PAYLOAD_BYTES = 1024
+"""Payload of a host-based packet (specification section 10)."""
+
+HOST_OVERHEAD_BYTES = 82
+"""What a host-based packet adds on the wire."""
 
 
 @sendable
@@ -60,3 +66,19 @@ class Timers:
     def reset(self) -> None:
         """All names back to zero."""
         self.seconds.clear()
+
+
+def count_messages(traffic: Traffic, up: Sequence[int] = (), down: Sequence[int] = ()) -> None:
+    """Add messages of so many bytes to ``traffic``."""
+    payload, packets = sum(up), _packets(up)
+    traffic.payload_up += payload
+    traffic.packets_up += packets
+    traffic.wire_up += payload + packets * HOST_OVERHEAD_BYTES
+    payload, packets = sum(down), _packets(down)
+    traffic.payload_down += payload
+    traffic.packets_down += packets
+    traffic.wire_down += payload + packets * HOST_OVERHEAD_BYTES
+
+
+def _packets(messages: Sequence[int]) -> int:
+    return sum(-(-length // HOST_PAYLOAD_BYTES) for length in messages)

@@ -11,7 +11,7 @@ import numpy as np
 
 from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
-from offramp_sim.reproduce.item import Curves, Gantt, Panel
+from offramp_sim.figures.panels import Curves, Gantt, Panel
 
 _USUAL: Final = 3.6
 

@@ -8,163 +8,132 @@ from __future__ import annotations
 
 from offramp.leo.selection.exact import search
 from offramp.leo.selection.kernel import choose, finished
-from offramp.leo.selection.layout import FIRST as FIRST_LOAD
-from offramp.leo.selection.layout import HOLD, LOAD, ROW_PATH, STARTED_ROWS, row_of
-from offramp.leo.selection.layout import RESOURCE as RESOURCE_OF
+from offramp.leo.selection.layout import HOLD, SelectorState, row_of
 from offramp.leo.selection.steps import NETWORK
-from offramp_base.native.subset import Words, native
+from offramp_base.native.subset import native
 from offramp_sim.leo.layout import (
     ARRIVAL,
-    ARRIVALS,
-    AWAY,
-    BACKLOG,
-    BEGAN,
-    CAME,
-    CHOICE,
-    CHOSEN,
-    ENDED,
-    EVENT_KINDS,
-    FINISHED,
-    FIRST,
-    GAPS,
-    HEAP,
-    HEAP_USED,
-    ISSUED,
-    KEYS,
-    KINDS,
-    MEMORIES,
-    NETWORKS,
-    NOW,
-    OWNERS,
-    PATHS,
-    PLACES,
-    REQUESTS,
-    RESOURCES,
-    SCRATCH,
-    SEEN,
-    STEP,
     STEP_ENDS,
-    STEPS_AHEAD,
-    TIMES,
     UNIT_SHIFT,
-    WINDOW,
+    Context,
 )
 from offramp_sim.leo.servers import enter, leave, place_of
 from offramp_sim.packets.events import schedule, take_event
+from offramp_sim.packets.layout import EVENT_KINDS
 
 
 @native
-def _begin_step(ctx: Words, request: int) -> None:
+def _begin_step(ctx: Context, request: int) -> None:
     """A request comes to its next step."""
     place = place_of(ctx, request)
-    resource = Words(ctx[PLACES])[place]
+    resource = ctx.places[place]
     if resource >= 0:
         enter(ctx, resource, request)
         return
-    time = Words(ctx[TIMES])[place]
+    time = ctx.times[place]
     if resource == NETWORK:
-        time = (Words(ctx[NETWORKS])[request] * time) >> UNIT_SHIFT
-        away = Words(ctx[AWAY])
+        time = (ctx.networks[request] * time) >> UNIT_SHIFT
+        away = ctx.away
         away[request] = away[request] + time
-    schedule(ctx, ctx[NOW] + time, STEP_ENDS, request)
+    schedule(ctx, ctx.now + time, STEP_ENDS, request)
 
 
 @native
-def _begin(ctx: Words, request: int, path: int) -> None:
-    Words(ctx[CHOSEN])[request] = path
-    Words(ctx[BEGAN])[request] = ctx[NOW]
-    Words(ctx[STEP])[request] = 0
+def _begin(ctx: Context, request: int, path: int) -> None:
+    ctx.chosen[request] = path
+    ctx.began[request] = ctx.now
+    ctx.step[request] = 0
     _begin_step(ctx, request)
 
 
 @native
-def _foresee(ctx: Words, request: int) -> int:
+def _foresee(ctx: Context, request: int) -> int:
     """The first of the best choices for this request and those after it, with their arrivals and all queues known."""
-    memory = Words(Words(ctx[MEMORIES])[0])
-    backlog = Words(ctx[BACKLOG])
-    gaps = Words(ctx[GAPS])
-    arrivals = Words(ctx[ARRIVALS])
-    choice = Words(ctx[CHOICE])
-    for r in range(ctx[RESOURCES]):
-        backlog[r] = max(backlog[r] - (ctx[NOW] - ctx[SEEN]), 0)
-    ctx[SEEN] = ctx[NOW]
-    steps = min(ctx[STEPS_AHEAD], ctx[REQUESTS] - request)
+    memory = SelectorState(ctx.memories[0])
+    backlog = ctx.backlog
+    gaps = ctx.gaps
+    arrivals = ctx.arrivals
+    choice = ctx.choice
+    for r in range(ctx.resources):
+        backlog[r] = max(backlog[r] - (ctx.now - ctx.seen), 0)
+    ctx.seen = ctx.now
+    steps = min(ctx.steps_ahead, ctx.requests - request)
     for i in range(steps):
         gaps[i] = 0
-        if ctx[WINDOW] == 0 and request + i + 1 < ctx[REQUESTS]:
+        if ctx.window == 0 and request + i + 1 < ctx.requests:
             gaps[i] = arrivals[request + i + 1] - arrivals[request + i]
-    search(memory, Words(ctx[KINDS]) + request, gaps, backlog, steps, Words(ctx[SCRATCH]), choice)
-    pair = Words(ctx[KINDS])[request] * ctx[PATHS] + choice[0]
-    first = memory + memory[FIRST_LOAD]
+    search(memory, ctx.kinds + request, gaps, backlog, steps, ctx.scratch, choice)
+    pair = ctx.kinds[request] * ctx.paths + choice[0]
+    first = memory.first
     for i in range(first[pair], first[pair + 1]):
-        at = (memory + memory[RESOURCE_OF])[i]
-        backlog[at] = backlog[at] + (memory + memory[LOAD])[i]
+        at = memory.resource[i]
+        backlog[at] = backlog[at] + memory.load[i]
     return choice[0]
 
 
 @native
-def _issue(ctx: Words) -> None:
+def _issue(ctx: Context) -> None:
     """The next request is there."""
-    request = ctx[ISSUED]
-    ctx[ISSUED] = request + 1
-    Words(ctx[CAME])[request] = ctx[NOW]
-    if ctx[STEPS_AHEAD] > 0:
+    request = ctx.issued
+    ctx.issued = request + 1
+    ctx.came[request] = ctx.now
+    if ctx.steps_ahead > 0:
         _begin(ctx, request, _foresee(ctx, request))
         return
-    memory = Words(Words(ctx[MEMORIES])[Words(ctx[OWNERS])[request]])
-    path = choose(memory, request, Words(ctx[KINDS])[request], Words(ctx[KEYS])[request], ctx[NOW])
+    memory = SelectorState(ctx.memories[ctx.owners[request]])
+    path = choose(memory, request, ctx.kinds[request], ctx.keys[request], ctx.now)
     if path != HOLD:
         _begin(ctx, request, path)
 
 
 @native
-def _end(ctx: Words, request: int) -> None:
+def _end(ctx: Context, request: int) -> None:
     """A request's answer is there."""
-    Words(ctx[FINISHED])[request] = ctx[NOW]
-    ctx[ENDED] = ctx[ENDED] + 1
-    if ctx[STEPS_AHEAD] == 0:
-        memory = Words(Words(ctx[MEMORIES])[Words(ctx[OWNERS])[request]])
-        whole = ctx[NOW] - Words(ctx[BEGAN])[request]
-        count = finished(memory, request, whole - Words(ctx[AWAY])[request], whole, ctx[NOW])
+    ctx.finished[request] = ctx.now
+    ctx.ended = ctx.ended + 1
+    if ctx.steps_ahead == 0:
+        memory = SelectorState(ctx.memories[ctx.owners[request]])
+        whole = ctx.now - ctx.began[request]
+        count = finished(memory, request, whole - ctx.away[request], whole, ctx.now)
         for i in range(count):
-            started = (memory + memory[STARTED_ROWS])[i]
-            _begin(ctx, started, row_of(memory, started)[ROW_PATH])
-    if ctx[WINDOW] > 0 and ctx[ISSUED] < ctx[REQUESTS]:
+            started = memory.started_rows[i]
+            _begin(ctx, started, row_of(memory, started).path)
+    if ctx.window > 0 and ctx.issued < ctx.requests:
         _issue(ctx)
 
 
 @native
-def _step_ends(ctx: Words, request: int) -> None:
+def _step_ends(ctx: Context, request: int) -> None:
     """A request goes on to its next step, or has made its last."""
-    resource = Words(ctx[PLACES])[place_of(ctx, request)]
+    resource = ctx.places[place_of(ctx, request)]
     if resource >= 0:
         leave(ctx, resource)
-    step = Words(ctx[STEP])
+    step = ctx.step
     step[request] = step[request] + 1
-    pair = Words(ctx[KINDS])[request] * ctx[PATHS] + Words(ctx[CHOSEN])[request]
-    if place_of(ctx, request) == Words(ctx[FIRST])[pair + 1]:
+    pair = ctx.kinds[request] * ctx.paths + ctx.chosen[request]
+    if place_of(ctx, request) == ctx.first[pair + 1]:
         _end(ctx, request)
     else:
         _begin_step(ctx, request)
 
 
 @native
-def run(ctx: Words) -> int:
+def run(ctx: Context) -> int:
     """Serve all requests; returns how many have ended, which is fewer where some are held for ever."""
-    if ctx[WINDOW] > 0:
-        for _ in range(min(ctx[WINDOW], ctx[REQUESTS])):
+    if ctx.window > 0:
+        for _ in range(min(ctx.window, ctx.requests)):
             _issue(ctx)
     else:
-        schedule(ctx, Words(ctx[ARRIVALS])[0], ARRIVAL, 0)
-    while ctx[HEAP_USED] > 0:
-        first = Words(ctx[HEAP])
-        ctx[NOW] = first[0]
+        schedule(ctx, ctx.arrivals[0], ARRIVAL, 0)
+    while ctx.heap_used > 0:
+        first = ctx.heap
+        ctx.now = first[0]
         event = first[2]
         take_event(ctx)
         if event % EVENT_KINDS == ARRIVAL:
             _issue(ctx)
-            if ctx[ISSUED] < ctx[REQUESTS]:
-                schedule(ctx, Words(ctx[ARRIVALS])[ctx[ISSUED]], ARRIVAL, 0)
+            if ctx.issued < ctx.requests:
+                schedule(ctx, ctx.arrivals[ctx.issued], ARRIVAL, 0)
         else:
             _step_ends(ctx, event // EVENT_KINDS)
-    return ctx[ENDED]
+    return ctx.ended

@@ -7,96 +7,76 @@ of Python that :mod:`offramp_base.native` compiles.
 
 from __future__ import annotations
 
-from offramp_base.native.subset import Words, native
+from offramp_base.native.subset import native
 from offramp_sim.leo.layout import (
-    BUSY,
-    CAPACITY,
-    CHOSEN,
-    ENDS,
-    FACTORS,
-    FIRST,
-    HEADS,
-    KINDS,
-    MOST_STEPS,
-    NEXT,
     NOBODY,
-    NOW,
-    OWNERS,
-    PATHS,
-    STEP,
     STEP_ENDS,
-    TAGS,
-    TAILS,
-    TENANTS,
-    TIMES,
     UNIT_SHIFT,
-    VIRTUAL,
-    WEIGHTS,
-    WORKED,
+    Context,
 )
 from offramp_sim.packets.events import schedule
 
 
 @native
-def place_of(ctx: Words, request: int) -> int:
+def place_of(ctx: Context, request: int) -> int:
     """Where the request's step stands in the list of all steps."""
-    pair = Words(ctx[KINDS])[request] * ctx[PATHS] + Words(ctx[CHOSEN])[request]
-    return Words(ctx[FIRST])[pair] + Words(ctx[STEP])[request]
+    pair = ctx.kinds[request] * ctx.paths + ctx.chosen[request]
+    return ctx.first[pair] + ctx.step[request]
 
 
 @native
-def duration(ctx: Words, request: int) -> int:
+def duration(ctx: Context, request: int) -> int:
     """How long the request's step takes, ps."""
-    factor = Words(ctx[FACTORS])[request * ctx[MOST_STEPS] + Words(ctx[STEP])[request]]
-    return (Words(ctx[TIMES])[place_of(ctx, request)] * factor) >> UNIT_SHIFT
+    factor = ctx.factors[request * ctx.most_steps + ctx.step[request]]
+    return (ctx.times[place_of(ctx, request)] * factor) >> UNIT_SHIFT
 
 
 @native
-def _serve(ctx: Words, resource: int, request: int) -> None:
+def _serve(ctx: Context, resource: int, request: int) -> None:
     time = duration(ctx, request)
-    busy = Words(ctx[BUSY])
+    busy = ctx.busy
     busy[resource] = busy[resource] + 1
-    worked = Words(ctx[WORKED])
+    worked = ctx.worked
     worked[resource] = worked[resource] + time
-    Words(ctx[VIRTUAL])[resource] = Words(ctx[TAGS])[request]
-    schedule(ctx, ctx[NOW] + time, STEP_ENDS, request)
+    ctx.virtual[resource] = ctx.tags[request]
+    schedule(ctx, ctx.now + time, STEP_ENDS, request)
 
 
 @native
-def enter(ctx: Words, resource: int, request: int) -> None:
+def enter(ctx: Context, resource: int, request: int) -> None:
     """A request comes to a resource."""
-    owner = Words(ctx[OWNERS])[request]
-    queue = resource * ctx[TENANTS] + owner
-    ends = Words(ctx[ENDS])
-    tags = Words(ctx[TAGS])
-    tags[request] = max(Words(ctx[VIRTUAL])[resource], ends[queue])
-    ends[queue] = tags[request] + ((duration(ctx, request) * Words(ctx[WEIGHTS])[owner]) >> UNIT_SHIFT)
-    if Words(ctx[BUSY])[resource] < Words(ctx[CAPACITY])[resource]:
+    owner = ctx.owners[request]
+    queue = resource * ctx.tenants + owner
+    ends = ctx.ends
+    tags = ctx.tags
+    tags[request] = max(ctx.virtual[resource], ends[queue])
+    ends[queue] = tags[request] + ((duration(ctx, request) * ctx.weights[owner]) >> UNIT_SHIFT)
+    if ctx.busy[resource] < ctx.capacity[resource]:
         _serve(ctx, resource, request)
         return
-    following = Words(ctx[NEXT])
+    following = ctx.next
     following[request] = NOBODY
-    if Words(ctx[HEADS])[queue] == NOBODY:
-        Words(ctx[HEADS])[queue] = request
+    if ctx.heads[queue] == NOBODY:
+        ctx.heads[queue] = request
     else:
-        following[Words(ctx[TAILS])[queue]] = request
-    Words(ctx[TAILS])[queue] = request
+        following[ctx.tails[queue]] = request
+    ctx.tails[queue] = request
 
 
 @native
-def leave(ctx: Words, resource: int) -> None:
+def leave(ctx: Context, resource: int) -> None:
     """A server is free: it takes the waiting request of the lowest start tag."""
-    busy = Words(ctx[BUSY])
+    busy = ctx.busy
     busy[resource] = busy[resource] - 1
-    heads = Words(ctx[HEADS])
-    tags = Words(ctx[TAGS])
+    heads = ctx.heads
+    tags = ctx.tags
     chosen = NOBODY
-    for queue in range(resource * ctx[TENANTS], (resource + 1) * ctx[TENANTS]):
+    for queue in range(resource * ctx.tenants, (resource + 1) * ctx.tenants):
         if heads[queue] == NOBODY:
             continue
         if chosen == NOBODY or tags[heads[queue]] < tags[heads[chosen]]:
             chosen = queue
     if chosen != NOBODY:
         request = heads[chosen]
-        heads[chosen] = Words(ctx[NEXT])[request]
+        heads[chosen] = ctx.next[request]
         _serve(ctx, resource, request)

@@ -11,11 +11,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.selection.layout import DOWN, PS, Tolerance, make_memory
+from offramp.leo.selection.layout import PS, SelectorState, Tolerance, make_memory
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import NETWORK, Routes
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import RecordArrays
 from offramp_sim.leo import layout as at
 from offramp_sim.leo.load import Load, draw
 
@@ -155,56 +156,68 @@ def simulate(
     memories = [make_memory(table, rule.policy, n, seed + i, tolerance) for i in range(1 if one_selector else tenants)]
     if rule.only is not None:
         for memory in memories:
-            memory[DOWN] = ((1 << paths) - 1) & ~(1 << rule.only)
+            memory[SelectorState.down] = ((1 << paths) - 1) & ~(1 << rule.only)
     addresses = [memories[0 if one_selector else i].ctypes.data for i in range(tenants)]
     places = [s for steps in pairs for s in steps]
     times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
     ahead = max(rule.ahead, 1)
-    arrays: dict[int, npt.ArrayLike] = {
-        at.ARRIVALS: drawn.arrivals,
-        at.KINDS: drawn.kinds,
-        at.KEYS: drawn.keys,
-        at.OWNERS: drawn.owners,
-        at.NETWORKS: drawn.networks,
-        at.FACTORS: drawn.factors,
-        at.MEMORIES: addresses,
-        at.FIRST: np.cumsum([0, *map(len, pairs)]),
-        at.PLACES: [s.resource for s in places],
-        at.TIMES: np.rint(times),
-        at.CAPACITY: routes.capacity,
-        at.WEIGHTS: np.rint(at.UNIT / np.asarray(weights, np.float64)),
-        at.HEAP: np.zeros(3 * (n + 2)),
-        at.HEADS: np.full(resources * tenants, at.NOBODY),
-        at.TAILS: np.full(resources * tenants, at.NOBODY),
-        at.ENDS: np.zeros(resources * tenants),
-        at.GAPS: np.zeros(ahead),
-        at.CHOICE: np.zeros(ahead),
-        at.SCRATCH: np.zeros((ahead + 1) * (resources + 3)),
-        at.CHOSEN: np.full(n, at.NOBODY),
+    arrays: dict[object, npt.ArrayLike] = {
+        at.Context.arrivals: drawn.arrivals,
+        at.Context.kinds: drawn.kinds,
+        at.Context.keys: drawn.keys,
+        at.Context.owners: drawn.owners,
+        at.Context.networks: drawn.networks,
+        at.Context.factors: drawn.factors,
+        at.Context.memories: addresses,
+        at.Context.first: np.cumsum([0, *map(len, pairs)]),
+        at.Context.places: [s.resource for s in places],
+        at.Context.times: np.rint(times),
+        at.Context.capacity: routes.capacity,
+        at.Context.weights: np.rint(at.UNIT / np.asarray(weights, np.float64)),
+        at.Context.heap: np.zeros(3 * (n + 2)),
+        at.Context.heads: np.full(resources * tenants, at.NOBODY),
+        at.Context.tails: np.full(resources * tenants, at.NOBODY),
+        at.Context.ends: np.zeros(resources * tenants),
+        at.Context.gaps: np.zeros(ahead),
+        at.Context.choice: np.zeros(ahead),
+        at.Context.scratch: np.zeros((ahead + 1) * (resources + 3)),
+        at.Context.chosen: np.full(n, at.NOBODY),
         **{which: np.zeros(n) for which in _OF_REQUESTS},
-        **{which: np.zeros(resources) for which in (at.BUSY, at.VIRTUAL, at.WORKED, at.BACKLOG)},
+        **{
+            which: np.zeros(resources)
+            for which in (at.Context.busy, at.Context.virtual, at.Context.worked, at.Context.backlog)
+        },
     }
-    words = {which: np.ascontiguousarray(a, np.int64) for which, a in arrays.items()}
-    context = np.zeros(at.CONTEXT, np.int64)
-    context[[at.REQUESTS, at.WINDOW, at.STEPS_AHEAD]] = n, load.window if load.rate_mrps is None else 0, rule.ahead
-    context[[at.RESOURCES, at.TENANTS, at.PATHS, at.MOST_STEPS]] = resources, tenants, paths, most
-    for which, array in words.items():
-        context[which] = array.ctypes.data
-    ended = _run()(context.ctypes.data)
+    words = RecordArrays(at.Context)
+    for field, array in arrays.items():
+        words.give(field, np.asarray(array, np.int64))
+    context = words.fields
+    context.requests, context.steps_ahead = n, rule.ahead
+    context.window = load.window if load.rate_mrps is None else 0
+    context.resources, context.tenants, context.paths, context.most_steps = resources, tenants, paths, most
+    ended = _run()(words.address)
     if ended < n:
         raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
-    began, finished = words[at.BEGAN] / PS, words[at.FINISHED] / PS
+    began, finished = words[at.Context.began] / PS, words[at.Context.finished] / PS
     return Outcome(
-        words[at.KINDS],
-        words[at.CHOSEN],
-        words[at.OWNERS],
-        words[at.CAME] / PS,
+        words[at.Context.kinds],
+        words[at.Context.chosen],
+        words[at.Context.owners],
+        words[at.Context.came] / PS,
         began,
         finished,
-        finished - began - words[at.AWAY] / PS,
-        words[at.WORKED] / PS,
+        finished - began - words[at.Context.away] / PS,
+        words[at.Context.worked] / PS,
         memories,
     )
 
 
-_OF_REQUESTS: Final = (at.STEP, at.CAME, at.BEGAN, at.FINISHED, at.AWAY, at.TAGS, at.NEXT)
+_OF_REQUESTS: Final = (
+    at.Context.step,
+    at.Context.came,
+    at.Context.began,
+    at.Context.finished,
+    at.Context.away,
+    at.Context.tags,
+    at.Context.next,
+)

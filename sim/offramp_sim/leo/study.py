@@ -16,9 +16,9 @@ from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.progress import counted
 from offramp_base.settings.error import SettingsError
+from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Outcome, Rule, simulate
-from offramp_sim.reproduce.item import Curves
 
 MOST_AHEAD = 12
 """Steps of an exact search; its time grows with the paths to this power."""

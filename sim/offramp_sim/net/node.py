@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from offramp_p4.tm.joint import Departure
-from offramp_p4.tm.manager import TrafficManager
-
-if TYPE_CHECKING:
-    from offramp_p4.native.state.queues import NativeManager
+from offramp_p4.tm.view import QueuesView
 
 
 class Node(Protocol):
@@ -24,7 +21,7 @@ class Node(Protocol):
     name: str
 
     @property
-    def tm(self) -> TrafficManager[Any] | NativeManager:
+    def tm(self) -> QueuesView:
         """Output queues."""
 
     @property

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from offramp_p4.queued import QueuedSwitch
 from offramp_p4.tm.config import TmConfig
-from offramp_p4.tm.queued import QueuedSwitch
 
 if TYPE_CHECKING:
     from offramp_p4 import PlainSwitch
 
 
 class SwitchNode(QueuedSwitch):
-    """A :class:`~offramp_p4.tm.QueuedSwitch` with a name."""
+    """A :class:`~offramp_p4.queued.QueuedSwitch` with a name."""
 
     def __init__(self, name: str, switch: PlainSwitch, config: TmConfig) -> None:
         super().__init__(switch, config)

@@ -3,29 +3,23 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.packets.layout import (
     EVENT_KINDS,
-    HEAP,
-    HEAP_USED,
-    KIND,
-    PACKET_WORDS,
-    POOL,
-    POOL_FREE,
-    POOL_USED,
-    RANDOM,
-    SEQUENCE,
+    Calendar,
+    Context,
+    Packet,
 )
 
 
 @native
-def schedule(ctx: Words, time: int, kind: int, item: int) -> None:
+def schedule(ctx: Calendar, time: int, kind: int, item: int) -> None:
     """Put an event into the calendar, a binary heap by time and then by the order of scheduling."""
-    entries = Words(ctx[HEAP])
-    order = ctx[SEQUENCE]
-    ctx[SEQUENCE] = order + 1
-    place = ctx[HEAP_USED]
-    ctx[HEAP_USED] = place + 1
+    entries = ctx.heap
+    order = ctx.sequence
+    ctx.sequence = order + 1
+    place = ctx.heap_used
+    ctx.heap_used = place + 1
     while place > 0:
         parent = entries + 3 * ((place - 1) >> 1)
         if parent[0] <= time:
@@ -42,11 +36,11 @@ def schedule(ctx: Words, time: int, kind: int, item: int) -> None:
 
 
 @native
-def take_event(ctx: Words) -> None:
+def take_event(ctx: Calendar) -> None:
     """Remove the first event; the caller has read it."""
-    entries = Words(ctx[HEAP])
-    count = ctx[HEAP_USED] - 1
-    ctx[HEAP_USED] = count
+    entries = ctx.heap
+    count = ctx.heap_used - 1
+    ctx.heap_used = count
     last = entries + 3 * count
     time = last[0]
     order = last[1]
@@ -73,35 +67,35 @@ def take_event(ctx: Words) -> None:
 
 
 @native
-def new_packet(ctx: Words) -> int:
+def new_packet(ctx: Context) -> int:
     """The number of a packet that nobody uses; there is room, as the main loop has made sure."""
-    free = ctx[POOL_FREE]
+    free = ctx.pool_free
     if free >= 0:
-        ctx[POOL_FREE] = packet(ctx, free)[KIND]
+        ctx.pool_free = packet(ctx, free).kind
         return free
-    ctx[POOL_USED] += 1
-    return ctx[POOL_USED] - 1
+    ctx.pool_used += 1
+    return ctx.pool_used - 1
 
 
 @native
-def release(ctx: Words, number: int) -> None:
+def release(ctx: Context, number: int) -> None:
     """A packet is no more."""
-    packet(ctx, number)[KIND] = ctx[POOL_FREE]
-    ctx[POOL_FREE] = number
+    packet(ctx, number).kind = ctx.pool_free
+    ctx.pool_free = number
 
 
 @native
-def packet(ctx: Words, number: int) -> Words:
+def packet(ctx: Context, number: int) -> Packet:
     """The words of a packet."""
-    return Words(ctx[POOL]) + number * PACKET_WORDS
+    return ctx.packets[number]
 
 
 @native
-def draw(ctx: Words) -> int:
+def draw(ctx: Context) -> int:
     """32 random bits: xorshift64* (Vigna 2016)."""
-    x = ctx[RANDOM]
+    x = ctx.random
     x = x ^ (x >> 12)
     x = x ^ (x << 25)
     x = x ^ (x >> 27)
-    ctx[RANDOM] = x
+    ctx.random = x
     return (x * 0x2545F4914F6CDD1D) >> 32

@@ -61,34 +61,34 @@ def load(machine: Machine, plan: Plan, topology: Topology, protocol: Protocol) -
     ack_row = np.searchsorted(ack_vertex, np.arange(total + 1))
 
     cells = total * chunks
-    for word, array in (
-        (at.OWNER, owner.astype(np.int32)),
-        (at.BLOCK_OF, block_of.astype(np.int32)),
-        (at.ROW, row),
-        (at.NEIGHBOUR, neighbour.astype(np.int32)),
-        (at.UPLOAD_ROW, upload_row),
-        (at.UPLOAD, upload),
-        (at.REMAIN, remain * chunks),
-        (at.ACK_ROW, ack_row.astype(np.int64)),
-        (at.ACK_HOST, ack_host.astype(np.int32)),
-        (at.LEFT, np.concatenate([left, left])),
-        (at.MARKED_SUM, np.zeros(leaves * cells, np.uint8)),
-        (at.SEEN, np.zeros(cells, np.uint8)),
-        (at.FINISHED, np.zeros(cells, np.uint8)),
-        (at.MISSING, np.repeat(need, chunks).astype(np.int32)),
-        (at.GOT, np.zeros(len(neighbour) * chunks, np.uint8)),
-        (at.MODE, np.zeros(cells if protocol.aggregators is not None else 1, np.uint8)),
-        (at.DONE_ROUND, np.full(hosts, -1, np.int64)),
-        (at.PASS_FREE, np.zeros(leaves, np.int64)),
+    for field, array in (
+        (at.Context.owners, owner.astype(np.int32)),
+        (at.Context.block_of, block_of.astype(np.int32)),
+        (at.Context.rows, row),
+        (at.Context.neighbours, neighbour.astype(np.int32)),
+        (at.Context.upload_rows, upload_row),
+        (at.Context.uploads, upload),
+        (at.Context.remain, remain * chunks),
+        (at.Context.ack_rows, ack_row.astype(np.int64)),
+        (at.Context.ack_hosts, ack_host.astype(np.int32)),
+        (at.Context.left, np.concatenate([left, left])),
+        (at.Context.marked_sum, np.zeros(leaves * cells, np.uint8)),
+        (at.Context.seen, np.zeros(cells, np.uint8)),
+        (at.Context.finished, np.zeros(cells, np.uint8)),
+        (at.Context.missing, np.repeat(need, chunks).astype(np.int32)),
+        (at.Context.got, np.zeros(len(neighbour) * chunks, np.uint8)),
+        (at.Context.mode, np.zeros(cells if protocol.aggregators is not None else 1, np.uint8)),
+        (at.Context.done_round, np.full(hosts, -1, np.int64)),
+        (at.Context.pass_free, np.zeros(leaves, np.int64)),
     ):
-        machine.give(word, array)
-    context = machine.context
-    context[at.BLOCKS], context[at.CHUNKS], context[at.VERTICES] = len(blocks), chunks, total
-    context[at.ACKS], context[at.CONTROL] = protocol.acks, protocol.control
-    context[at.TIMEOUT_PS] = protocol.timeout_ps
-    context[at.GUARD_PS], context[at.RAISE_PS] = protocol.guard_ps, protocol.raise_ps
-    context[at.PASS_PS] = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
-    context[at.FREE_AGGREGATORS] = -1 if protocol.aggregators is None else protocol.aggregators
+        machine.give(field, array)
+    context = machine.fields
+    context.blocks, context.chunks, context.vertices = len(blocks), chunks, total
+    context.acks, context.control = protocol.acks, protocol.control
+    context.timeout_ps = protocol.timeout_ps
+    context.guard_ps, context.raise_ps = protocol.guard_ps, protocol.raise_ps
+    context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
+    context.free_aggregators = -1 if protocol.aggregators is None else protocol.aggregators
     fan_out = int(need.max(initial=0))
     fetches = max((len(block.neighbours) for block in blocks), default=0) * chunks
     return max(fan_out, hosts, fetches)

@@ -5,51 +5,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.subset import Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.packets.events import new_packet, packet, schedule
 from offramp_sim.packets.layout import (
-    AWAKE,
-    CHUNKS,
-    CUTS,
     DATA,
-    DATA_BYTES,
-    ECN,
-    FLOW,
     FLOW_DATA,
-    FLOW_WORDS,
-    FREE,
-    GUARD_PS,
-    HEADER,
-    HOST,
-    HOST_WORDS,
-    KIND,
-    LAST_CUT,
-    LAST_RAISE,
-    LAST_UPLOAD,
-    LINE_MBPS,
-    NEXT,
-    NEXT_CHUNK,
-    NEXT_SEND,
-    NEXT_UPLOAD,
-    NOW,
-    PAYLOAD,
-    PORT,
-    PORT_WORDS,
-    PROGRESS,
-    RAISE_PS,
-    RATE_MBPS,
-    RING,
-    SINK,
-    SIZE,
-    SOURCE,
-    TO,
-    TO_SEND,
-    TURN,
-    UPLOAD,
     WAKE,
-    A,
-    B,
-    C,
+    Context,
+    Host,
 )
 from offramp_sim.packets.ports import send
 
@@ -58,132 +21,132 @@ LEAST_MBPS: Final = 100
 
 
 @native
-def host_of(ctx: Words, number: int) -> Words:
+def host_of(ctx: Context, number: int) -> Host:
     """The words of a host."""
-    return Words(ctx[HOST]) + number * HOST_WORDS
+    return ctx.hosts[number]
 
 
 @native
-def make(ctx: Words, kind: int, to: int, size: int, a: int, b: int, c: int, ecn: int) -> int:
+def make(ctx: Context, kind: int, to: int, size: int, a: int, b: int, c: int, ecn: int) -> int:
     """A new packet."""
     number = new_packet(ctx)
     p = packet(ctx, number)
-    p[KIND] = kind
-    p[TO] = to
-    p[SIZE] = size
-    p[A] = a
-    p[B] = b
-    p[C] = c
-    p[ECN] = ecn
+    p.kind = kind
+    p.to = to
+    p.size = size
+    p.a = a
+    p.b = b
+    p.c = c
+    p.ecn = ecn
     return number
 
 
 @native
-def rouse(ctx: Words, number: int, time: int) -> None:
+def rouse(ctx: Context, number: int, time: int) -> None:
     """See to it that a host looks for something to send at ``time`` or before."""
     host = host_of(ctx, number)
-    if host[AWAKE] < 0 or host[AWAKE] > time:
-        host[AWAKE] = time
+    if host.awake < 0 or host.awake > time:
+        host.awake = time
         schedule(ctx, time, WAKE, number)
 
 
 @native
-def wake(ctx: Words, number: int) -> None:
+def wake(ctx: Context, number: int) -> None:
     """Send one packet, if the line is free: uploads and flows take turns, flows among themselves too."""
     host = host_of(ctx, number)
-    now = ctx[NOW]
-    if host[AWAKE] != now:
+    now = ctx.now
+    if host.awake != now:
         return  # an earlier wake-up has taken its place
-    host[AWAKE] = -1
-    port = Words(ctx[PORT]) + number * PORT_WORDS
-    if port[FREE] > now:
-        if host[RING] >= 0 or host[NEXT_UPLOAD] < host[LAST_UPLOAD]:
-            rouse(ctx, number, port[FREE])
+    host.awake = -1
+    port = ctx.ports[number]
+    if port.free > now:
+        if host.ring >= 0 or host.next_upload < host.last_upload:
+            rouse(ctx, number, port.free)
         return
-    uploads = host[NEXT_UPLOAD] < host[LAST_UPLOAD]
-    if host[RING] >= 0 and (not uploads or host[TURN] == 1 or host[NEXT_SEND] > now):
-        host[TURN] = 0
+    uploads = host.next_upload < host.last_upload
+    if host.ring >= 0 and (not uploads or host.turn == 1 or host.next_send > now):
+        host.turn = 0
         _send_flow(ctx, number)
-    elif uploads and host[NEXT_SEND] <= now:
-        host[TURN] = 1
+    elif uploads and host.next_send <= now:
+        host.turn = 1
         _send_upload(ctx, number)
-    if host[RING] >= 0:
-        rouse(ctx, number, port[FREE])
-    elif host[NEXT_UPLOAD] < host[LAST_UPLOAD]:
-        rouse(ctx, number, max(port[FREE], host[NEXT_SEND]))
+    if host.ring >= 0:
+        rouse(ctx, number, port.free)
+    elif host.next_upload < host.last_upload:
+        rouse(ctx, number, max(port.free, host.next_send))
 
 
 @native
-def _send_flow(ctx: Words, number: int) -> None:
+def _send_flow(ctx: Context, number: int) -> None:
     """The next packet of the flow whose turn it is."""
     host = host_of(ctx, number)
-    which = Words(ctx[FLOW]) + host[RING] * FLOW_WORDS  # the one before it in the ring
-    chosen = which[NEXT]
-    flow = Words(ctx[FLOW]) + chosen * FLOW_WORDS
-    size = min(flow[TO_SEND], ctx[PAYLOAD])
-    flow[TO_SEND] -= size
-    if flow[TO_SEND] > 0:
-        host[RING] = chosen
-    elif which[NEXT] == host[RING]:
-        flow[NEXT] = -1
-        host[RING] = -1
+    which = ctx.flows[host.ring]  # the one before it in the ring
+    chosen = which.next
+    flow = ctx.flows[chosen]
+    size = min(flow.to_send, ctx.payload)
+    flow.to_send -= size
+    if flow.to_send > 0:
+        host.ring = chosen
+    elif which.next == host.ring:
+        flow.next = -1
+        host.ring = -1
     else:
-        which[NEXT] = flow[NEXT]
-        flow[NEXT] = -1
-    send(ctx, make(ctx, FLOW_DATA, flow[SINK], size + ctx[HEADER], chosen, size, 0, 0), number)
+        which.next = flow.next
+        flow.next = -1
+    send(ctx, make(ctx, FLOW_DATA, flow.sink, size + ctx.header, chosen, size, 0, 0), number)
 
 
 @native
-def start_flow(ctx: Words, number: int) -> None:
+def start_flow(ctx: Context, number: int) -> None:
     """A flow has something to send (again)."""
-    flow = Words(ctx[FLOW]) + number * FLOW_WORDS
-    if flow[NEXT] >= 0 or flow[TO_SEND] == 0:
+    flow = ctx.flows[number]
+    if flow.next >= 0 or flow.to_send == 0:
         return
-    host = host_of(ctx, flow[SOURCE])
-    if host[RING] < 0:
-        flow[NEXT] = number
+    host = host_of(ctx, flow.source)
+    if host.ring < 0:
+        flow.next = number
     else:
-        before = Words(ctx[FLOW]) + host[RING] * FLOW_WORDS
-        flow[NEXT] = before[NEXT]
-        before[NEXT] = number
-    host[RING] = number
-    rouse(ctx, flow[SOURCE], ctx[NOW])
+        before = ctx.flows[host.ring]
+        flow.next = before.next
+        before.next = number
+    host.ring = number
+    rouse(ctx, flow.source, ctx.now)
 
 
 @native
-def _send_upload(ctx: Words, number: int) -> None:
+def _send_upload(ctx: Context, number: int) -> None:
     host = host_of(ctx, number)
-    now = ctx[NOW]
-    vertex = Words(ctx[UPLOAD])[host[NEXT_UPLOAD]]
-    chunk = host[NEXT_CHUNK]
-    host[NEXT_CHUNK] = chunk + 1
-    if chunk + 1 == ctx[CHUNKS]:
-        host[NEXT_CHUNK] = 0
-        host[NEXT_UPLOAD] += 1
+    now = ctx.now
+    vertex = ctx.uploads[host.next_upload]
+    chunk = host.next_chunk
+    host.next_chunk = chunk + 1
+    if chunk + 1 == ctx.chunks:
+        host.next_chunk = 0
+        host.next_upload += 1
     recover_rate(ctx, host, now)
-    size = ctx[DATA_BYTES]
-    host[NEXT_SEND] = now + size * 8_000_000 // host[RATE_MBPS]
-    host[PROGRESS] = now
+    size = ctx.data_bytes
+    host.next_send = now + size * 8_000_000 // host.rate_mbps
+    host.progress = now
     send(ctx, make(ctx, DATA, number, size, vertex, chunk, 0, 0), number)
 
 
 @native
-def recover_rate(ctx: Words, host: Words, now: int) -> None:
+def recover_rate(ctx: Context, host: Host, now: int) -> None:
     """Quiet raises the rate, step by step, up to the line's."""
-    while host[RATE_MBPS] < host[LINE_MBPS] and now - host[LAST_RAISE] >= ctx[RAISE_PS]:
-        host[LAST_RAISE] += ctx[RAISE_PS]
-        host[RATE_MBPS] = min(host[RATE_MBPS] + RAISE_MBPS, host[LINE_MBPS])
+    while host.rate_mbps < host.line_mbps and now - host.last_raise >= ctx.raise_ps:
+        host.last_raise += ctx.raise_ps
+        host.rate_mbps = min(host.rate_mbps + RAISE_MBPS, host.line_mbps)
 
 
 @native
-def cut_rate(ctx: Words, number: int) -> None:
+def cut_rate(ctx: Context, number: int) -> None:
     """A mark has come back: half the rate, at most once in a guard time."""
     host = host_of(ctx, number)
-    now = ctx[NOW]
+    now = ctx.now
     recover_rate(ctx, host, now)
-    if now - host[LAST_CUT] < ctx[GUARD_PS]:
+    if now - host.last_cut < ctx.guard_ps:
         return
-    ctx[CUTS] += 1
-    host[LAST_CUT] = now
-    host[LAST_RAISE] = now
-    host[RATE_MBPS] = max(host[RATE_MBPS] // 2, LEAST_MBPS)
+    ctx.cuts += 1
+    host.last_cut = now
+    host.last_raise = now
+    host.rate_mbps = max(host.rate_mbps // 2, LEAST_MBPS)

@@ -8,12 +8,11 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import Array, RecordArrays
 from offramp_sim.packets import layout as at
 
-Array = npt.NDArray[Any]
 NEVER_PS: Final = 1 << 62
 _FIRST_ROOM: Final = 1 << 12
 
@@ -42,63 +41,47 @@ def _functions() -> tuple[Any, Any]:
     return begin, code.function("rt.run", word, ctypes.c_void_p, word, word)
 
 
-class Machine:
-    """One simulation's memory.
-
-    Attributes:
-        context: words of the engine, see :mod:`offramp_sim.packets.layout`.
-    """
+class Machine(RecordArrays[at.Context]):
+    """One simulation's memory."""
 
     def __init__(self) -> None:
-        self.context: npt.NDArray[np.int64] = np.zeros(at.CONTEXT_WORDS, np.int64)
-        self._arrays: dict[int, Array] = {}
-        self.context[at.POOL_FREE] = -1
-        self.give(at.HEAP, np.zeros((_FIRST_ROOM, 3), np.int64))
-        self.give(at.POOL, np.zeros((_FIRST_ROOM, at.PACKET_WORDS), np.int64))
+        super().__init__(at.Context)
+        self.fields.pool_free = -1
+        self.give(at.Context.heap, np.zeros((_FIRST_ROOM, 3), np.int64))
+        self.give(at.Context.packets, np.zeros((_FIRST_ROOM, at.Packet.WORDS), np.int64))
         self._note_sizes()
-
-    def give(self, word: int, array: Array) -> Array:
-        """Let a word of the context point to an array, which is kept."""
-        array = np.ascontiguousarray(array)
-        self._arrays[word] = array
-        self.context[word] = array.ctypes.data
-        return array
-
-    def array(self, word: int) -> Array:
-        """The array that a word points to."""
-        return self._arrays[word]
 
     def set_calendar(self, rows: Array) -> None:
         """Replace all events by ``rows``, a heap."""
-        self.context[at.HEAP_USED] = len(rows)
-        self.give(at.HEAP, rows)
+        self.fields.heap_used = len(rows)
+        self.give(at.Context.heap, rows)
         self._reserve()
 
     def begin(self) -> None:
         """All hosts start with the first block."""
         self._reserve()
-        _functions()[0](self.context.ctypes.data)
+        _functions()[0](self.address)
 
     def run(self, until_ps: int = NEVER_PS, *, wait_for_flows: bool) -> bool:
         """Simulate; returns whether all has ended (otherwise the time has, or nothing is left to happen)."""
         while True:
-            ended = _functions()[1](self.context.ctypes.data, until_ps, int(wait_for_flows))
+            ended = _functions()[1](self.address, until_ps, int(wait_for_flows))
             if ended != at.NEEDS_ROOM:
                 return bool(ended == at.FINISHED_RUN)
             self._reserve()
 
     def _reserve(self) -> None:
         """Twice the room where it is short, and at least what one event may need."""
-        margin = int(self.context[at.MARGIN])
-        for word, used in ((at.HEAP, at.HEAP_USED), (at.POOL, at.POOL_USED)):
-            held = self._arrays[word]
-            needed = int(self.context[used]) + 2 * margin
+        context = self.fields
+        for field, used in ((at.Context.heap, context.heap_used), (at.Context.packets, context.pool_used)):
+            held = self[field]
+            needed = used + 2 * context.margin
             if needed > len(held):
                 larger = np.zeros((max(2 * len(held), needed), held.shape[1]), np.int64)
                 larger[: len(held)] = held
-                self.give(word, larger)
+                self.give(field, larger)
         self._note_sizes()
 
     def _note_sizes(self) -> None:
-        self.context[at.HEAP_SIZE] = len(self._arrays[at.HEAP])
-        self.context[at.POOL_SIZE] = len(self._arrays[at.POOL])
+        self.fields.heap_size = len(self[at.Context.heap])
+        self.fields.pool_size = len(self[at.Context.packets])

@@ -99,83 +99,87 @@ def simulate(
     machine = Machine()
     prepare_network(machine, topology, framing, seed)
     margin = load(machine, plan, topology, protocol) if plan is not None else 1
-    machine.context[at.MARGIN] = margin + 16
+    machine.fields.margin = margin + 16
     count = _flows(machine, topology, flows)
     if plan is not None:
-        machine.context[at.HOSTS_LEFT] = topology.hosts
+        machine.fields.hosts_left = topology.hosts
         machine.begin()
         _schedule(machine, np.arange(topology.hosts), np.full(topology.hosts, protocol.timeout_ps), at.TIMER)
     if not machine.run(until_ps, wait_for_flows=plan is None):
-        raise OfframpError(f"not finished at {int(machine.context[at.NOW])} ps of simulated time")
+        raise OfframpError(f"not finished at {machine.fields.now} ps of simulated time")
     return _results(machine, topology, count, exchange=plan is not None)
 
 
 def prepare_network(machine: Machine, topology: Topology, framing: Framing, seed: int) -> None:
     """Ports, routes and idle hosts."""
-    context = machine.context
-    context[at.RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
-    context[at.HOSTS], context[at.LEAVES] = topology.hosts, topology.leaves
-    machine.give(at.PORT, topology.ports.copy())
-    machine.give(at.ROUTE, topology.route)
-    machine.give(at.FAN, topology.fan)
-    machine.give(at.LEAF_OF, topology.leaf_of)
-    hosts = np.zeros((topology.hosts, at.HOST_WORDS), np.int64)
-    hosts[:, [at.RING, at.AWAKE]] = -1
-    line_mbps = 8_000_000 // topology.ports[: topology.hosts, at.RATE]
-    hosts[:, at.RATE_MBPS] = hosts[:, at.LINE_MBPS] = line_mbps
-    hosts[:, at.LAST_CUT] = -NEVER_PS // 2
-    machine.give(at.HOST, hosts)
-    context[at.HEADER], context[at.PAYLOAD] = framing.header, framing.payload
-    context[at.RETRY_PS] = framing.retry_ps
-    context[at.DATA_BYTES], context[at.SHORT_BYTES] = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
+    context = machine.fields
+    context.random = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
+    context.host_count, context.leaf_count = topology.hosts, topology.leaves
+    machine.give(at.Context.ports, topology.ports.copy())
+    machine.give(at.Context.routes, topology.route)
+    machine.give(at.Context.fans, topology.fan)
+    machine.give(at.Context.leaf_of, topology.leaf_of)
+    hosts = np.zeros((topology.hosts, at.Host.WORDS), np.int64)
+    hosts[:, [at.Host.ring, at.Host.awake]] = -1
+    line_mbps = 8_000_000 // topology.ports[: topology.hosts, at.Port.rate]
+    hosts[:, at.Host.rate_mbps] = hosts[:, at.Host.line_mbps] = line_mbps
+    hosts[:, at.Host.last_cut] = -NEVER_PS // 2
+    machine.give(at.Context.hosts, hosts)
+    context.header, context.payload = framing.header, framing.payload
+    context.retry_ps = framing.retry_ps
+    context.data_bytes, context.short_bytes = wire_bytes(DATA_FRAME_BYTES), wire_bytes(SHORT_FRAME_BYTES)
 
 
 def _flows(machine: Machine, topology: Topology, flows: Flows | None) -> int:
     count = 0 if flows is None else len(flows)
-    table = np.zeros((count + 1, at.FLOW_WORDS), np.int64)
-    table[:, at.NEXT] = table[:, at.FINISH] = -1
-    machine.context[at.FLOWS_LEFT] = count
+    table = np.zeros((count + 1, at.Flow.WORDS), np.int64)
+    table[:, at.Flow.next] = table[:, at.Flow.finish] = -1
+    machine.fields.flows_left = count
     if flows is not None and count:
         if max(flows.source.max(), flows.sink.max()) >= topology.hosts:
             raise OfframpError(f"flows: expected hosts from 0 to {topology.hosts - 1}")
-        table[:-1, at.SOURCE], table[:-1, at.SINK], table[:-1, at.START] = flows.source, flows.sink, flows.start_ps
-        table[:-1, at.TO_SEND] = table[:-1, at.TO_ARRIVE] = flows.size
+        table[:-1, at.Flow.source], table[:-1, at.Flow.sink], table[:-1, at.Flow.start] = (
+            flows.source,
+            flows.sink,
+            flows.start_ps,
+        )
+        table[:-1, at.Flow.to_send] = table[:-1, at.Flow.to_arrive] = flows.size
         _schedule(machine, np.arange(count), flows.start_ps, at.FLOW_START)
-    machine.give(at.FLOW, table)
+    machine.give(at.Context.flows, table)
     return count
 
 
 def _schedule(machine: Machine, items: npt.NDArray[np.int64], times: npt.NDArray[np.int64], kind: int) -> None:
     """Add many events at once: a sorted array is a heap."""
-    used, first = int(machine.context[at.HEAP_USED]), int(machine.context[at.SEQUENCE])
+    used, first = machine.fields.heap_used, machine.fields.sequence
     entries = np.stack([times, first + np.arange(len(items)), items * at.EVENT_KINDS + kind], axis=1)
-    merged = np.concatenate([machine.array(at.HEAP)[:used], entries])
+    merged = np.concatenate([machine[at.Context.heap][:used], entries])
     merged = merged[np.lexsort((merged[:, 1], merged[:, 0]))]
-    machine.context[at.SEQUENCE] = first + len(items)
+    machine.fields.sequence = first + len(items)
     machine.set_calendar(merged)
 
 
 def _results(machine: Machine, topology: Topology, count: int, *, exchange: bool) -> PacketRun:
-    context, ports, hosts = machine.context, machine.array(at.PORT), topology.hosts
-    finish = machine.array(at.FLOW)[:count, at.FINISH].copy()
-    end = int(context[at.END]) if exchange else int(finish.max(initial=0))
-    down = ports[hosts:, at.TARGET] < hosts
-    sent = ports[hosts:, at.SENT_BYTES]
+    context, ports, hosts = machine.fields, machine[at.Context.ports], topology.hosts
+    finish = machine[at.Context.flows][:count, at.Flow.finish].copy()
+    end = context.end if exchange else int(finish.max(initial=0))
+    down = ports[hosts:, at.Port.target] < hosts
+    sent = ports[hosts:, at.Port.sent_bytes]
     return PacketRun(
         end,
         finish,
-        up_bytes=int(ports[:hosts, at.SENT_BYTES].sum()),
+        up_bytes=int(ports[:hosts, at.Port.sent_bytes].sum()),
         down_bytes=int(sent[down].sum()),
         core_bytes=int(sent[~down].sum()),
-        ack_bytes=int(context[at.ACK_LINK_BYTES]),
-        peak_port_bytes=int(ports[hosts:, at.PEAK].max(initial=0)),
-        packets=int(ports[:, at.SENT].sum()),
-        dropped=int(ports[:, at.DROPPED].sum()),
-        lost=int(ports[:, at.LOST].sum()),
-        marked=int(ports[:, at.MARKS].sum()),
-        fetches=int(context[at.FETCHES]),
-        timeouts=int(context[at.TIMEOUTS]),
-        cuts=int(context[at.CUTS]),
-        passes=int(context[at.PASSES]),
-        events=int(context[at.EVENTS]),
+        ack_bytes=context.ack_link_bytes,
+        peak_port_bytes=int(ports[hosts:, at.Port.peak].max(initial=0)),
+        packets=int(ports[:, at.Port.sent].sum()),
+        dropped=int(ports[:, at.Port.dropped].sum()),
+        lost=int(ports[:, at.Port.lost].sum()),
+        marked=int(ports[:, at.Port.marks].sum()),
+        fetches=context.fetches,
+        timeouts=context.timeouts,
+        cuts=context.cuts,
+        passes=context.passes,
+        events=context.events,
     )

@@ -5,53 +5,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.subset import Bytes, Ints, Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.packets.events import packet, release, schedule
 from offramp_sim.packets.hosts import make
 from offramp_sim.packets.layout import (
     ACK,
-    ACK_HOST,
-    ACK_ROW,
-    BLOCK_OF,
-    BLOCKS,
-    CHUNKS,
     DATA,
-    DATA_BYTES,
     DONE,
-    DONE_COUNT,
-    DONE_ROUND,
-    ECN,
     EMISSION,
     FETCH,
-    FREE_AGGREGATORS,
     GO,
-    HOSTS,
-    KIND,
-    LEAF_OF,
-    LEAVES,
-    LEFT,
-    MARKED_SUM,
-    MODE,
-    NEIGHBOUR,
-    NODE,
-    NOW,
-    OWNER,
     PARTIAL,
-    PASS_FREE,
-    PASS_PS,
-    PASSES,
     RAW,
     RESEND,
     RESULT,
-    ROUND,
-    ROW,
-    SEEN,
-    SHORT_BYTES,
-    TO,
-    VERTICES,
-    A,
-    B,
-    C,
+    Context,
 )
 from offramp_sim.packets.ports import forward
 
@@ -62,168 +30,168 @@ DELIVERED: Final = 2
 
 
 @native
-def switched(ctx: Words, number: int, node: int) -> None:
+def switched(ctx: Context, number: int, node: int) -> None:
     """A packet arrives at a switch."""
     p = packet(ctx, number)
-    kind = p[KIND]
-    leaf = node - ctx[HOSTS]
-    if leaf >= ctx[LEAVES]:
+    kind = p.kind
+    leaf = node - ctx.host_count
+    if leaf >= ctx.leaf_count:
         forward(ctx, number, node)
     elif kind == DATA:
         _add_upload(ctx, number, leaf)
-    elif kind == PARTIAL and Words(ctx[LEAF_OF])[p[TO]] == leaf:
-        _contribute(ctx, leaf, p[A], p[B], p[C], p[ECN], _passed(ctx, leaf, 1))
+    elif kind == PARTIAL and ctx.leaf_of[p.to] == leaf:
+        _contribute(ctx, leaf, p.a, p.b, p.c, p.ecn, _passed(ctx, leaf, 1))
         release(ctx, number)
-    elif kind == ACK and p[TO] < 0:
+    elif kind == ACK and p.to < 0:
         _spread_ack(ctx, number, node)
-    elif kind == DONE and Words(ctx[LEAF_OF])[0] == leaf:
-        _count_done(ctx, p[A], p[B], node)
+    elif kind == DONE and ctx.leaf_of[0] == leaf:
+        _count_done(ctx, p.a, p.b, node)
         release(ctx, number)
     else:
         if kind == FETCH:
-            _abandon(ctx, leaf, p[A], p[B])
+            _abandon(ctx, leaf, p.a, p.b)
         elif kind == RESEND:
-            _abandon(ctx, leaf, p[C], p[B])
+            _abandon(ctx, leaf, p.c, p.b)
         forward(ctx, number, node)
 
 
 @native
-def _cell(ctx: Words, leaf: int, vertex: int, chunk: int) -> int:
-    return (leaf * ctx[VERTICES] + vertex) * ctx[CHUNKS] + chunk
+def _cell(ctx: Context, leaf: int, vertex: int, chunk: int) -> int:
+    return (leaf * ctx.vertices + vertex) * ctx.chunks + chunk
 
 
 @native
-def _passed(ctx: Words, leaf: int, passes: int) -> int:
+def _passed(ctx: Context, leaf: int, passes: int) -> int:
     """The pipeline makes passes: when it begins with them."""
-    ctx[PASSES] += passes
-    free = Words(ctx[PASS_FREE]) + leaf
-    start = max(free[0], ctx[NOW])
-    free[0] = start + passes * ctx[PASS_PS]
+    ctx.passes += passes
+    free = ctx.pass_free + leaf
+    start = max(free[0], ctx.now)
+    free[0] = start + passes * ctx.pass_ps
     return start
 
 
 @native
-def _add_upload(ctx: Words, number: int, leaf: int) -> None:
+def _add_upload(ctx: Context, number: int, leaf: int) -> None:
     """Pass by pass, add a feature to the sums of all its neighbours; a second time it is ignored."""
     p = packet(ctx, number)
-    vertex = p[A]
-    chunk = p[B]
-    ecn = p[ECN]
+    vertex = p.a
+    chunk = p.b
+    ecn = p.ecn
     release(ctx, number)
-    seen = Bytes(ctx[SEEN]) + (vertex * ctx[CHUNKS] + chunk)
-    if seen[0] != 0 or Ints(ctx[BLOCK_OF])[vertex] < ctx[ROUND]:
+    seen = ctx.seen + (vertex * ctx.chunks + chunk)
+    if seen[0] != 0 or ctx.block_of[vertex] < ctx.round:
         return
     seen[0] = 1
-    rows = Words(ctx[ROW]) + vertex
+    rows = ctx.rows + vertex
     start = _passed(ctx, leaf, rows[1] - rows[0])
-    if ctx[FREE_AGGREGATORS] >= 0:
+    if ctx.free_aggregators >= 0:
         _best_effort(ctx, leaf, vertex, chunk, ecn, start)
         return
     for at in range(rows[0], rows[1]):
         hop = at - rows[0]
-        _contribute(ctx, leaf, Ints(ctx[NEIGHBOUR])[at], chunk, 1, ecn, start + hop * ctx[PASS_PS])
+        _contribute(ctx, leaf, ctx.neighbours[at], chunk, 1, ecn, start + hop * ctx.pass_ps)
 
 
 @native
-def _contribute(ctx: Words, leaf: int, vertex: int, chunk: int, count: int, ecn: int, time: int) -> None:
+def _contribute(ctx: Context, leaf: int, vertex: int, chunk: int, count: int, ecn: int, time: int) -> None:
     """Add to a sum; the last contribution sends it to its owner, or to the leaf of its owner."""
     cell = _cell(ctx, leaf, vertex, chunk)
-    left = Ints(ctx[LEFT]) + cell
+    left = ctx.left + cell
     if left[0] == DEAD:
         return
     left[0] -= count
-    marked = Bytes(ctx[MARKED_SUM]) + cell
+    marked = ctx.marked_sum + cell
     if ecn == 1:
         marked[0] = 1
     if left[0] > 0:
         return
-    owner = Ints(ctx[OWNER])[vertex]
-    if Words(ctx[LEAF_OF])[owner] == leaf:
-        _emit(ctx, leaf, make(ctx, RESULT, owner, ctx[DATA_BYTES], vertex, chunk, 0, marked[0]), time)
+    owner = ctx.owners[vertex]
+    if ctx.leaf_of[owner] == leaf:
+        _emit(ctx, leaf, make(ctx, RESULT, owner, ctx.data_bytes, vertex, chunk, 0, marked[0]), time)
     else:
-        contributions = Ints(ctx[LEFT])[cell + ctx[LEAVES] * ctx[VERTICES] * ctx[CHUNKS]]
-        partial = make(ctx, PARTIAL, owner, ctx[DATA_BYTES], vertex, chunk, contributions, marked[0])
+        contributions = ctx.left[cell + ctx.leaf_count * ctx.vertices * ctx.chunks]
+        partial = make(ctx, PARTIAL, owner, ctx.data_bytes, vertex, chunk, contributions, marked[0])
         _emit(ctx, leaf, partial, time)
 
 
 @native
-def _emit(ctx: Words, leaf: int, number: int, time: int) -> None:
-    node = ctx[HOSTS] + leaf
-    if time == ctx[NOW]:
+def _emit(ctx: Context, leaf: int, number: int, time: int) -> None:
+    node = ctx.host_count + leaf
+    if time == ctx.now:
         forward(ctx, number, node)
     else:
-        packet(ctx, number)[NODE] = node
+        packet(ctx, number).node = node
         schedule(ctx, time, EMISSION, number)
 
 
 @native
-def _best_effort(ctx: Words, leaf: int, vertex: int, chunk: int, ecn: int, start: int) -> None:
+def _best_effort(ctx: Context, leaf: int, vertex: int, chunk: int, ecn: int, start: int) -> None:
     """The strawman: who finds no free aggregator gets features as they are, a copy for each worker."""
-    rows = Words(ctx[ROW]) + vertex
-    chunks = ctx[CHUNKS]
+    rows = ctx.rows + vertex
+    chunks = ctx.chunks
     for at in range(rows[0], rows[1]):
-        neighbour = Ints(ctx[NEIGHBOUR])[at]
-        time = start + (at - rows[0]) * ctx[PASS_PS]
-        mode = Bytes(ctx[MODE]) + (neighbour * chunks + chunk)
+        neighbour = ctx.neighbours[at]
+        time = start + (at - rows[0]) * ctx.pass_ps
+        mode = ctx.mode + (neighbour * chunks + chunk)
         if mode[0] == UNDECIDED:
             mode[0] = DELIVERED
-            if ctx[FREE_AGGREGATORS] > 0:
+            if ctx.free_aggregators > 0:
                 mode[0] = AGGREGATED
-                ctx[FREE_AGGREGATORS] -= 1
+                ctx.free_aggregators -= 1
         if mode[0] == AGGREGATED:
             _contribute(ctx, leaf, neighbour, chunk, 1, ecn, time)
-            if Ints(ctx[LEFT])[_cell(ctx, leaf, neighbour, chunk)] == 0:
-                ctx[FREE_AGGREGATORS] += 1
+            if ctx.left[_cell(ctx, leaf, neighbour, chunk)] == 0:
+                ctx.free_aggregators += 1
         elif not _copied(ctx, vertex, at, chunk):
-            owner = Ints(ctx[OWNER])[neighbour]
-            _emit(ctx, leaf, make(ctx, RAW, owner, ctx[DATA_BYTES], vertex, chunk, 0, ecn), time)
+            owner = ctx.owners[neighbour]
+            _emit(ctx, leaf, make(ctx, RAW, owner, ctx.data_bytes, vertex, chunk, 0, ecn), time)
 
 
 @native
-def _copied(ctx: Words, vertex: int, until: int, chunk: int) -> bool:
+def _copied(ctx: Context, vertex: int, until: int, chunk: int) -> bool:
     """Whether an earlier hop has sent a copy to the same worker."""
-    owner = Ints(ctx[OWNER])[Ints(ctx[NEIGHBOUR])[until]]
-    for at in range(Words(ctx[ROW])[vertex], until):
-        other = Ints(ctx[NEIGHBOUR])[at]
-        if Ints(ctx[OWNER])[other] == owner and Bytes(ctx[MODE])[other * ctx[CHUNKS] + chunk] == DELIVERED:
+    owner = ctx.owners[ctx.neighbours[until]]
+    for at in range(ctx.rows[vertex], until):
+        other = ctx.neighbours[at]
+        if ctx.owners[other] == owner and ctx.mode[other * ctx.chunks + chunk] == DELIVERED:
             return True
     return False
 
 
 @native
-def _abandon(ctx: Words, leaf: int, vertex: int, chunk: int) -> None:
+def _abandon(ctx: Context, leaf: int, vertex: int, chunk: int) -> None:
     """The owner collects the features itself: the aggregator is no longer used."""
-    Ints(ctx[LEFT])[_cell(ctx, leaf, vertex, chunk)] = DEAD
+    ctx.left[_cell(ctx, leaf, vertex, chunk)] = DEAD
 
 
 @native
-def _spread_ack(ctx: Words, number: int, node: int) -> None:
+def _spread_ack(ctx: Context, number: int, node: int) -> None:
     p = packet(ctx, number)
-    vertex = p[A]
-    chunk = p[B]
-    ecn = p[ECN]
+    vertex = p.a
+    chunk = p.b
+    ecn = p.ecn
     release(ctx, number)
-    rows = Words(ctx[ACK_ROW]) + vertex
+    rows = ctx.ack_rows + vertex
     for at in range(rows[0], rows[1]):
-        copy = make(ctx, ACK, Ints(ctx[ACK_HOST])[at], ctx[SHORT_BYTES], vertex, chunk, 0, ecn)
+        copy = make(ctx, ACK, ctx.ack_hosts[at], ctx.short_bytes, vertex, chunk, 0, ecn)
         forward(ctx, copy, node)
 
 
 @native
-def _count_done(ctx: Words, host: int, which: int, node: int) -> None:
+def _count_done(ctx: Context, host: int, which: int, node: int) -> None:
     """The barrier (section 5.5): who is late is told again, who repeats himself is not counted twice."""
-    now = ctx[ROUND]
+    now = ctx.round
     if which < now:
-        forward(ctx, make(ctx, GO, host, ctx[SHORT_BYTES], host, now, 0, 0), node)
+        forward(ctx, make(ctx, GO, host, ctx.short_bytes, host, now, 0, 0), node)
         return
-    reported = Words(ctx[DONE_ROUND]) + host
+    reported = ctx.done_round + host
     if reported[0] == which:
         return
     reported[0] = which
-    ctx[DONE_COUNT] += 1
-    if ctx[DONE_COUNT] < ctx[HOSTS] or now == ctx[BLOCKS]:
+    ctx.done_count += 1
+    if ctx.done_count < ctx.host_count or now == ctx.blocks:
         return
-    ctx[DONE_COUNT] = 0
-    ctx[ROUND] = now + 1
-    for each in range(ctx[HOSTS]):
-        forward(ctx, make(ctx, GO, each, ctx[SHORT_BYTES], each, now + 1, 0, 0), node)
+    ctx.done_count = 0
+    ctx.round = now + 1
+    for each in range(ctx.host_count):
+        forward(ctx, make(ctx, GO, each, ctx.short_bytes, each, now + 1, 0, 0), node)

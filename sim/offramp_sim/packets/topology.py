@@ -106,11 +106,11 @@ def leaf_spine(leaves: int, spines: int, hosts_each: int, links: Links) -> Topol
 
 def _ports(targets: Words, links: Links, *, host: bool = False) -> Words:
     """Ports of a kind; what waits in a host's card is neither limited nor marked."""
-    ports = np.zeros((len(targets), at.PORT_WORDS), np.int64)
-    ports[:, at.RATE] = 8 * 10**12 // links.rate_bps
-    ports[:, at.DELAY] = links.delay_ps
-    ports[:, at.LIMIT] = UNLIMITED if host or links.buffer_bytes is None else links.buffer_bytes
-    ports[:, at.MARK] = UNLIMITED if host or links.mark_bytes is None else links.mark_bytes
-    ports[:, at.LOSS] = round(links.loss * 2**32)
-    ports[:, at.TARGET] = targets
+    ports = np.zeros((len(targets), at.Port.WORDS), np.int64)
+    ports[:, at.Port.rate] = 8 * 10**12 // links.rate_bps
+    ports[:, at.Port.delay] = links.delay_ps
+    ports[:, at.Port.limit] = UNLIMITED if host or links.buffer_bytes is None else links.buffer_bytes
+    ports[:, at.Port.mark] = UNLIMITED if host or links.mark_bytes is None else links.mark_bytes
+    ports[:, at.Port.loss] = round(links.loss * 2**32)
+    ports[:, at.Port.target] = targets
     return ports

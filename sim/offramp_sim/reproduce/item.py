@@ -3,52 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
-
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """One panel of a plot.
-
-    Attributes:
-        title, x, y: what is drawn, and along which axes.
-        lines: ``(xs, ys)`` by label.
-        bars: whether the lines are drawn as groups of bars.
-        points: labels of lines that are drawn as points alone.
-        stacked: bars lie, and the lines follow each other in every bar.
-        log: both axes of lines are logarithmic: a power law is a straight line.
-    """
-
-    title: str
-    x: str
-    y: str
-    lines: Mapping[str, tuple[list[Any], list[float]]]
-    bars: bool = False
-    stacked: bool = False
-    log: bool = False
-    points: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Gantt:
-    """A panel with a bar for everything that took time.
-
-    Attributes:
-        title, x: what is drawn, and the unit of time.
-        rows: names of the rows, from the top.
-        spans: ``(row, start, length)`` by label.
-    """
-
-    title: str
-    x: str
-    rows: tuple[str, ...]
-    spans: Mapping[str, list[tuple[int, float, float]]]
-
-
-Panel = Curves | Gantt
+from offramp_base.registry import Registry
+from offramp_sim.figures.panels import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +71,18 @@ class Item:
     def reproduce(self, scale: float, seed: int, folder: Path | None = None) -> Reproduction:
         """Run it; ``folder`` may hold data sets as their sources hand them out."""
         return self.run(scale, seed, folder) if self.files else self.run(scale, seed)
+
+
+ITEMS: Final[Registry[Item]] = Registry("item", "offramp.reproduce", "offramp_sim.reproduce")
+
+Run = TypeVar("Run", bound=Callable[..., Reproduction])
+
+
+def reproduces(name: str, title: str, *, seconds: int, files: bool = False) -> Callable[[Run], Run]:
+    """Decorator that makes an :class:`Item` of a function of scale and seed, and of a folder where ``files`` is set."""
+
+    def enter(run: Run) -> Run:
+        ITEMS.register(name)(Item(name, title, seconds, run, files))
+        return run
+
+    return enter

@@ -26,6 +26,11 @@ from offramp_sim.rtl.overlay import engines_of
 PYNQ: Final = "pynq>=4"
 
 
+def command(host: Path, options: Sequence[str]) -> list[str]:
+    """What starts a card for the host that listens on this Unix socket."""
+    return [sys.executable, "-m", "offramp_sim.rtl.card", str(host), *options]
+
+
 def pynq_python() -> Path:
     """A Python that has PYNQ, made if needed.
 
@@ -44,12 +49,12 @@ def run(host: str, simulator: str, engines: Sequence[str]) -> int:
     """
     python = pynq_python()
     board = Board(simulator, engines)
-    command = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]
-    command += ["--bus", str(board.socket), "--dram", str(board.dram), "--engines", ",".join(engines)]
+    start = [str(python), "-W", "ignore", "-m", "offramp_pynq.agent", "--connect", host]
+    start += ["--bus", str(board.socket), "--dram", str(board.dram), "--engines", ",".join(engines)]
     environment = os.environ | {"PYTHONPATH": str(fpga_root() / "pynq")}
     parent = os.getppid()
     try:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as agent:
+        with subprocess.Popen(start, stdout=subprocess.PIPE, text=True, env=environment) as agent:
             assert agent.stdout is not None
             try:
                 if agent.stdout.readline().strip() != "listening":

@@ -7,7 +7,8 @@ import numpy as np
 
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
-from offramp.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES, host_volume
+from offramp.switchgnn.volume import host_volume
+from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.fifo import backlog, departures
 from offramp_sim.slot.outcome import Outcome, Series, imbalance
 from offramp_sim.slot.ports import Fabric

@@ -10,7 +10,7 @@ import numpy as np
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, distinct
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.volume import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
+from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.host_based import slot_seconds
 from offramp_sim.slot.in_network import planned
 from offramp_sim.slot.outcome import Outcome

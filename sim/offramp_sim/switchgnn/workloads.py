@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A measurement of SwitchGNN: what the workers of a training send to the switch."""
+"""What the P4 switch is measured with: what the workers of a training send to it, and a router's packets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from offramp.p4src import p4_source
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4.bench import FRAME_BYTES
+from offramp_p4.bench.router import router
 from offramp_p4.bench.workload import Workload
 
 if TYPE_CHECKING:
@@ -19,6 +22,12 @@ _WORKERS = 4
 _FEATURES = 64
 _NO_MARKS = {"ECN_DEPTH": f"{(1 << 19) - 1:#x}"}
 """How long queues grow depends on a switch's speed: packets are the same on all if nothing is marked."""
+
+
+def standard_workloads(frame_bytes: Sequence[int] = FRAME_BYTES, *, seed: int = 1) -> list[Workload]:
+    """SwitchGNN by recirculation and by replication; an IPv4 router with 10,000 routes for frames of these sizes."""
+    exchanges = [switchgnn(seed=seed), replicated_switchgnn(seed=seed)]
+    return [*exchanges, *(router(size, seed=seed) for size in frame_bytes)]
 
 
 def replicated_switchgnn(vertices: int = 800, rounds: int = 16, seed: int = 1) -> Workload:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from offramp_sim.figures.panels import Gantt
 from offramp_sim.figures.plot import draw
-from offramp_sim.reproduce.item import Gantt
 from offramp_sim.unitg.engine import Bar
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from offramp_p4.bench.rates import Rate, fresh
 from offramp_p4.bench.workload import Workload
 from offramp_p4.engines import make_switch
 from offramp_p4.reference import SimpleSwitch
-from offramp_p4.serve import Settings, build
+from offramp_p4.serve import build
+from offramp_p4.settings import Settings
 
 _PLAYER_S: Final = 120.0
 

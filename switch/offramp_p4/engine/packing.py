@@ -6,7 +6,23 @@ from __future__ import annotations
 from offramp_p4 import ir
 from offramp_p4.engine import bits, places
 from offramp_p4.engine.generator import Generator, is_scalar
-from offramp_p4.types import Header, strip
+from offramp_p4.source import P4Error
+from offramp_p4.types import INT, Header, strip
+
+
+def fields_of(data: ir.Expr) -> list[ir.Expr]:
+    """The parts of ``data``, each with a width.
+
+    Raises:
+        P4Error: one is a number without a width.
+    """
+    parts = list(data.parts) if isinstance(data, ir.Compose) else [data]
+    for part in parts:
+        if strip(part.type) == INT:
+            raise P4Error(part.pos, "a number without a width: expected one such as 8w5 in data that is packed")
+        if isinstance(part, ir.Compose):
+            fields_of(part)
+    return parts
 
 
 def packed(g: Generator, data: ir.Expr) -> str:
@@ -15,7 +31,7 @@ def packed(g: Generator, data: ir.Expr) -> str:
     As in bmv2, fields of headers that are not valid are left out, and zeros fill the last byte.
     """
     groups: list[tuple[str, list[ir.Expr]]] = []
-    for part in data.parts if isinstance(data, ir.Compose) else [data]:
+    for part in fields_of(data):
         guard = _guard(g, part)
         if groups and groups[-1][0] == guard:
             groups[-1][1].append(part)
@@ -85,7 +101,7 @@ def number(g: Generator, data: ir.Expr) -> tuple[str, int]:
     Headers count whether or not they are valid, as in hardware, where a field is a register.
     """
     texts, width = [], 0
-    for part in reversed(data.parts if isinstance(data, ir.Compose) else [data]):
+    for part in reversed(fields_of(data)):
         if is_scalar(part.type):
             kind = bits.scalar_bits(part.type)
             text, size = places.pattern(g.value(part), kind), kind.width

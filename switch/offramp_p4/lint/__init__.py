@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.lint import assigned, one_access, parsers, tables, unused, validity
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 
-__all__ = ["Diagnostic", "lint"]
-
-RULES = (unused.rule, parsers.rule, tables.rule, assigned.rule, validity.rule, one_access.rule)
+__all__ = ["RULES", "Diagnostic", "lint"]
 
 
 def lint(program: ir.Program) -> list[Diagnostic]:
     """All warnings about the user's part of a program, in the order of their places, each once."""
-    found = {warning for rule in RULES for warning in rule(program) if warning.pos.line}
+    found = {warning for name in RULES.names() for warning in RULES.get(name)(program) if warning.pos.line}
     return sorted(found, key=lambda w: (w.pos.file, w.pos.line, w.pos.column, w.rule, w.message))

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 from offramp_p4.lint.unused import is_users
 from offramp_p4.types import Bits, Enum, Type, _Simple, strip
 
 Assigned = frozenset[ir.Var]
 
 
+@RULES.register("assigned")
 def rule(program: ir.Program) -> Iterator[Diagnostic]:
     """Warnings ``uninitialised-out``. Headers are not meant: they start invalid."""
     for function in program.functions:

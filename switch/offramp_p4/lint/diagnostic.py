@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One warning."""
+"""A warning, and the rules that give warnings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
+from offramp_base.registry import Registry
+from offramp_p4 import ir
 from offramp_p4.source import Pos, render
 
 
@@ -18,3 +22,9 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return render(self.pos, f"{self.message} [{self.rule}]", "warning")
+
+
+RULES: Final[Registry[Callable[[ir.Program], Iterator[Diagnostic]]]] = Registry(
+    "lint rule", "offramp.lint_rules", "offramp_p4.lint"
+)
+"""Rules by name, each from a program to its warnings."""

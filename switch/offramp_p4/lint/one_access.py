@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 
 from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 from offramp_p4.source import Pos
 from offramp_p4.types import Type
 
@@ -30,6 +30,7 @@ Paths = dict[ir.ExternInstance, set[tuple[Access, ...]]]
 """For each register the sequences of accesses that some path makes."""
 
 
+@RULES.register("one-access")
 def rule(program: ir.Program) -> Iterator[Diagnostic]:
     """Warnings ``register-access``: the rule's place is the second access."""
     for register, accesses in repeated(program).items():

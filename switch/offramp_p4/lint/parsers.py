@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 
 
+@RULES.register("parsers")
 def rule(program: ir.Program) -> Iterator[Diagnostic]:
     """Warnings ``unreachable-state`` and ``unreachable-case``."""
     for block in walk.blocks(program.main):

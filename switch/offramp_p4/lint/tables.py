@@ -8,12 +8,13 @@ from itertools import combinations
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 from offramp_p4.source import Unsupported
 from offramp_p4.state import Any, Match, Range, TableState, Ternary
 from offramp_p4.state.table import DEFAULT_SIZE
 
 
+@RULES.register("tables")
 def rule(program: ir.Program) -> Iterator[Diagnostic]:
     """Warnings ``table-size`` and ``entry-priority``."""
     applied = {id(n) for b in walk.blocks(program.main) for n in walk.nodes(b, into_declarations=True)}

@@ -9,7 +9,7 @@ from typing import Final
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 from offramp_p4.source import Pos
 from offramp_p4.types import Header, Stack, Structure, Union, strip
 
@@ -21,6 +21,7 @@ def is_users(pos: Pos) -> bool:
     return pos.line > 0 and Path(pos.file).parent != _BUILT_IN
 
 
+@RULES.register("unused")
 def rule(program: ir.Program) -> Iterator[Diagnostic]:
     """Warnings ``unused-table``, ``unused-action``, ``unused-variable``, ``unused-header``."""
     blocks = list(walk.blocks(program.main))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from offramp_p4 import ir
 from offramp_p4.engine import walk
-from offramp_p4.lint.diagnostic import Diagnostic
+from offramp_p4.lint.diagnostic import RULES, Diagnostic
 from offramp_p4.trace.names import place as text
 from offramp_p4.types import Header, Structure, Type, Union, strip
 
@@ -22,6 +22,7 @@ INVALID, VALID = 1, 2
 _EITHER = INVALID | VALID
 
 
+@RULES.register("validity")
 def rule(program: ir.Program) -> Iterator[Diagnostic]:
     """Warnings ``invalid-read`` and ``invalid-write``."""
     if program.main.type_name != "V1Switch":

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.places import is_place
 from offramp_p4.native import codec, places
 from offramp_p4.native.emitter import BOOL_TRUE, AggregateBuilder, Builder, Emitter
 from offramp_p4.native.llvm import I1, Value, const, i64
-from offramp_p4.native.runtime import context
 from offramp_p4.native.runtime.buffers import room
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CURSOR, LENGTH
 from offramp_p4.native.shape import bits_of, element_offset, offsets, value_type
 from offramp_p4.source import Unsupported
@@ -52,7 +53,7 @@ def _reserve(g: Emitter, e: ir.ExternCall, size: Value) -> tuple[Value, Value]:
     start = field(g, CURSOR.name)
     end = g.b.add(start, size)
     places.fault(g, g.b.icmp_unsigned(">", end, field(g, LENGTH.name)), places.error_code(g, "PacketTooShort", e))
-    return g.at(g.pointer(context.FRAME), start), end
+    return g.at(g.pointer(Context.frame), start), end
 
 
 def _extract(g: Emitter, e: ir.ExternCall) -> Value:
@@ -187,9 +188,9 @@ def _emit_at(g: Emitter, e: ir.ExternCall, at: Value, t: Type) -> None:
 
 def _emit_header(g: Emitter, header: Header, at: Value) -> None:
     fields = list(codec.leaves(header))
-    used = g.word(context.OUT + context.USED)
+    used = g.word(Context.out.used)
     most = (codec.max_bits(fields) + 7) // 8
-    address = g.call(room, g.context, context.OUT, used, most)
+    address = g.call(room, g.context, offset(Context.out), used, most)
     into = g.b.inttoptr(address, g.memory.type)
     if _has_varbit(header):
         writer = codec.BitWriter(g, into)
@@ -198,7 +199,7 @@ def _emit_header(g: Emitter, header: Header, at: Value) -> None:
     else:
         size = i64(codec.pack(g, codec.numbers_at(g, fields, at), into))
     end = g.b.add(used, size)
-    g.tags.mark(g.b.store(end, g.word_address(context.OUT + context.USED)), "Words")
+    g.tags.mark(g.b.store(end, g.word_address(Context.out.used)), "Words")
 
 
 def _static_assert(g: Emitter, e: ir.ExternCall) -> Value:

@@ -20,7 +20,7 @@ from offramp_p4 import ir
 from offramp_p4.engine.work import Work
 from offramp_p4.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
 from offramp_p4.native.lowering import Library
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE
 from offramp_p4.native.shape import bits_of, container, is_scalar, number_type, shape, value_type
 from offramp_p4.source import Unsupported
@@ -212,8 +212,8 @@ class Emitter:
 
     def count(self, steps: int) -> None:
         """Take steps of the packet's budget; end the packet when it has used them up."""
-        left = self.b.sub(self.word(context.STEPS), i64(steps))
-        self.tags.mark(self.b.store(left, self.word_address(context.STEPS)), "Words")
+        left = self.b.sub(self.word(Context.steps), i64(steps))
+        self.tags.mark(self.b.store(left, self.word_address(Context.steps)), "Words")
         self.leave_if(self.b.icmp_signed("<", left, i64(0)), CHECK_FAILED)
 
     # --- control flow

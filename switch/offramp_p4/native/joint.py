@@ -44,9 +44,9 @@ class NativeJoint:
         self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
         self._advance = code.function(ADVANCE, None, _INT, _INT)
         self._failure: BaseException | None = None
-        self._context.words[at.MARK] = 0
+        self._context.words[at.Context.mark] = 0
         if mark is not mark_ce:
-            self._context.hold_function(at.MARK, self._mark_frame)
+            self._context.hold_function(at.Context.mark, self._mark_frame)
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """A frame arrives."""
@@ -58,7 +58,7 @@ class NativeJoint:
             self._receive(self._context.pointer, now_ps, frame, len(frame), port)
             switch.now_us = now_ps // PS_PER_US
             switch._unsettled = True
-            if words[at.DIGESTS + at.START] or words[at.EVENTS + at.USED]:
+            if words[at.Context.digests.start] or words[at.Context.events.used]:
                 switch._collect()
         self._report()
 
@@ -83,7 +83,7 @@ class NativeJoint:
     @property
     def next_ps(self) -> int | None:
         """When something happens without a further arrival; None: never."""
-        times = [self.tm.next_ps, self.tm.first_time(at.RETURNING)]
+        times = [self.tm.next_ps, self.tm.first_time(at.Context.returning)]
         return min((time for time in times if time is not None), default=None)
 
     def advance(self, until_ps: int) -> list[Departure]:
@@ -93,10 +93,10 @@ class NativeJoint:
             switch._prepare()
             self.tm.start()
             self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
-            departures = self._departures() if words[at.INDEX + at.USED] else []
-            switch.now_us = int(words[at.NOW_US])
+            departures = self._departures() if words[at.Context.index.used] else []
+            switch.now_us = int(words[at.Context.now_us])
             switch._unsettled = True
-            if words[at.DIGESTS + at.START] or words[at.EVENTS + at.USED]:
+            if words[at.Context.digests.start] or words[at.Context.events.used]:
                 switch._collect()
         self._report()
         return departures
@@ -104,14 +104,14 @@ class NativeJoint:
     def _departures(self) -> list[Departure]:
         """What is in the output buffers, which are empty then."""
         context = self._context
-        times = context.buffer(at.TIMES).view(np.int64).tolist()
-        index = context.buffer(at.INDEX).view(np.int64).reshape(-1, 2).tolist()
-        raw = context.buffer(at.OUT)
+        times = context.buffer(at.Context.times).view(np.int64).tolist()
+        index = context.buffer(at.Context.index).view(np.int64).reshape(-1, 2).tolist()
+        raw = context.buffer(at.Context.out)
         made, start = [], 0
         for ps, (port, length) in zip(times, index, strict=True):
             made.append(Departure(ps, port, raw[start : start + length].tobytes()))
             start += length
-        for buffer in (at.TIMES, at.INDEX, at.OUT):
+        for buffer in (at.Context.times, at.Context.index, at.Context.out):
             context.empty(buffer)
         return made
 
@@ -119,18 +119,18 @@ class NativeJoint:
         """The same as arrays."""
         with self._running():
             self._advance(self._context.pointer, min(until_ps, _LATEST_PS))
-            times = self._context.buffer(at.TIMES).view(np.int64).copy()
-            self._context.empty(at.TIMES)
+            times = self._context.buffer(at.Context.times).view(np.int64).copy()
+            self._context.empty(at.Context.times)
             return times, self._switch._outputs()
 
     def reset(self) -> None:
         """Nothing in the queues, time 0."""
         self.tm.reset()
-        for buffer in (at.OUT, at.INDEX):
+        for buffer in (at.Context.out, at.Context.index):
             self._context.empty(buffer)
 
     def _check(self, now_ps: int) -> None:
-        check_time(now_ps, int(self._context.words[at.NOW_PS]))
+        check_time(now_ps, int(self._context.words[at.Context.now_ps]))
         if now_ps > _LATEST_PS:
             raise OfframpError(f"a frame arrives at {now_ps} ps: the native engine's time ends at {_LATEST_PS} ps")
 
@@ -141,7 +141,7 @@ class NativeJoint:
         with switch._running():
             self.tm.start()
             yield
-            switch.now_us = int(self._context.words[at.NOW_US])
+            switch.now_us = int(self._context.words[at.Context.now_us])
         self._report()
 
     def _report(self) -> None:
@@ -158,6 +158,6 @@ class NativeJoint:
             before = ctypes.string_at(frame, length)
             after = check_marked(before, self._mark(before))
             ctypes.memmove(frame, after, length)
-            self._context.words[at.MARKED] = after is not before
+            self._context.words[at.Context.marked] = after is not before
         except BaseException as error:
             self._failure = error

@@ -145,7 +145,7 @@ class NativeSwitch:
         return list(self.process(PacketBatch(np.array([port]), np.array([len(frame)]), data)))
 
     def join(self, config: TmConfig, mark: Mark) -> Joint:
-        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.tm.QueuedSwitch`."""
+        """Put a traffic manager between ingress and egress; for :class:`~offramp_p4.queued.QueuedSwitch`."""
         from offramp_p4.native.joint import NativeJoint
 
         return NativeJoint(self, config, mark)
@@ -159,19 +159,19 @@ class NativeSwitch:
 
     def _outputs(self) -> PacketBatch:
         """The frames in the output buffer, as a batch."""
-        index = self._context.buffer(at.INDEX).view(np.int64).reshape(-1, 2)
+        index = self._context.buffer(at.Context.index).view(np.int64).reshape(-1, 2)
         count = len(index)
         if not count:
             return PacketBatch.empty()
         ports, lengths = index.astype(np.int32).T.copy()
         width = int(lengths.max())
-        if self._context.words[at.OUT + at.USED] == count * width:
-            data = self._context.take(at.OUT).reshape(count, width)
+        if self._context.words[at.Context.out.used] == count * width:
+            data = self._context.take(at.Context.out).reshape(count, width)
         else:
             data = np.empty((count, width), np.uint8)
-            self._gather(address(data), width, address(self._context.buffer(at.OUT)), address(index), count)
-            self._context.empty(at.OUT)
-        self._context.empty(at.INDEX)
+            self._gather(address(data), width, address(self._context.buffer(at.Context.out)), address(index), count)
+            self._context.empty(at.Context.out)
+        self._context.empty(at.Context.index)
         return PacketBatch(ports, lengths, data)
 
     @property
@@ -206,8 +206,8 @@ class NativeSwitch:
             self._collect()  # counts are by the numbers that entries still have
         self._objects.sync()
         words = self._context.words
-        words[at.NOW_US] = self.now_us
-        words[at.LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+        words[at.Context.now_us] = self.now_us
+        words[at.Context.logging] = _MESSAGES.isEnabledFor(logging.INFO)
 
     def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
         """Frames, lengths and ports as machine code reads them; rows may lie apart, as in the ring of an interface."""
@@ -223,11 +223,11 @@ class NativeSwitch:
         return data, lengths, ports
 
     def _read_digests(self) -> None:
-        used = self._context.words[at.DIGESTS + at.START]
+        used = self._context.words[at.Context.digests.start]
         if not used:
             return
-        raw = self._context.buffer(at.DIGESTS)[:used].tobytes()
-        self._context.empty(at.DIGESTS)
+        raw = self._context.buffer(at.Context.digests)[:used].tobytes()
+        self._context.empty(at.Context.digests)
         if self.on_digest is not None:
             self._unsent += [Digest(kind.text, values) for kind, values in read_records(self._module.digests, raw)]
 
@@ -250,10 +250,10 @@ class NativeSwitch:
                 setattr(self._stats, name, getattr(self._stats, name) + count)
         counts[:] = 0
         self._objects.collect()
-        if not words[at.EVENTS + at.USED]:
+        if not words[at.Context.events.used]:
             return
-        raw = self._context.buffer(at.EVENTS).tobytes()
-        self._context.empty(at.EVENTS)
+        raw = self._context.buffer(at.Context.events).tobytes()
+        self._context.empty(at.Context.events)
         for kind, values in read_records(self._module.events, raw):
             if kind.text.startswith(CHECK_MARK):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.llvm import I32, I64, Value, const, i64, ll
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.patterns import find_best
 from offramp_p4.native.runtime.prefixes import find_longest
@@ -82,17 +83,17 @@ def _write(g: Emitter, table: ir.Table, result: Value) -> None:
     hit = g.b.icmp_unsigned("!=", entry, i64(0))
 
     def matched() -> None:
-        count(g, plan.words + context.HITS)
-        at = g.b.add(g.word(plan.words + context.ROWS), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
+        count(g, plan.words + Table.hits)
+        at = g.b.add(g.word(plan.words + offset(Table.rows)), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
         g.b.store(at if plan.profile is None else _resolve(g, table, plan, at), row)
         g.b.store(i64(1), found)
         g.target.on_hit(g, table, entry)
 
     def missed() -> None:
         if plan.key.search != "none":
-            count(g, plan.words + context.MISSES)
+            count(g, plan.words + Table.misses)
             g.target.on_miss(g, table)
-        g.b.store(g.word(plan.words + context.DEFAULT), row)
+        g.b.store(g.word(plan.words + Table.default), row)
         g.b.store(i64(0), found)
 
     if plan.key.search == "none":
@@ -123,7 +124,7 @@ def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
     at = plan.words
     table = g.word_address(at)
     if key.search == "exact":
-        return g.call(find, g.pointer(at + context.SLOTS), g.word(at + context.MASK), words, key.words)
+        return g.call(find, g.pointer(at + offset(Table.slots)), g.word(at + Table.mask), words, key.words)
     if key.search == "prefix":
         shape = (key.words, key.widths[key.prefix], key.root_bits, int(key.exact), key.extra_at)
         return g.call(find_longest, table, words, probe, *shape)

@@ -10,18 +10,14 @@ from offramp_p4.tm.config import PortConfig, QueueConfig, TmConfig
 from offramp_p4.tm.ecn import mark_ce
 from offramp_p4.tm.joint import Departure
 from offramp_p4.tm.manager import Dequeued, TrafficManager
-from offramp_p4.tm.paced import PacedSwitch
 from offramp_p4.tm.queue import QueueStats
-from offramp_p4.tm.queued import QueuedSwitch
 
 __all__ = [
     "Departure",
     "Dequeued",
-    "PacedSwitch",
     "PortConfig",
     "QueueConfig",
     "QueueStats",
-    "QueuedSwitch",
     "TmConfig",
     "TrafficManager",
     "mark_ce",

@@ -7,7 +7,11 @@ from random import Random
 
 import pytest
 
+from offramp_p4 import make_switch
+from offramp_p4.frontend import load_text
+from offramp_p4.source import P4Error
 from offramp_p4.v1model.hashing import algorithm
+from p4_programs import program
 
 CHECK = b"123456789"
 
@@ -35,3 +39,11 @@ def test_algorithms(name: str, data: bytes, value: int) -> None:
 def test_random_draws_from_the_seed() -> None:
     one, two = algorithm("random", Random(5)), algorithm("random", Random(5))
     assert [one(b"") for _ in range(4)] == [two(b"x") for _ in range(4)]
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+@pytest.mark.parametrize("data", ["{hdr.h.a, 5}", "{hdr.h.a, -1}", "{{hdr.h.a, 7}, hdr.h.c}"])
+def test_a_number_without_a_width_cannot_be_hashed(data: str, engine: str) -> None:
+    body = f"bit<16> x; hash(x, HashAlgorithm.crc16, 16w0, {data}, 16w9); hdr.h.c = x;"
+    with pytest.raises(P4Error, match="a number without a width"):
+        make_switch(load_text(program(body), "p.p4"), engine)

@@ -11,9 +11,10 @@ import pytest
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.frontend import load_text
+from offramp_p4.paced import PacedSwitch
 from offramp_p4.state import CloneSession, Replica
 from offramp_p4.switch import Switch
-from offramp_p4.tm import PacedSwitch, TmConfig
+from offramp_p4.tm import TmConfig
 from p4_programs import program
 from tna_programs import tna
 

@@ -174,3 +174,10 @@ def test_a_program_with_its_words_mixed_up_loads_or_fails_cleanly(i: int, j: int
     )
     with contextlib.suppress(P4Error):
         load_text(text, "mixed.p4")
+
+
+def test_a_token_of_many_lines_is_quoted_by_its_first() -> None:
+    with pytest.raises(P4Error) as caught:
+        load_text('extern void f(string s\n"one\ntwo\nthree");', "p.p4")
+    assert caught.value.message.endswith("found '\"one…'")
+    assert len(str(caught.value).splitlines()) <= 3

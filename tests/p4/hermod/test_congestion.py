@@ -15,7 +15,8 @@ from hermod_model import CONGESTED, PORTS, Model, ecn_of, ipv4, random_frame, wi
 from offramp.hermod.switch.entries import Profile, SwitchPlan
 from offramp_base.wire.ethernet import ipv4_checksum
 from offramp_p4 import PlainSwitch, ir, make_switch
-from offramp_p4.tm import QueuedSwitch, TmConfig
+from offramp_p4.queued import QueuedSwitch
+from offramp_p4.tm import TmConfig
 from offramp_p4.tna.metadata import IntrinsicHeader
 from offramp_sim.hermod import direct
 

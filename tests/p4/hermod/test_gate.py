@@ -16,7 +16,8 @@ from hermod_model import CONGESTED, HOSTS, LEASE, PORTS, QUIET, Model, ipv4, ran
 from offramp.hermod.switch.entries import CLASSES, Role, SwitchPlan
 from offramp_base.errors import OfframpError
 from offramp_p4 import AnySwitch, ir, make_switch
-from offramp_p4.tm import QueuedSwitch, TmConfig
+from offramp_p4.queued import QueuedSwitch
+from offramp_p4.tm import TmConfig
 from offramp_sim.hermod import direct
 
 pytestmark = pytest.mark.p4

@@ -19,7 +19,8 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import ipv4_checksum
 from offramp_p4 import AnySwitch, PlainSwitch, make_switch
 from offramp_p4.frontend import load
-from offramp_p4.tm import PortConfig, QueuedSwitch, TmConfig
+from offramp_p4.queued import QueuedSwitch
+from offramp_p4.tm import PortConfig, TmConfig
 from offramp_p4.tm.config import QueueConfig
 from offramp_sim.hermod import direct
 

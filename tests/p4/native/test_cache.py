@@ -68,6 +68,21 @@ def test_old_files_go(tmp_path: Path) -> None:
     assert cache.get(str(MOST_FILES + 9)) == b"object"
 
 
+def test_what_is_used_stays(tmp_path: Path) -> None:
+    cache = ObjectCache(tmp_path)
+    cache.put("used", b"object")
+    (used,) = tmp_path.iterdir()
+    os.utime(used, (0, 0))
+    for i in range(MOST_FILES - 1):
+        cache.put(str(i), b"object")
+    for file in set(tmp_path.iterdir()) - {used}:
+        os.utime(file, (1, 1))
+    assert cache.get("used") == b"object"
+    cache.put("one more", b"object")
+    assert cache.get("used") == b"object"
+    assert len(list(tmp_path.iterdir())) == MOST_FILES
+
+
 def test_the_user_s_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "offramp" / "p4"

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offramp_base.native.records import offset
 from offramp_p4.native.compiler import MachineCode
 from offramp_p4.native.llvm import AliasTags, ll
 from offramp_p4.native.lowering import Library
@@ -54,7 +55,7 @@ def call(function: Any, *args: int) -> int:
 
 
 def context(seed: int = 0) -> Context:
-    return Context(at.OBJECTS + at.TABLE_WORDS, 64, seed=seed, drop_port=511, max_passes=1)
+    return Context(at.Context.WORDS + at.Table.WORDS, 64, seed=seed, drop_port=511, max_passes=1)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -104,7 +105,7 @@ def test_long_division(words: int, data: st.DataObject) -> None:
 def test_hash_table_is_a_dictionary(words: int) -> None:
     rng = random.Random(words)
     ctx = context()
-    table, expected = HashTable(ctx, at.OBJECTS, words), dict[int, int]()
+    table, expected = HashTable(ctx, at.Context.WORDS, words), dict[int, int]()
     keys = [rng.getrandbits(64 * words) for _ in range(300)]
     for step in range(3000):
         key = rng.choice(keys)
@@ -116,7 +117,10 @@ def test_hash_table_is_a_dictionary(words: int) -> None:
             table.remove(as_words([key], words)[0])
             expected.pop(key, None)
         if step % 50 == 0:
-            slots, mask = int(ctx.words[at.OBJECTS + at.SLOTS]), int(ctx.words[at.OBJECTS + at.MASK])
+            slots, mask = (
+                int(ctx.words[at.Context.WORDS + offset(at.Table.slots)]),
+                int(ctx.words[at.Context.WORDS + at.Table.mask]),
+            )
             for k in keys:
                 assert call(hashtable.lookup, slots, mask, address(as_words([k], words)), words) == expected.get(k, 0)
     assert mask < 4 * len(keys)  # slots of removed keys are used again
@@ -140,13 +144,13 @@ def test_meters(
 ) -> None:
     from offramp_p4.native.state.arrays import NativeMeterCell
 
-    ctx, row = context(), np.zeros(at.METER_WORDS, np.int64)
+    ctx, row = context(), np.zeros(at.Meter.WORDS, np.int64)
     cell, native = MeterCell(), NativeMeterCell(row)
     for each in (cell, native):
         each.configure((committed, peak)[:buckets], 5)
     now_us = 5
     for pause_us, amount in packets:
         now_us += pause_us
-        ctx.words[at.NOW_US] = now_us
+        ctx.words[at.Context.now_us] = now_us
         assert call(meters.execute_meter, ctx.pointer, address(row), amount) == cell.execute(amount, now_us)
         assert (list(native.levels), native.last_us) == (cell.levels, cell.last_us)

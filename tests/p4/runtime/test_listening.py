@@ -12,7 +12,7 @@ from offramp_base.p4rt.session import Session
 from offramp_p4.runtime.device import Device
 from offramp_p4.runtime.server import Server
 from offramp_p4.runtime.service import Service
-from offramp_p4.serve import Settings
+from offramp_p4.settings import Settings
 from offramp_p4.switch import Switch
 
 

@@ -15,7 +15,7 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.tls import Tls
 from offramp_p4 import serve
-from offramp_p4.serve import Settings
+from offramp_p4.settings import Settings
 
 
 def openssl(folder, *arguments):

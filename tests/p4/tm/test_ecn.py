@@ -7,7 +7,8 @@ import pytest
 
 from both_engines import MakeSwitch
 from offramp_base.wire.ethernet import ipv4_checksum
-from offramp_p4.tm import PortConfig, QueueConfig, QueuedSwitch, TmConfig, mark_ce
+from offramp_p4.queued import QueuedSwitch
+from offramp_p4.tm import PortConfig, QueueConfig, TmConfig, mark_ce
 from p4_programs import program
 
 RATE = 8 * 10**9

@@ -18,11 +18,13 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import ir, make_switch
 from offramp_p4.frontend import load, load_text
+from offramp_p4.paced import PacedSwitch
+from offramp_p4.queued import QueuedSwitch
 from offramp_p4.records import Digest
 from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
 from offramp_p4.stf.control import Control
 from offramp_p4.stf.parse import parse
-from offramp_p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
+from offramp_p4.tm import PortConfig, QueueConfig, TmConfig
 from p4_programs import program
 
 pytestmark = pytest.mark.p4

@@ -15,8 +15,10 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load
+from offramp_p4.paced import PacedSwitch
+from offramp_p4.queued import QueuedSwitch
 from offramp_p4.state import CloneSession, Replica
-from offramp_p4.tm import PacedSwitch, PortConfig, QueueConfig, QueuedSwitch, TmConfig
+from offramp_p4.tm import PortConfig, QueueConfig, TmConfig
 
 PROGRAM = load(Path(__file__).with_name("queues.p4"))
 US = 10**6

@@ -14,6 +14,7 @@ from offramp.nic import plans as plan_text
 from offramp.switchgnn import telemetry
 from offramp.switchgnn.target import target_of
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
+from offramp_base.native.records import offset
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import ir, make_switch
 from offramp_p4.native.runtime import context as at
@@ -124,8 +125,8 @@ class CompiledSoak:
             address(edges),
             len(edges),
             address(widths),
-            at.OUT,
-            at.INDEX,
+            offset(at.Context.out),
+            offset(at.Context.index),
             rates.loss,
             rates.duplication,
             rates.delay,

@@ -43,6 +43,6 @@ def test_by_simulator(tmp_path: Path) -> None:
     ],
 )
 def test_by_training(tmp_path: Path, name: str) -> None:
-    (item,) = reproduce(tmp_path, name, "--scale", "0.15").values()
+    (item,) = reproduce(tmp_path, name, "--scale", "0.05").values()
     assert item["published"].keys() == item["ours"].keys()
     assert (tmp_path / f"{name.replace('/', '-')}.png").exists()

@@ -13,11 +13,11 @@ from offramp.dgtp.setup_file import parse_setup
 from offramp.dgtp.volume import peak_to_mean, with_peak_to_mean
 from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.setups import NAMES, make_job, make_setup, random_cluster, simulated_job
-from offramp_sim.reproduce.catalogue import ITEMS
+from offramp_sim.reproduce.catalogue import find
 
 
 def test_bounds_hold_and_are_told():
-    found = ITEMS["placement/bounds"].reproduce(0.1, 3)
+    found = find("dgtp/bounds")[0].reproduce(0.1, 3)
     for numbers in found.data.values():
         for reached, promised, path in zip(numbers["ratio"], numbers["promised"], numbers["path"], strict=True):
             assert 1 <= reached <= promised
@@ -26,7 +26,7 @@ def test_bounds_hold_and_are_told():
 
 
 def test_scheduling_gains_on_the_testbed_and_more_bandwidth_is_used():
-    found = ITEMS["placement/fig7"].reproduce(0.1, 0)
+    found = find("dgtp/fig7")[0].reproduce(0.1, 0)
     rates = {line.what: float(line.ours.split()[0]) for line in found.comparisons}
     for dataset in ("products", "reddit"):
         assert rates[f"{dataset}: mean rate, DGTP"] > 1.15 * rates[f"{dataset}: mean rate, DistDGL"]
@@ -34,7 +34,7 @@ def test_scheduling_gains_on_the_testbed_and_more_bandwidth_is_used():
 
 @pytest.mark.slow
 def test_table_three_is_in_the_paper_s_range():
-    found = ITEMS["placement/table3"].reproduce(0.3, 0)
+    found = find("dgtp/table3")[0].reproduce(0.3, 0)
     main = [line for line in found.comparisons if line.published]
     assert len(main) == 4
     for line in main:

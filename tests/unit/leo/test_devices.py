@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("toaster:3", "device toaster:3: expected one of cpu, model, faulty, fpga, nic"),
+        ("toaster:3", "device toaster: expected one of cpu, "),
         ("cpu:x", "device cpu:x: threads=x: expected a number"),
         ("cpu:0", "device cpu: expected at least one thread"),
         ("model:speed=3", "device model:speed=3: no option speed: expected service_us"),

@@ -36,7 +36,7 @@ def run(made, sent, limit_s=20.0):
 
 
 def states(made):
-    return {State(s) for s in at.column(made.requester.table, at.STATE).tolist()} - {State.FREE}
+    return {State(s) for s in at.column(made.requester.table, at.Row.state).tolist()} - {State.FREE}
 
 
 def test_states_of_a_request_on_the_way_over_two_accelerators():

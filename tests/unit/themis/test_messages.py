@@ -37,7 +37,7 @@ elif rank == 1:
         dist.all_gather_object([None] * 2, Trap())
     elif way == "pickle":
         import pickle
-        from offramp.themis import messages
+        from offramp.workers import messages
         messages.send(bytearray(pickle.dumps(Trap())), 0)
     elif way == "long":
         dist.send(torch.tensor([1 << 62]), 0)

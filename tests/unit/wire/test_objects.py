@@ -173,6 +173,16 @@ def test_a_matrix_whose_entries_lie_outside_is_refused() -> None:
             unpack(raw, kind, "rank 1")
 
 
+def test_a_matrix_with_more_values_than_it_announces_is_refused() -> None:
+    matrix = sp.csr_matrix(np.eye(4, dtype=np.float32))
+    good = pack(matrix, sp.csr_matrix)
+    ends = np.array((0, 1, 2, 3, 4), np.int32).tobytes()
+    assert good.count(ends) == 1
+    raw = good.replace(ends, np.array((0, 1, 2, 3, 3), np.int32).tobytes())
+    with pytest.raises(OfframpError, match="no CSR matrix: 4 values, 4 columns, 3 announced"):
+        unpack(raw, sp.csr_matrix, "rank 1")
+
+
 def test_small_entries_do_not_take_many_times_their_bytes() -> None:
     with pytest.raises(OfframpError, match="too many entries"):
         unpack(message([[]] * (objects._MOST_CONTAINERS + 1)), Record, "rank 1")

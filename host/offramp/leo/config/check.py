@@ -3,16 +3,10 @@
 
 from __future__ import annotations
 
-from offramp.leo.config.files import Config
-from offramp.leo.config.models import Path, PathType, Request
+from offramp.leo.config.config import Config
+from offramp.leo.config.models import Path, Request, links_of
+from offramp.leo.config.resolve import resolve
 from offramp.leo.selection.table import Dependency
-
-DEFAULT_LINKS = {
-    PathType.CPU_CPU: (["CN"], ["NC"]),
-    PathType.CPU_ACC: (["CN"], ["NA"]),
-    PathType.ACC_CPU: (["CA", "AN"], ["NC"]),
-    PathType.ACC_ACC: (["CA", "AN"], ["NA"]),
-}
 
 
 def check(config: Config) -> None:
@@ -21,8 +15,6 @@ def check(config: Config) -> None:
     Raises:
         OfframpError: one line with file and line.
     """
-    from offramp.leo.config.resolve import resolve
-
     for i, path in enumerate(config.paths):
         if any(other.id == path.id for other in config.paths[:i]):
             raise config.error("paths", (i, "id"), f"two paths of one name: {path.id}")
@@ -35,12 +27,6 @@ def check(config: Config) -> None:
     if config.application.mix and not sum(config.application.mix.values()) > 0:
         raise config.error("application", ("mix",), "expected a share over 0")
     resolve(config, guess=True)
-
-
-def links_of(path: Path) -> tuple[list[str], list[str]]:
-    """Logical links at the requester and at the responder."""
-    requester, responder = DEFAULT_LINKS[path.type]
-    return path.requester or requester, path.responder or responder
 
 
 def _names(config: Config) -> str:

@@ -4,40 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from offramp.leo.config.models import Application, Document, Hardware, Profile
-from offramp.leo.config.models import Path as LeoPath
+from offramp.leo.config.check import check
+from offramp.leo.config.config import Config
+from offramp.leo.config.models import Document
 from offramp_base.errors import OfframpError
 from offramp_base.settings.source import Place, Source, parse_source, read_source
 
 APPLICATIONS = ("kvs", "dfs", "ebs", "dml")
 HARDWARE = ("direct", "on-path", "off-path")
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """One application on one host model, and which file says what.
-
-    Attributes:
-        hardware, paths, application, profile: as the files say it.
-        sources: by the name of the part.
-    """
-
-    hardware: Hardware
-    paths: tuple[LeoPath, ...]
-    application: Application
-    profile: Profile | None
-    sources: dict[str, Source]
-
-    def error(self, part: str, place: Place, problem: str) -> OfframpError:
-        """One line with file and line; ``place`` within the part."""
-        return self.sources[part].error((part, *place), problem)
 
 
 def builtin(name: str) -> Path:
@@ -88,8 +68,6 @@ def _join(sources: Sequence[Source]) -> Config:
             names = ", ".join(source.name for source in sources) or "no file"
             raise OfframpError(f"{names}: expected {part}, in this file or another one beside it")
     config = Config(parts["hardware"], tuple(parts["paths"]), parts["application"], parts.get("profile"), said)
-    from offramp.leo.config.check import check
-
     check(config)
     return config
 

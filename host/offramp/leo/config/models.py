@@ -231,3 +231,17 @@ class Document(Strict):
     paths: list[Path] | None = None
     application: Application | None = None
     profile: Profile | None = None
+
+
+DEFAULT_LINKS = {
+    PathType.CPU_CPU: (["CN"], ["NC"]),
+    PathType.CPU_ACC: (["CN"], ["NA"]),
+    PathType.ACC_CPU: (["CA", "AN"], ["NC"]),
+    PathType.ACC_ACC: (["CA", "AN"], ["NA"]),
+}
+
+
+def links_of(path: Path) -> tuple[list[str], list[str]]:
+    """Logical links at the requester and at the responder."""
+    requester, responder = DEFAULT_LINKS[path.type]
+    return path.requester or requester, path.responder or responder

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from offramp.leo.config.files import Config
+from offramp.leo.config.config import Config
 from offramp.leo.config.models import Kind
 from offramp_base.errors import OfframpError
 

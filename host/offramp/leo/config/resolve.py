@@ -6,9 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from offramp.leo.config.check import links_of
-from offramp.leo.config.files import Config
-from offramp.leo.config.models import ANYWHERE, PROFILE, Compute, Functions, Kind, Link, Path, PathType, Request
+from offramp.leo.config.config import Config
+from offramp.leo.config.models import (
+    ANYWHERE,
+    PROFILE,
+    Compute,
+    Functions,
+    Kind,
+    Link,
+    Path,
+    PathType,
+    Request,
+    links_of,
+)
 from offramp.leo.config.topology import Hop, Topology
 from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
 from offramp_base.errors import OfframpError

@@ -8,7 +8,6 @@ import logging
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from offramp.device import Status
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token, connect
+from offramp_base.registry import Registry
 
 REQUEST: Final = struct.Struct("<BQI")
 """Operation, serial number, bytes of the message that follows."""
@@ -31,6 +31,9 @@ MOST: Final = 1 << 26
 PROTOCOL: Final = "fpga 1"
 START_S: Final = 600.0
 """For a simulated card: the first start installs PYNQ and builds the RTL."""
+
+CARDS: Final[Registry[Callable[[Path, Sequence[str]], list[str]]]] = Registry("card", "offramp.cards")
+"""Commands that start cards which no slot holds, of the socket that the host listens on and of their options."""
 
 _LOG = logging.getLogger(__name__)
 _STATUSES: Final = frozenset(int(status) for status in Status)
@@ -79,7 +82,7 @@ class Link:
             listener.bind(str(path))
             listener.listen(1)
             listener.settimeout(0.2)
-            command = [sys.executable, "-m", "offramp_sim.rtl.card", str(path), *card]
+            command = CARDS.get("simulated")(path, card)
             self._process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
             for _ in range(int(START_S / 0.2)):
                 with contextlib.suppress(TimeoutError):

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from offramp.device import Message
 from offramp.leo.devices.fpga_link import READ, TABLE, WRITE
 from offramp.leo.memory import HostMemory
-
-if TYPE_CHECKING:
-    from offramp.leo.devices.fpga import FpgaDevice
 
 KVS, EBS, COPIES = range(3)
 """The index of ``kvs.lookup``; the tables of ``ebs.lookup``; memories of host, accelerator, NIC one after the other."""
@@ -22,6 +19,16 @@ _LENGTH: Final = struct.Struct("<I")
 _PIECE: Final = 1 << 16
 
 
+class Card(Protocol):
+    """Whom a memory's contents are sent to, and asked for."""
+
+    def post(self, operation: int, message: bytes) -> None:
+        """Send without an answer."""
+
+    def ask(self, operation: int, message: bytes) -> bytes:
+        """Send, and wait for the answer."""
+
+
 class CardMemory:
     """A memory on the card, with a copy of what the host wrote, for a card that is started again.
 
@@ -29,7 +36,7 @@ class CardMemory:
         size: bytes.
     """
 
-    def __init__(self, device: FpgaDevice, number: int, size: int, sizes: tuple[int, ...]) -> None:
+    def __init__(self, device: Card, number: int, size: int, sizes: tuple[int, ...]) -> None:
         """Memory ``number`` of ``size`` bytes, which the card allocates from ``sizes``."""
         self.size = size
         self._device, self._number = device, number

@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Final
 
 from offramp.device import Device
-from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
 
-KINDS: Final[dict[str, str]] = {
-    "cpu": "offramp.leo.devices.cpu",
-    "model": "offramp.leo.devices.model",
-    "faulty": "offramp.leo.devices.faulty",
-    "fpga": "offramp.leo.devices.fpga",
-    "nic": "offramp.leo.devices.smartnic",
-    "fpga-model": "offramp.leo.devices.fpga_model",
-}
-"""Modules with a function ``open_device(options, name)`` for the text behind the colon."""
+KINDS: Final[Registry[Any]] = Registry("device", "offramp.devices")
+"""Modules by kind: a function ``open_device(options, name)`` takes the text behind the colon; ``patience_s(options)``,
+where a module has it, says how long a request may take. Offramp's own are entry points as well."""
 
 
 def patience_s(text: str) -> float:
@@ -27,7 +20,7 @@ def patience_s(text: str) -> float:
         OfframpError: no such kind, or bad options.
     """
     kind, _, options = text.partition(":")
-    return float(getattr(_module(kind, text), "patience_s", lambda _: 0.0)(options))
+    return float(getattr(KINDS.get(kind), "patience_s", lambda _: 0.0)(options))
 
 
 def open_device(text: str, name: str | None = None) -> Device:
@@ -37,14 +30,5 @@ def open_device(text: str, name: str | None = None) -> Device:
         OfframpError: no such kind, bad options, or the device is not there.
     """
     kind, _, options = text.partition(":")
-    device: Device = _module(kind, text).open_device(options, name or kind)
+    device: Device = KINDS.get(kind).open_device(options, name or kind)
     return device
-
-
-def _module(kind: str, text: str) -> Any:
-    if kind not in KINDS:
-        raise OfframpError(f"device {text}: expected one of {', '.join(KINDS)}, with options behind a colon")
-    try:
-        return importlib.import_module(KINDS[kind])
-    except ModuleNotFoundError as error:
-        raise OfframpError(f"device {text}: this installation lacks {error.name}") from None

@@ -15,15 +15,12 @@ from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, START
 from offramp.leo.runtime.engine import HEAD, ID, LENGTH, MESSAGE, MOST_MESSAGE, enqueue, next_slot, slot_ready
 from offramp.leo.runtime.request import acted, answer_of, compose, expected, queue_of, request_of, trip_of
 from offramp.leo.runtime.state import (
-    ARGUMENTS,
-    ESCAPED,
-    LINKS,
-    MASK,
     QUEUE_HEAD,
     QUEUE_SLOTS,
     QUEUE_TAIL,
-    STRIDE,
+    RequestTable,
 )
+from offramp.leo.selection.layout import SelectorState
 from offramp_base.native.subset import Bytes, Words, call_word, native
 
 _OK = int(Status.OK)
@@ -35,15 +32,15 @@ _OWN = serve.OWN
 
 
 @native
-def _run(table: Words, selector: Words, ticket: int, message: Bytes, length: int) -> None:
+def _run(table: RequestTable, selector: SelectorState, ticket: int, message: Bytes, length: int) -> None:
     """Run the compiled function of a request's trip; its answer goes where the request keeps answers."""
     row = ticket & 0xFFFFFFFF
     trip = trip_of(table, row)
-    arguments = table + table[ARGUMENTS]
+    arguments = table.arguments
     arguments[_MESSAGE] = int(message)
     arguments[_MESSAGE_BYTES] = length
     arguments[_REPLY] = int(answer_of(table, row))
-    arguments[_REPLY_BYTES] = table[STRIDE]
+    arguments[_REPLY_BYTES] = table.stride
     arguments[_OWN] = trip[CONTEXT]
     status = call_word(trip[CALL], int(arguments))
     length = arguments[_REPLY_BYTES] if status == _OK else 0
@@ -51,10 +48,10 @@ def _run(table: Words, selector: Words, ticket: int, message: Bytes, length: int
 
 
 @native
-def _drained(table: Words, selector: Words, engine: Words) -> int:
+def _drained(table: RequestTable, selector: SelectorState, engine: Words) -> int:
     """What a modelled accelerator has finished by now; requests that went another way meanwhile are dropped."""
     count = 0
-    now = now_ns(table)
+    now = now_ns(Words(table))
     while slot_ready(engine, now):
         slot = next_slot(engine)
         if expected(table, slot[ID]):
@@ -65,15 +62,15 @@ def _drained(table: Words, selector: Words, engine: Words) -> int:
 
 
 @native
-def act(table: Words, selector: Words, device: int, engine: Words, tickets: Words, most: int) -> int:
+def act(table: RequestTable, selector: SelectorState, device: int, engine: Words, tickets: Words, most: int) -> int:
     """Work on the queue of a local device; returns how much was done, tickets that escape among it."""
-    queue = queue_of(table, table[LINKS] + device)
+    queue = queue_of(table, table.links + device)
     count = 0
     if int(engine) != 0:
         count = _drained(table, selector, engine)
-    table[ESCAPED] = 0
-    while table[ESCAPED] < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+    table.escaped = 0
+    while table.escaped < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
         if expected(table, ticket):
             row = ticket & 0xFFFFFFFF
             trip = trip_of(table, row)
@@ -82,11 +79,11 @@ def act(table: Words, selector: Words, device: int, engine: Words, tickets: Word
             if trip[CALL] != 0 and trip[ENGINE] == 0:
                 _run(table, selector, ticket, message, length)
             elif trip[CALL] != 0 and length <= MOST_MESSAGE:
-                if not enqueue(engine, ticket, 0, 0, 0, message, length, now_ns(table)):
+                if not enqueue(engine, ticket, 0, 0, 0, message, length, now_ns(Words(table))):
                     break
             else:
-                tickets[table[ESCAPED]] = ticket
-                table[ESCAPED] = table[ESCAPED] + 1
+                tickets[table.escaped] = ticket
+                table.escaped = table.escaped + 1
             count += 1
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
     return count

@@ -15,7 +15,8 @@ from offramp.leo.runtime.clock import now_ns
 from offramp.leo.runtime.intake import COUNT, NEXT
 from offramp.leo.runtime.pace import PATIENCE_NS, after_round
 from offramp.leo.runtime.request import admit, collect, receive, send
-from offramp.leo.runtime.state import ESCAPED, FAILED, IN_FLIGHT, LINKS
+from offramp.leo.runtime.state import RequestTable
+from offramp.leo.selection.layout import SelectorState
 from offramp_base.native.subset import Words, native
 
 # The words of a call.
@@ -33,10 +34,10 @@ RECEIVED: Final = 1000
 
 
 @native
-def _links(table: Words, selector: Words, links: Words) -> int:
+def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
     """Send and receive on the links that are up, whose sending and receiving rings follow one another in ``links``."""
     worked = 0
-    for i in range(table[LINKS]):
+    for i in range(table.links):
         if links[2 * i] != 0:
             worked += send(table, i, Words(links[2 * i]))
             received = receive(table, selector, Words(links[2 * i + 1]), RECEIVED)
@@ -46,21 +47,23 @@ def _links(table: Words, selector: Words, links: Words) -> int:
 
 
 @native
-def _stations(table: Words, selector: Words, words: Words, engines: Words, tickets: Words, most: int) -> int:
+def _stations(
+    table: RequestTable, selector: SelectorState, words: Words, engines: Words, tickets: Words, most: int
+) -> int:
     """Let local devices work, in turns, until one has requests that compiled code cannot serve."""
     worked = 0
     for _ in range(words[STATIONS]):
         i = words[TURN]
         words[TURN] = i + 1 if i + 1 < words[STATIONS] else 0
         worked += act(table, selector, i, Words(engines[i]), tickets, most)
-        if table[ESCAPED] != 0:
+        if table.escaped != 0:
             words[ESCAPED_FROM] = i
             break
     return worked
 
 
 @native
-def collected(table: Words, room: Words, at: int, most: int) -> int:
+def collected(table: RequestTable, room: Words, at: int, most: int) -> int:
     """As :func:`collect`, into the columns of ``room`` from ``at`` on."""
     rows = room + at
     users = rows + RECEIVED
@@ -74,8 +77,8 @@ def collected(table: Words, room: Words, at: int, most: int) -> int:
 
 @native
 def flow(
-    table: Words,
-    selector: Words,
+    table: RequestTable,
+    selector: SelectorState,
     intake: Words,
     words: Words,
     links: Words,
@@ -85,7 +88,7 @@ def flow(
     room: Words,
 ) -> int:
     """Rounds until Python is needed or ``room``, ``(8, RECEIVED)``, is full; returns how many have ended."""
-    begun = now_ns(table)
+    begun = now_ns(Words(table))
     worked_at = begun
     ended = 0
     words[ESCAPED_FROM] = NOBODY
@@ -96,11 +99,11 @@ def flow(
         more = collected(table, room, ended, words[ROOM] - ended)
         ended += more
         words[WORKED] = words[WORKED] | worked | more
-        if words[ESCAPED_FROM] != NOBODY or table[FAILED] != 0 or ended == words[ROOM]:
+        if words[ESCAPED_FROM] != NOBODY or table.failed != 0 or ended == words[ROOM]:
             return ended
-        if intake[NEXT] == intake[COUNT] and table[IN_FLIGHT] < words[WINDOW]:
+        if intake[NEXT] == intake[COUNT] and table.in_flight < words[WINDOW]:
             return ended
-        now = after_round(table, words[LASTS], worked + more)
+        now = after_round(Words(table), words[LASTS], worked + more)
         if worked + more > 0:
             worked_at = now
         if now - begun >= words[LASTS] or now - worked_at >= PATIENCE_NS:

@@ -43,51 +43,17 @@ from offramp.leo.runtime.ring import (
     LENGTH as ENTRY_LENGTH,
 )
 from offramp.leo.runtime.state import (
-    ACTED,
-    ANSWER,
-    ANSWERS,
-    ATTEMPT,
-    BEGUN,
-    COUNT,
-    DELAY,
-    ENDED,
-    FAILED,
-    FIRST,
-    FREE,
-    FREE_COUNT,
-    IN_FLIGHT,
-    JCT,
-    KEY,
-    LINKS,
-    MASK,
     MOST_ATTEMPTS,
-    NUMBER,
-    PATH,
-    PATHS,
-    PLACE,
     QUEUE_HEAD,
     QUEUE_SLOTS,
     QUEUE_TAIL,
-    QUEUES,
-    REQUESTS,
-    ROW_WORDS,
-    ROWS,
-    ROWS_AT,
-    SERIAL,
-    SIZE,
-    STATE,
-    STATUS,
-    STRIDE,
-    T1,
-    T2,
-    TRIP,
-    TRIPS,
-    TYPE,
-    USER,
+    RequestTable,
+    Row,
     State,
 )
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
-from offramp.leo.selection.layout import HOLD, MISUSE, PS, ROW_PATH, STARTED_ROWS, row_of
+from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
+from offramp_base.native.records import offset
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native, observe
 
 _OK = int(Status.OK)
@@ -114,52 +80,49 @@ FAILED_QUEUE = -1
 
 
 @inlined
-def _section(table: Words, which: int) -> Words:
-    return table + table[which]
-
-
-@inlined
-def state_row(table: Words, row: int) -> Words:
+def state_row(table: RequestTable, row: int) -> Row:
     """A row's words."""
-    return table + (table[ROWS_AT] + row * ROW_WORDS)
+    return table.rows[row]
 
 
 @inlined
-def queue_of(table: Words, number: int) -> Words:
+def queue_of(table: RequestTable, number: int) -> Words:
     """Of links, then of local devices: tickets of requests that wait."""
-    return table + (table[QUEUES] + number * (table[MASK] + 1 + QUEUE_SLOTS))
+    words = Words(table)
+    return words + (words[offset(RequestTable.queues)] + number * (table.mask + 1 + QUEUE_SLOTS))
 
 
 @inlined
-def _push(table: Words, queue: Words, ticket: int) -> None:
-    (queue + QUEUE_SLOTS)[queue[QUEUE_TAIL] & table[MASK]] = ticket
+def _push(table: RequestTable, queue: Words, ticket: int) -> None:
+    (queue + QUEUE_SLOTS)[queue[QUEUE_TAIL] & table.mask] = ticket
     queue[QUEUE_TAIL] = queue[QUEUE_TAIL] + 1
 
 
 @inlined
-def _ticket(table: Words, row: int) -> int:
+def _ticket(table: RequestTable, row: int) -> int:
     """Row and attempt: what waits in a queue, stale once the request has gone another way."""
-    return row | state_row(table, row)[ATTEMPT] << TICKET_SHIFT
+    return row | state_row(table, row).attempt << TICKET_SHIFT
 
 
 @inlined
-def trip_of(table: Words, row: int) -> Words:
+def trip_of(table: RequestTable, row: int) -> Words:
     """The trip that a request is on."""
     own = state_row(table, row)
-    pair = own[TYPE] * table[PATHS] + own[PATH]
-    return table + (table[TRIPS] + (_section(table, FIRST)[pair] + own[TRIP]) * TRIP_WORDS)
+    pair = own.type * table.paths + own.path
+    words = Words(table)
+    return words + (words[offset(RequestTable.trips)] + (table.first[pair] + own.trip) * TRIP_WORDS)
 
 
 @inlined
-def request_of(table: Words, row: int) -> Bytes:
+def request_of(table: RequestTable, row: int) -> Bytes:
     """Its message."""
-    return Bytes(state_row(table, row)[PLACE])
+    return Bytes(state_row(table, row).place)
 
 
 @inlined
-def answer_of(table: Words, row: int) -> Bytes:
+def answer_of(table: RequestTable, row: int) -> Bytes:
     """Room for the answer to a trip."""
-    return Bytes(table[ANSWERS] + row * table[STRIDE])
+    return Bytes(table.answers + row * table.stride)
 
 
 @inlined
@@ -169,42 +132,42 @@ def _stale(number: int, length: int) -> bool:
 
 
 @native
-def _stage(table: Words, row: int) -> None:
+def _stage(table: RequestTable, row: int) -> None:
     """The trip begins: at the requester's accelerator, or at once in the NIC's queue."""
     own = state_row(table, row)
     trip = trip_of(table, row)
-    if trip[LOCAL] >= 0 and own[ACTED] == 0:
-        own[STATE] = _ACC_PENDING
-        _push(table, queue_of(table, table[LINKS] + trip[LOCAL]), _ticket(table, row))
+    if trip[LOCAL] >= 0 and own.acted == 0:
+        own.state = _ACC_PENDING
+        _push(table, queue_of(table, table.links + trip[LOCAL]), _ticket(table, row))
     else:
-        own[STATE] = _NIC_PENDING
+        own.state = _NIC_PENDING
         _push(table, queue_of(table, trip[LINK]), _ticket(table, row))
 
 
 @native
-def _begin(table: Words, row: int, path: int, now: int) -> None:
+def _begin(table: RequestTable, row: int, path: int, now: int) -> None:
     """A path is chosen: its first trip begins."""
     own = state_row(table, row)
-    own[PATH] = path
-    own[TRIP] = 0
-    own[ANSWER] = 0
-    own[ACTED] = 0
-    own[JCT] = 0
-    own[T1] = now
-    own[STATE] = _SELECTED
+    own.path = path
+    own.trip = 0
+    own.answer_bytes = 0
+    own.acted = 0
+    own.jct = 0
+    own.t1 = now
+    own.state = _SELECTED
     _stage(table, row)
 
 
 @native
-def _begin_started(table: Words, selector: Words, count: int, now: int) -> None:
+def _begin_started(table: RequestTable, selector: SelectorState, count: int, now: int) -> None:
     """Requests that the selector had held begin."""
     for i in range(count):
-        row = (selector + selector[STARTED_ROWS])[i]
-        _begin(table, row, row_of(selector, row)[ROW_PATH], now)
+        row = selector.started_rows[i]
+        _begin(table, row, row_of(selector, row).path, now)
 
 
 @native
-def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
+def admit(table: RequestTable, selector: SelectorState, intake: Words, window: int) -> int:
     """Requests that are due, in order, while rows are free and fewer than ``window`` are under way; how many."""
     types = Words(intake[COLUMNS + INTAKE_TYPE])
     keys = Words(intake[COLUMNS + INTAKE_KEY])
@@ -215,36 +178,36 @@ def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
     payload = Bytes(intake[PAYLOAD])
     count = 0
     now = 0
-    while intake[NEXT] < intake[INTAKE_COUNT] and table[FREE_COUNT] > 0 and table[IN_FLIGHT] < window:
+    while intake[NEXT] < intake[INTAKE_COUNT] and table.free_count > 0 and table.in_flight < window:
         i = intake[NEXT]
         if _stale(count, sizes[i]):
-            now = now_ns(table)
+            now = now_ns(Words(table))
         if due[i] > now:
             return count
-        row = _section(table, FREE)[table[FREE_COUNT] - 1]
+        row = table.free[table.free_count - 1]
         own = state_row(table, row)
-        table[SERIAL] = table[SERIAL] + 1
-        own[NUMBER] = table[SERIAL] << _ROW_BITS | row
-        own[STATE] = _NEW
-        own[TYPE] = types[i]
-        own[KEY] = keys[i]
-        own[USER] = users[i]
-        own[SIZE] = sizes[i]
-        own[ATTEMPT] = 0
-        own[BEGUN] = now
-        own[PLACE] = int(payload + offsets[i])
+        table.serial = table.serial + 1
+        own.number = table.serial << _ROW_BITS | row
+        own.state = _NEW
+        own.type = types[i]
+        own.key = keys[i]
+        own.user = users[i]
+        own.size = sizes[i]
+        own.attempt = 0
+        own.begun = now
+        own.place = int(payload + offsets[i])
         if intake[LASTING] == 0:
-            own[PLACE] = table[REQUESTS] + row * table[STRIDE]
+            own.place = table.requests + row * table.stride
             copy(request_of(table, row), payload + offsets[i], sizes[i])
         path = choose(selector, row, types[i], keys[i], now * PS)
         if path == MISUSE:
-            own[STATE] = _FREE
+            own.state = _FREE
             return count
         intake[NEXT] = i + 1
-        table[FREE_COUNT] = table[FREE_COUNT] - 1
-        table[IN_FLIGHT] = table[IN_FLIGHT] + 1
+        table.free_count = table.free_count - 1
+        table.in_flight = table.in_flight + 1
         if path == HOLD:
-            own[STATE] = _HELD
+            own.state = _HELD
         else:
             _begin(table, row, path, now)
         count += 1
@@ -252,17 +215,17 @@ def admit(table: Words, selector: Words, intake: Words, window: int) -> int:
 
 
 @native
-def compose(table: Words, row: int, into: Bytes) -> int:
+def compose(table: RequestTable, row: int, into: Bytes) -> int:
     """The message of the trip, into ``into`` unless that is address 0; returns its bytes."""
     own = state_row(table, row)
     trip = trip_of(table, row)
-    held = own[ANSWER]
-    if own[ACTED] == 0 and trip[PREVIOUS] == 0:
+    held = own.answer_bytes
+    if own.acted == 0 and trip[PREVIOUS] == 0:
         held = 0
     size = 0
     start = trip[START]
-    if own[ACTED] == 0:
-        size = max(own[SIZE] - start, 0)
+    if own.acted == 0:
+        size = max(own.size - start, 0)
         if trip[LENGTH] >= 0:
             size = min(size, trip[LENGTH])
     if int(into) != 0:
@@ -272,16 +235,16 @@ def compose(table: Words, row: int, into: Bytes) -> int:
 
 
 @native
-def send(table: Words, link: int, sent: Words) -> int:
+def send(table: RequestTable, link: int, sent: Words) -> int:
     """Messages of a link's queue into its ring, as many as it takes; returns how many."""
     queue = queue_of(table, link)
     count = 0
     now = 0
     while queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
         row = ticket & 0xFFFFFFFF
         own = state_row(table, row)
-        if own[STATE] == _NIC_PENDING and own[ATTEMPT] == ticket >> TICKET_SHIFT:
+        if own.state == _NIC_PENDING and own.attempt == ticket >> TICKET_SHIFT:
             length = compose(table, row, Bytes(0))
             place = reserve(sent, length)
             if place == NOTHING:
@@ -290,21 +253,21 @@ def send(table: Words, link: int, sent: Words) -> int:
             trip = trip_of(table, row)
             words = entry(sent, place)
             if _stale(count, length):
-                now = now_ns(table)
+                now = now_ns(Words(table))
             words[ENTRY_LENGTH] = length
-            words[ID] = own[NUMBER]
-            words[ENTRY_KEY] = own[KEY]
+            words[ID] = own.number
+            words[ENTRY_KEY] = own.key
             words[STAMP] = now
             words[INFO] = pack_info(
                 trip[FUNCTION],
                 trip[REMOTE],
-                own[TRIP],
-                own[ATTEMPT],
+                own.trip,
+                own.attempt,
                 0,
                 trip[FLAGS],
             )
-            own[T2] = now
-            own[STATE] = _WAIT_RESP
+            own.t2 = now
+            own.state = _WAIT_RESP
             count += 1
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
     publish_ring(sent)
@@ -312,17 +275,17 @@ def send(table: Words, link: int, sent: Words) -> int:
 
 
 @native
-def _end(table: Words, selector: Words, row: int, status: int, now: int) -> None:
+def _end(table: RequestTable, selector: SelectorState, row: int, status: int, now: int) -> None:
     """The request is done; those that waited for it begin."""
     own = state_row(table, row)
-    jct = own[JCT]
-    taken = now - own[BEGUN]
-    own[STATUS] = status
-    own[ENDED] = now
-    own[STATE] = _DONE
-    table[IN_FLIGHT] = table[IN_FLIGHT] - 1
+    jct = own.jct
+    taken = now - own.begun
+    own.status = status
+    own.ended = now
+    own.state = _DONE
+    table.in_flight = table.in_flight - 1
     if status != _OK:
-        own[ANSWER] = 0
+        own.answer_bytes = 0
     _push(table, _queue_from_end(table, DONE_QUEUE), row)
     if status in (_LOST, _ABORTED):
         jct = -1
@@ -330,97 +293,99 @@ def _end(table: Words, selector: Words, row: int, status: int, now: int) -> None
 
 
 @inlined
-def _queue_from_end(table: Words, number: int) -> Words:
+def _queue_from_end(table: RequestTable, number: int) -> Words:
     """The done or the failed queue, which lie behind all others."""
-    return queue_of(table, (table[FREE] - table[QUEUES]) // (table[MASK] + 1 + QUEUE_SLOTS) + number)
+    sections = Words(table)
+    between = sections[offset(RequestTable.free)] - sections[offset(RequestTable.queues)]
+    return queue_of(table, between // (table.mask + 1 + QUEUE_SLOTS) + number)
 
 
 @native
-def _fail(table: Words, selector: Words, row: int, status: int, now: int) -> None:
+def _fail(table: RequestTable, selector: SelectorState, row: int, status: int, now: int) -> None:
     """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
     once = trip_of(table, row)[FLAGS] & ONCE
-    if (once != 0 and status == _LOST) or state_row(table, row)[ATTEMPT] >= MOST_ATTEMPTS:
+    if (once != 0 and status == _LOST) or state_row(table, row).attempt >= MOST_ATTEMPTS:
         _end(table, selector, row, status, now)
     else:
-        table[FAILED] = table[FAILED] | 1 << state_row(table, row)[PATH]
+        table.failed = table.failed | 1 << state_row(table, row).path
         _push(table, _queue_from_end(table, FAILED_QUEUE), _ticket(table, row))
 
 
 @inlined
-def expected(table: Words, ticket: int) -> bool:
+def expected(table: RequestTable, ticket: int) -> bool:
     """Whether a request waits for its local device under this ticket."""
     row = ticket & 0xFFFFFFFF
-    return state_row(table, row)[STATE] == _ACC_PENDING and state_row(table, row)[ATTEMPT] == ticket >> TICKET_SHIFT
+    return state_row(table, row).state == _ACC_PENDING and state_row(table, row).attempt == ticket >> TICKET_SHIFT
 
 
 @native
-def acted(table: Words, selector: Words, ticket: int, status: int, answer: Bytes, length: int) -> int:
+def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int, answer: Bytes, length: int) -> int:
     """The requester's accelerator has worked on a message (step 5 of section 6); 0 if nobody waits for it any more."""
     if not expected(table, ticket):
         return 0
     row = ticket & 0xFFFFFFFF
     own = state_row(table, row)
     if status in (_LOST, _ABORTED):
-        _fail(table, selector, row, status, now_ns(table))
-    elif status != _OK or length > table[STRIDE]:
-        _end(table, selector, row, status if status != _OK else _LONG, now_ns(table))
+        _fail(table, selector, row, status, now_ns(Words(table)))
+    elif status != _OK or length > table.stride:
+        _end(table, selector, row, status if status != _OK else _LONG, now_ns(Words(table)))
     else:
-        own[STATE] = _ACC_DONE
+        own.state = _ACC_DONE
         if int(answer) != int(answer_of(table, row)):
             copy(answer_of(table, row), answer, length)
-        own[ANSWER] = length
-        own[ACTED] = 1
+        own.answer_bytes = length
+        own.acted = 1
         _stage(table, row)
     return 1
 
 
 @native
-def _respond(table: Words, selector: Words, received: Words, place: int, arrived: int, now: int) -> None:
+def _respond(table: RequestTable, selector: SelectorState, received: Words, place: int, arrived: int, now: int) -> None:
     """The response in front belongs to a request that waits for it, or to nobody."""
     words = entry(received, place)
     number = observe(words + ID)
     row = number & ((1 << _ROW_BITS) - 1)
     own = state_row(table, row)
-    if row >= table[ROWS] or own[NUMBER] != number:
+    if row >= table.row_count or own.number != number:
         return
     info = observe(words + INFO)
-    if own[STATE] != _WAIT_RESP or (info >> 32) & 0xFF != own[ATTEMPT]:
+    if own.state != _WAIT_RESP or (info >> 32) & 0xFF != own.attempt:
         return
-    if (info >> 24) & 0xFF != own[TRIP]:
+    if (info >> 24) & 0xFF != own.trip:
         return
-    if (table[FAILED] >> own[PATH]) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
+    if (table.failed >> own.path) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
         return  # it may not end before one of its key that goes again, and goes again with it
-    came = max(observe(words + STAMP) if arrived == 0 else arrived, own[T2])
+    came = max(observe(words + STAMP) if arrived == 0 else arrived, own.t2)
     status = (info >> 40) & 0xFF
     if status > _LOST:
         status = _FAILED
     length = received[FRONT] - _HEADER
-    if length < 0 or length > table[STRIDE]:
+    if length < 0 or length > table.stride:
         _end(table, selector, row, _LONG, now)
         return
     body = message(received, place)
     delay = body[0] | body[1] << 8 | body[2] << 16 | body[3] << 24
-    waited = own[T2] - own[T1] + delay + max(now - came, 0)
-    waited = min(waited, max(now - own[T1], 0))  # whatever the responder's stamps say
-    own[DELAY] = delay
-    own[JCT] = own[JCT] + waited
+    waited = own.t2 - own.t1 + delay + max(now - came, 0)
+    waited = min(waited, max(now - own.t1, 0))  # whatever the responder's stamps say
+    own.delay = delay
+    own.jct = own.jct + waited
     if status in (_LOST, _ABORTED):
         _fail(table, selector, row, status, now)
         return
     copy(answer_of(table, row), body + _HEADER, length)
-    own[ANSWER] = length
-    pair = own[TYPE] * table[PATHS] + own[PATH]
-    if status == _OK and own[TRIP] + 1 < _section(table, COUNT)[pair]:
-        own[TRIP] = own[TRIP] + 1
-        own[ACTED] = 0
-        own[T1] = now
+    own.answer_bytes = length
+    pair = own.type * table.paths + own.path
+    if status == _OK and own.trip + 1 < table.count[pair]:
+        own.trip = own.trip + 1
+        own.acted = 0
+        own.t1 = now
         _stage(table, row)
     else:
         _end(table, selector, row, status, now)
 
 
 @native
-def receive(table: Words, selector: Words, received: Words, most: int) -> int:
+def receive(table: RequestTable, selector: SelectorState, received: Words, most: int) -> int:
     """Responses from a link's ring, ``most`` at a time; returns how many."""
     count = 0
     now = 0
@@ -429,7 +394,7 @@ def receive(table: Words, selector: Words, received: Words, most: int) -> int:
         if place == NOTHING:
             break
         if _stale(count, received[FRONT]):
-            now = now_ns(table)
+            now = now_ns(Words(table))
         _respond(table, selector, received, place, received[ARRIVED], now)
         pass_over(received)
         count += 1
@@ -438,53 +403,53 @@ def receive(table: Words, selector: Words, received: Words, most: int) -> int:
 
 
 @native
-def failures(table: Words, rows: Words, most: int) -> int:
+def failures(table: RequestTable, rows: Words, most: int) -> int:
     """Rows whose paths have failed since the last call."""
     queue = _queue_from_end(table, FAILED_QUEUE)
     count = 0
     while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
         row = ticket & 0xFFFFFFFF
-        if state_row(table, row)[ATTEMPT] == ticket >> TICKET_SHIFT and state_row(table, row)[STATE] != _DONE:
+        if state_row(table, row).attempt == ticket >> TICKET_SHIFT and state_row(table, row).state != _DONE:
             rows[count] = row
             count += 1
-    table[FAILED] = 0
+    table.failed = 0
     return count
 
 
 @native
-def _purge(table: Words, queue: Words) -> None:
+def _purge(table: RequestTable, queue: Words) -> None:
     """Leave out what is stale, so that a queue never holds more than twice the rows."""
     kept = queue[QUEUE_HEAD]
     slots = queue + QUEUE_SLOTS
     for at in range(queue[QUEUE_HEAD], queue[QUEUE_TAIL]):
-        ticket = slots[at & table[MASK]]
+        ticket = slots[at & table.mask]
         row = ticket & 0xFFFFFFFF
-        if state_row(table, row)[ATTEMPT] == ticket >> TICKET_SHIFT:
-            slots[kept & table[MASK]] = ticket
+        if state_row(table, row).attempt == ticket >> TICKET_SHIFT:
+            slots[kept & table.mask] = ticket
             kept += 1
     queue[QUEUE_TAIL] = kept
 
 
 @native
-def change_paths(table: Words, selector: Words, down: int, rows: Words, count: int) -> int:
+def change_paths(table: RequestTable, selector: SelectorState, down: int, rows: Words, count: int) -> int:
     """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
-    now = now_ns(table)
+    now = now_ns(Words(table))
     for i in range(count):
-        state_row(table, rows[i])[ATTEMPT] = state_row(table, rows[i])[ATTEMPT] + 1
+        state_row(table, rows[i]).attempt = state_row(table, rows[i]).attempt + 1
     last = _queue_from_end(table, FAILED_QUEUE)
     queue = queue_of(table, 0)
     while int(queue) < int(_queue_from_end(table, DONE_QUEUE)):
         _purge(table, queue)
-        queue = queue + (table[MASK] + 1 + QUEUE_SLOTS)
+        queue = queue + (table.mask + 1 + QUEUE_SLOTS)
     _purge(table, last)
     started = set_down(selector, down, now * PS)
     _begin_started(table, selector, started, now)
     for i in range(count):
         path = reroute(selector, rows[i], now * PS)
         if path == HOLD:
-            state_row(table, rows[i])[STATE] = _HELD
+            state_row(table, rows[i]).state = _HELD
         else:
             _begin(table, rows[i], path, now)
     return started
@@ -492,7 +457,7 @@ def change_paths(table: Words, selector: Words, down: int, rows: Words, count: i
 
 @native
 def collect(
-    table: Words,
+    table: RequestTable,
     most: int,
     rows: Words,
     users: Words,
@@ -507,26 +472,26 @@ def collect(
     queue = _queue_from_end(table, DONE_QUEUE)
     count = 0
     while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        row = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table[MASK]]
+        row = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
         own = state_row(table, row)
         queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
         rows[count] = row
-        own[STATE] = _FREE
-        users[count] = own[USER]
-        statuses[count] = own[STATUS]
-        paths[count] = own[PATH]
-        jcts[count] = own[JCT]
-        begun[count] = own[BEGUN]
-        ended[count] = own[ENDED]
-        lengths[count] = own[ANSWER]
+        own.state = _FREE
+        users[count] = own.user
+        statuses[count] = own.status
+        paths[count] = own.path
+        jcts[count] = own.jct
+        begun[count] = own.begun
+        ended[count] = own.ended
+        lengths[count] = own.answer_bytes
         count += 1
     return count
 
 
 @native
-def free_rows(table: Words, rows: Words, count: int) -> int:
+def free_rows(table: RequestTable, rows: Words, count: int) -> int:
     """These rows, which were collected, may be used again."""
     for i in range(count):
-        _section(table, FREE)[table[FREE_COUNT] + i] = rows[i]
-    table[FREE_COUNT] = table[FREE_COUNT] + count
+        table.free[table.free_count + i] = rows[i]
+    table.free_count = table.free_count + count
     return count

@@ -140,7 +140,10 @@ class Requester:
         self.table = at.make_state(program, rows, self.stride)
         self.settings.clock.install(self.table)
         self._requests, self._answers = (np.zeros(rows * self.stride, np.uint8) for _ in range(2))
-        self.table[at.REQUESTS], self.table[at.ANSWERS] = self._requests.ctypes.data, self._answers.ctypes.data
+        self.table[at.RequestTable.requests], self.table[at.RequestTable.answers] = (
+            self._requests.ctypes.data,
+            self._answers.ctypes.data,
+        )
         self._native = functions()
         self._at, self._selector_at = address(self.table), address(self.selector.memory)
         self._peers = [Peer(responder, self.settings.token) for responder in responders]
@@ -180,12 +183,12 @@ class Requester:
     @property
     def free(self) -> int:
         """Requests that would be admitted now."""
-        return int(self.table[at.FREE_COUNT]) + self._collected
+        return int(self.table[at.RequestTable.free_count]) + self._collected
 
     @property
     def in_flight(self) -> int:
         """Requests that were admitted and have not ended."""
-        return int(self.table[at.IN_FLIGHT])
+        return int(self.table[at.RequestTable.in_flight])
 
     @property
     def computes(self) -> bool:
@@ -203,7 +206,7 @@ class Requester:
             OfframpError: no such type, or a message longer than the table's: none of the batch is admitted.
         """
         self._release()
-        if not self._intake.take(batch, users, int(self.table[at.FREE_COUNT])):
+        if not self._intake.take(batch, users, int(self.table[at.RequestTable.free_count])):
             return 0
         return self._native["admit"](self._at, self._selector_at, self._intake.address, self.settings.rows)
 
@@ -257,9 +260,9 @@ class Requester:
         worked |= bool(self._flow[flow.WORKED]) | self._pump()
         if self._stations:
             worked |= self._serve(int(self._flow[flow.ESCAPED_FROM]))
-        if self.table[at.FAILED]:
+        if self.table[at.RequestTable.failed]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
-            self._fail({int(self._column(at.PATH)[row]) for row in self._tickets[:failed]})
+            self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})
         now = time.monotonic()
         if now - self._looked > _LOOK_S:
             self._looked = now
@@ -310,7 +313,9 @@ class Requester:
         """Let compiled code run what devices have compiled; the modelled accelerators among them."""
         found: dict[str, Words] = {}
         self._keep: list[Any] = []
-        words = at.section(self.table, at.TRIPS, len(self.program.trips) * TRIP_WORDS).reshape(-1, TRIP_WORDS)
+        words = at.section(self.table, at.RequestTable.trips, len(self.program.trips) * TRIP_WORDS).reshape(
+            -1, TRIP_WORDS
+        )
         for trip, row in zip(self.program.trips, words, strict=True):
             device = local.get(trip.local or "")
             function = None if trip.previous else compiled_function(device, trip.local_function)
@@ -329,12 +334,16 @@ class Requester:
     def _serve(self, escaped_from: int) -> bool:
         """Hand requests that have escaped to their device, and take what devices have done."""
         stations = list(self._stations.values())
-        tickets = self._tickets[: int(self.table[at.ESCAPED])] if escaped_from != flow.NOBODY else self._tickets[:0]
+        tickets = (
+            self._tickets[: int(self.table[at.RequestTable.escaped])]
+            if escaped_from != flow.NOBODY
+            else self._tickets[:0]
+        )
         for ticket in tickets.tolist():
             row = ticket & 0xFFFFFFFF
             message = self._composed
             length = self._native["compose"](self._at, row, address(message))
-            key = int(self._column(at.KEY)[row]) if self._keyed(row) else None
+            key = int(self._column(at.Row.key)[row]) if self._keyed(row) else None
             function = self._trip(row).local_function
 
             def done(completion: Completion, ticket: int = ticket) -> None:
@@ -348,12 +357,12 @@ class Requester:
         return sum(station.poll() for station in stations) > 0
 
     def _keyed(self, row: int) -> bool:
-        return bool(self.program.table.dependency[int(self._column(at.TYPE)[row])].code)
+        return bool(self.program.table.dependency[int(self._column(at.Row.type)[row])].code)
 
     def _trip(self, row: int) -> Any:
-        trips = self.program.flows[int(self._column(at.TYPE)[row])][int(self._column(at.PATH)[row])]
+        trips = self.program.flows[int(self._column(at.Row.type)[row])][int(self._column(at.Row.path)[row])]
         assert trips is not None
-        return trips[int(self._column(at.TRIP)[row])]
+        return trips[int(self._column(at.Row.trip)[row])]
 
     # --- failures
 
@@ -368,9 +377,9 @@ class Requester:
             if not at_path.down:
                 at_path.down, at_path.retry_at = True, now + at_path.pause
                 at_path.pause = min(2 * at_path.pause, _LONGEST_PAUSE_S)
-        states, where = self._column(at.STATE), self._column(at.PATH)
+        states, where = self._column(at.Row.state), self._column(at.Row.path)
         rows = np.flatnonzero(np.isin(states, _UNDER_WAY) & np.isin(where, list(paths)))
-        rows = rows[np.argsort(self._column(at.NUMBER)[rows])]
+        rows = rows[np.argsort(self._column(at.Row.number)[rows])]
         self.retries += len(rows)
         self._change(rows)
 
@@ -386,12 +395,12 @@ class Requester:
                 peer.revive()
                 if now >= peer.retry_at:
                     self._reconnect(number)
-        waits = (self._column(at.STATE) == at.State.WAIT_RESP) & (
-            self._column(at.T2) < self.settings.clock.now() - int(self.settings.timeout_s * 1e9)
+        waits = (self._column(at.Row.state) == at.State.WAIT_RESP) & (
+            self._column(at.Row.t2) < self.settings.clock.now() - int(self.settings.timeout_s * 1e9)
         )
         late: set[int] = set()
         if waits.any():
-            late = set(self._column(at.PATH)[waits].tolist())
+            late = set(self._column(at.Row.path)[waits].tolist())
             self._fail(late)
         self._bury(now, late)
         opened = [p for i, p in enumerate(self._paths) if p.down and now >= p.retry_at and not self._broken(i)]
@@ -418,8 +427,8 @@ class Requester:
         dead = {n for n, peer in enumerate(self._peers) if peer.dead(now, lost_s, silent_s)}
         if not dead or not self.in_flight:
             return
-        states = self._column(at.STATE)
-        kinds = set(self._column(at.TYPE)[(states != at.State.FREE) & (states != at.State.DONE)].tolist())
+        states = self._column(at.Row.state)
+        kinds = set(self._column(at.Row.type)[(states != at.State.FREE) & (states != at.State.DONE)].tolist())
         for kind in kinds:
             flows = [trips for trips in self.program.flows[kind] if trips is not None]
             needed = [{t.link for t in trips} & dead for trips in flows]

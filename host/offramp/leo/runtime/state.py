@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.runtime.clock import CLOCK_WORDS
 from offramp.leo.runtime.dataflow import TRIP_WORDS, Program
+from offramp_base.native.records import Record, Within, offset
+from offramp_base.native.subset import Words
 
-Words = npt.NDArray[np.int64]
+Table = npt.NDArray[np.int64]
 
 
 class State(IntEnum):
@@ -29,51 +31,57 @@ class State(IntEnum):
     HELD = 8  # the selector starts it later
 
 
-# The header.
-ROWS: Final = CLOCK_WORDS
-STRIDE: Final = ROWS + 1  # bytes of a row's request, and of its answer
-FREE_COUNT: Final = ROWS + 2
-SERIAL: Final = ROWS + 3
-PATHS: Final = ROWS + 4
-MASK: Final = ROWS + 5  # of queues' slots
-REQUESTS: Final = ROWS + 6  # addresses of the messages' memory
-ANSWERS: Final = ROWS + 7
-LINKS: Final = ROWS + 8
-IN_FLIGHT: Final = ROWS + 9  # requests that are neither done nor free
-ESCAPED: Final = ROWS + 10  # requests that the last call leaves to devices in Python
-FAILED: Final = ROWS + 11  # a bit for each path on which a request has failed since the last look at failures
+class Row(Record):
+    """A request."""
 
-# Where sections begin.
-FIRST: Final = 16  # types x paths: the first trip, -1 where the type may not take the path
-COUNT: Final = 17
-TRIPS: Final = 18
-QUEUES: Final = 19  # NIC SQ of each link, acc SQ of each local device, done, failed
-FREE: Final = 20  # rows that are free
-ROWS_AT: Final = 21  # each row's words side by side: a request touches them together, and rows soon are in no order
-ARGUMENTS: Final = 22  # of a compiled function
-HEADER: Final = 23
+    state: int
+    type: int
+    key: int
+    number: int  # serial number above 16 bits of row: what travels
+    path: int
+    trip: int
+    attempt: int
+    t1: int
+    t2: int
+    delay: int  # t4 - t3 of the trip
+    jct: int  # of the trips that have ended
+    size: int  # of the request, bytes
+    answer_bytes: int  # of the last answer, bytes
+    status: int
+    user: int
+    begun: int
+    ended: int
+    acted: int  # the local device has done this trip's work
+    place: int  # address of the request's message
+    reserved: Annotated[Words, 5]
 
-# A row's words.
-STATE: Final = 0
-TYPE: Final = 1
-KEY: Final = 2
-NUMBER: Final = 3  # serial number above 16 bits of row: what travels
-PATH: Final = 4
-TRIP: Final = 5
-ATTEMPT: Final = 6
-T1: Final = 7
-T2: Final = 8
-DELAY: Final = 9  # t4 - t3 of the trip
-JCT: Final = 10  # of the trips that have ended
-SIZE: Final = 11  # of the request, bytes
-ANSWER: Final = 12  # of the last answer, bytes
-STATUS: Final = 13
-USER: Final = 14
-BEGUN: Final = 15
-ENDED: Final = 16
-ACTED: Final = 17  # the local device has done this trip's work
-PLACE: Final = 18  # address of the request's message
-ROW_WORDS: Final = 24
+
+class RequestTable(Record):
+    """The table. Sections are found by their offsets."""
+
+    clock: Annotated[Words, CLOCK_WORDS]
+    row_count: int
+    stride: int  # bytes of a row's request, and of its answer
+    free_count: int
+    serial: int
+    paths: int
+    mask: int  # of queues' slots
+    requests: int  # addresses of the messages' memory
+    answers: int
+    links: int
+    in_flight: int  # requests that are neither done nor free
+    escaped: int  # requests that the last call leaves to devices in Python
+    failed: int  # a bit for each path on which a request has failed since the last look at failures
+
+    # Where sections begin.
+    first: Within[Words]  # types x paths: the first trip, -1 where the type may not take the path
+    count: Within[Words]
+    trips: Within[Words]
+    queues: Within[Words]  # NIC SQ of each link, acc SQ of each local device, done, failed
+    free: Within[Words]  # rows that are free
+    rows: Within[Row]  # each row's words side by side: a request touches them together, and rows soon are in no order
+    arguments: Within[Words]  # of a compiled function
+
 
 QUEUE_HEAD: Final = 0
 QUEUE_TAIL: Final = 1
@@ -83,36 +91,47 @@ MOST_ATTEMPTS: Final = 64
 _ARGUMENT_WORDS: Final = 16
 
 
-def make_state(program: Program, rows: int, stride: int) -> Words:
+def make_state(program: Program, rows: int, stride: int) -> Table:
     """A table in which all rows are free."""
     types, paths = len(program.types), len(program.paths)
     trips = program.words()
     slots = 1 << (2 * rows - 1).bit_length()
     queues = len(program.links) + len(program.local) + 2
-    lengths = {FIRST: types * paths, COUNT: types * paths, TRIPS: trips.size}
-    lengths |= {QUEUES: queues * (slots + QUEUE_SLOTS)} | {FREE: rows, ROWS_AT: rows * ROW_WORDS}
-    lengths[ARGUMENTS] = _ARGUMENT_WORDS
-    state = np.zeros(HEADER + sum(lengths.values()), np.int64)
-    at = HEADER
+    lengths = {
+        offset(field): length
+        for field, length in (
+            (RequestTable.first, types * paths),
+            (RequestTable.count, types * paths),
+            (RequestTable.trips, trips.size),
+            (RequestTable.queues, queues * (slots + QUEUE_SLOTS)),
+            (RequestTable.free, rows),
+            (RequestTable.rows, rows * Row.WORDS),
+            (RequestTable.arguments, _ARGUMENT_WORDS),
+        )
+    }
+    state = np.zeros(RequestTable.WORDS + sum(lengths.values()), np.int64)
+    at = RequestTable.WORDS
     for which, length in lengths.items():
         state[which] = at
         at += length
-    state[[ROWS, STRIDE, FREE_COUNT, PATHS, MASK, LINKS]] = rows, stride, rows, paths, slots - 1, len(program.links)
+    table = RequestTable(state)
+    table.row_count, table.free_count, table.stride = rows, rows, stride
+    table.paths, table.mask, table.links = paths, slots - 1, len(program.links)
     first, count = program.index()
-    section(state, FIRST, types * paths)[:] = first
-    section(state, COUNT, types * paths)[:] = count
-    section(state, TRIPS, trips.size)[:] = trips.ravel()
-    section(state, FREE, rows)[:] = np.arange(rows)[::-1]
+    section(state, RequestTable.first, types * paths)[:] = first
+    section(state, RequestTable.count, types * paths)[:] = count
+    section(state, RequestTable.trips, trips.size)[:] = trips.ravel()
+    section(state, RequestTable.free, rows)[:] = np.arange(rows)[::-1]
     assert trips.shape[1:] == (TRIP_WORDS,)
     return state
 
 
-def section(state: Words, which: int, length: int) -> Words:
+def section(state: Table, which: object, length: int) -> Table:
     """A view of one section."""
-    start = int(state[which])
+    start = int(state[offset(which)])
     return state[start : start + length]
 
 
-def column(state: Words, which: int) -> Words:
+def column(state: Table, which: int) -> Table:
     """A view of one word of all rows."""
-    return section(state, ROWS_AT, int(state[ROWS]) * ROW_WORDS)[which::ROW_WORDS]
+    return section(state, RequestTable.rows, int(state[RequestTable.row_count]) * Row.WORDS)[which :: Row.WORDS]

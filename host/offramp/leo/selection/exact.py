@@ -7,45 +7,50 @@ is charged the backlog that it meets, before its own work.
 
 from __future__ import annotations
 
-from offramp.leo.selection.layout import ALLOWED, BASE, FIRST, LOAD, NONE, PATHS, RESOURCE, RESOURCES, SLACK
+from offramp.leo.selection.layout import (
+    NONE,
+    SelectorState,
+)
 from offramp_base.native.subset import Words, native
 
 _ENDLESS = 0x3FFFFFFFFFFFFFFF
 
 
 @native
-def _shortest(memory: Words, kind: int) -> int:
+def _shortest(memory: SelectorState, kind: int) -> int:
     """The least that a request of this type can take."""
-    base = memory + memory[BASE]
-    allowed = (memory + memory[ALLOWED])[kind]
+    base = memory.base
+    allowed = memory.allowed[kind]
     least = _ENDLESS
-    for path in range(memory[PATHS]):
+    for path in range(memory.paths):
         if (allowed >> path) & 1:
-            least = min(least, base[kind * memory[PATHS] + path])
+            least = min(least, base[kind * memory.paths + path])
     return least
 
 
 @native
-def _step(memory: Words, pair: int, gap: int, before: Words, after: Words) -> int:
+def _step(memory: SelectorState, pair: int, gap: int, before: Words, after: Words) -> int:
     """What a request costs on a path, and the backlogs that the next one meets."""
-    first = memory + memory[FIRST]
-    resources = memory + memory[RESOURCE]
-    loads = memory + memory[LOAD]
-    slack = memory + memory[SLACK]
-    cost = (memory + memory[BASE])[pair]
-    for r in range(memory[RESOURCES]):
+    first = memory.first
+    resources = memory.resource
+    loads = memory.load
+    slack = memory.slack
+    cost = memory.base[pair]
+    for r in range(memory.resources):
         after[r] = before[r]
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
         cost += max(before[at] - slack[i], 0)
         after[at] = after[at] + loads[i]
-    for r in range(memory[RESOURCES]):
+    for r in range(memory.resources):
         after[r] = max(after[r] - gap, 0)
     return cost
 
 
 @native
-def search(memory: Words, kinds: Words, gaps: Words, backlog: Words, steps: int, scratch: Words, choice: Words) -> int:
+def search(
+    memory: SelectorState, kinds: Words, gaps: Words, backlog: Words, steps: int, scratch: Words, choice: Words
+) -> int:
     """The least sum of JCTs of ``steps`` requests, and the first choice of paths in order that has it.
 
     Args:
@@ -57,9 +62,9 @@ def search(memory: Words, kinds: Words, gaps: Words, backlog: Words, steps: int,
         scratch: ``(steps + 1) * (resources + 3)`` words.
         choice: ``steps`` words.
     """
-    resources = memory[RESOURCES]
-    paths = memory[PATHS]
-    allowed = memory + memory[ALLOWED]
+    resources = memory.resources
+    paths = memory.paths
+    allowed = memory.allowed
     trying = scratch
     spent = scratch + (steps + 1)
     rest = scratch + 2 * (steps + 1)

@@ -9,54 +9,17 @@ from __future__ import annotations
 
 from offramp.leo.selection.keys import find, hold, idle, insert, release, remove
 from offramp.leo.selection.layout import (
-    ALLOWED,
-    ARRIVED,
-    BACKLOG,
-    COUNT,
-    DONE,
-    DOWN,
-    ENTRY_COUNT,
-    ENTRY_HEAD,
-    ENTRY_PATH,
-    ENTRY_WRITES,
-    FIRST,
-    GAP,
     HOLD,
     IDLE,
-    KEYED,
-    LOAD,
-    MAIN,
     MISUSE,
     NONE,
     ONE,
-    ORDER,
     PARKED,
-    PATHS,
-    PENDING,
     READS,
-    RESOURCE,
-    RESOURCES,
-    ROW_ENTRY,
-    ROW_NEXT,
-    ROW_ORDER,
-    ROW_PATH,
-    ROW_SENT,
-    ROW_TIME,
-    ROW_TYPE,
-    ROW_WAIT,
-    ROWS,
-    SCALE,
-    SEEN,
-    SENT,
     SEVERAL,
-    SHARE,
-    STARTED,
-    STARTED_ROWS,
-    TYPES,
-    USED,
     WINDOW,
     WINDOW_SHIFT,
-    WORK,
+    SelectorState,
     entry_of,
     row_of,
 )
@@ -68,55 +31,55 @@ _LONGEST = 1 << 50  # ps: what an estimate of a gap may come to
 
 
 @native
-def _drain(memory: Words, now: int) -> None:
+def _drain(memory: SelectorState, now: int) -> None:
     """Every resource has worked since the last look."""
-    passed = now - memory[SEEN]
+    passed = now - memory.seen
     if passed <= 0:
         return
-    memory[SEEN] = now
-    backlog = memory + memory[BACKLOG]
-    for i in range(memory[RESOURCES]):
+    memory.seen = now
+    backlog = memory.backlog
+    for i in range(memory.resources):
         backlog[i] = max(backlog[i] - passed, 0)
 
 
 @native
-def _arrive(memory: Words, now: int) -> None:
+def _arrive(memory: SelectorState, now: int) -> None:
     """The mean gap between arrivals follows the last of them."""
-    if memory[ORDER] == 0:
-        memory[GAP] = _LONGEST
+    if memory.order == 0:
+        memory.gap = _LONGEST
     else:
-        gap = min(max(now - memory[ARRIVED], 0), _LONGEST >> WINDOW_SHIFT)
-        if memory[ORDER] == 1:
-            memory[GAP] = gap * WINDOW
+        gap = min(max(now - memory.arrived, 0), _LONGEST >> WINDOW_SHIFT)
+        if memory.order == 1:
+            memory.gap = gap * WINDOW
         else:
-            memory[GAP] = memory[GAP] - (memory[GAP] >> WINDOW_SHIFT) + gap
-    memory[ARRIVED] = now
-    memory[ORDER] = memory[ORDER] + 1
+            memory.gap = memory.gap - (memory.gap >> WINDOW_SHIFT) + gap
+    memory.arrived = now
+    memory.order = memory.order + 1
 
 
 @native
-def _start(memory: Words, row: int, kind: int, path: int) -> None:
+def _start(memory: SelectorState, row: int, kind: int, path: int) -> None:
     """A request is under way."""
     own = row_of(memory, row)
-    pair = kind * memory[PATHS] + path
-    first = memory + memory[FIRST]
-    resources = memory + memory[RESOURCE]
-    loads = memory + memory[LOAD]
-    pending = memory + memory[PENDING]
-    backlog = memory + memory[BACKLOG]
-    share = memory + memory[SHARE]
-    work = memory + memory[WORK]
-    sent = memory + memory[SENT]
-    scale = memory + memory[SCALE]
-    counts = memory + memory[COUNT]
-    own[ROW_WAIT] = wait(memory, pair)
-    own[ROW_TIME] = memory[SEEN]
-    own[ROW_SENT] = sent[(memory + memory[MAIN])[pair]]
-    own[ROW_PATH] = path
-    (memory + memory[USED])[path] = memory[ORDER]
+    pair = kind * memory.paths + path
+    first = memory.first
+    resources = memory.resource
+    loads = memory.load
+    pending = memory.pending
+    backlog = memory.backlog
+    share = memory.share
+    work = memory.work
+    sent = memory.sent
+    scale = memory.scale
+    counts = memory.count
+    own.wait = wait(memory, pair)
+    own.time = memory.seen
+    own.sent = sent[memory.main[pair]]
+    own.path = path
+    memory.used[path] = memory.order
     counts[path] = counts[path] + 1
     join(memory, row, path)
-    for i in range(memory[RESOURCES]):
+    for i in range(memory.resources):
         share[i] = share[i] - (share[i] >> WINDOW_SHIFT)
         work[i] = work[i] - (work[i] >> WINDOW_SHIFT)
     for i in range(first[pair], first[pair + 1]):
@@ -130,17 +93,17 @@ def _start(memory: Words, row: int, kind: int, path: int) -> None:
 
 
 @native
-def _stop(memory: Words, row: int, kind: int, path: int) -> None:
+def _stop(memory: SelectorState, row: int, kind: int, path: int) -> None:
     """A request is no longer under way; a backlog is at most the work of those that are."""
-    pair = kind * memory[PATHS] + path
-    first = memory + memory[FIRST]
-    resources = memory + memory[RESOURCE]
-    loads = memory + memory[LOAD]
-    pending = memory + memory[PENDING]
-    backlog = memory + memory[BACKLOG]
-    scale = memory + memory[SCALE]
-    counts = memory + memory[COUNT]
-    row_of(memory, row)[ROW_PATH] = IDLE
+    pair = kind * memory.paths + path
+    first = memory.first
+    resources = memory.resource
+    loads = memory.load
+    pending = memory.pending
+    backlog = memory.backlog
+    scale = memory.scale
+    counts = memory.count
+    row_of(memory, row).path = IDLE
     counts[path] = counts[path] - 1
     part(memory, row, path)
     for i in range(first[pair], first[pair + 1]):
@@ -150,25 +113,25 @@ def _stop(memory: Words, row: int, kind: int, path: int) -> None:
 
 
 @inlined
-def _reads(memory: Words, kind: int) -> bool:
+def _reads(memory: SelectorState, kind: int) -> bool:
     """Whether requests of a type only read."""
-    return (memory + memory[KEYED])[kind] & READS != 0
+    return memory.keyed[kind] & READS != 0
 
 
 @native
-def _joins(memory: Words, entry: int, kind: int, open_paths: int) -> int:
+def _joins(memory: SelectorState, entry: int, kind: int, open_paths: int) -> int:
     """The path of a request behind those of its key that are under way; NONE: it must wait for them.
 
     Reads go where they like while only reads are under way. All else goes where the others are.
     """
     held = entry_of(memory, entry)
-    path = held[ENTRY_PATH]
-    alone = held[ENTRY_COUNT] == 0
-    if alone or (_reads(memory, kind) and held[ENTRY_WRITES] == 0):
+    path = held.path
+    alone = held.count == 0
+    if alone or (_reads(memory, kind) and held.writes == 0):
         if open_paths == 0:
             return NONE
         path = best_path(memory, kind, open_paths)
-        held[ENTRY_PATH] = path if alone or held[ENTRY_PATH] == path else SEVERAL
+        held.path = path if alone or held.path == path else SEVERAL
     elif path == SEVERAL or (open_paths >> path) & 1 == 0:
         return NONE
     _enter(memory, entry, kind)
@@ -176,96 +139,96 @@ def _joins(memory: Words, entry: int, kind: int, open_paths: int) -> int:
 
 
 @inlined
-def _enter(memory: Words, entry: int, kind: int) -> None:
+def _enter(memory: SelectorState, entry: int, kind: int) -> None:
     """A request of a key is under way."""
     held = entry_of(memory, entry)
-    held[ENTRY_COUNT] = held[ENTRY_COUNT] + 1
+    held.count = held.count + 1
     if not _reads(memory, kind):
-        held[ENTRY_WRITES] = held[ENTRY_WRITES] + 1
+        held.writes = held.writes + 1
 
 
 @inlined
-def _leave(memory: Words, entry: int, kind: int) -> None:
+def _leave(memory: SelectorState, entry: int, kind: int) -> None:
     """It no longer is."""
     held = entry_of(memory, entry)
-    held[ENTRY_COUNT] = held[ENTRY_COUNT] - 1
+    held.count = held.count - 1
     if not _reads(memory, kind):
-        held[ENTRY_WRITES] = held[ENTRY_WRITES] - 1
+        held.writes = held.writes - 1
 
 
 @native
-def _start_held(memory: Words, entry: int) -> None:
+def _start_held(memory: SelectorState, entry: int) -> None:
     """Those in front of the queue of an entry that may go now."""
-    allowed = memory + memory[ALLOWED]
-    started = memory + memory[STARTED_ROWS]
-    while entry_of(memory, entry)[ENTRY_HEAD] != NONE:
-        kind = row_of(memory, entry_of(memory, entry)[ENTRY_HEAD])[ROW_TYPE]
-        path = _joins(memory, entry, kind, allowed[kind] & ~memory[DOWN])
+    allowed = memory.allowed
+    started = memory.started_rows
+    while entry_of(memory, entry).head != NONE:
+        kind = row_of(memory, entry_of(memory, entry).head).type
+        path = _joins(memory, entry, kind, allowed[kind] & ~memory.down)
         if path == NONE:
             return
         row = release(memory, entry, NONE)
         _start(memory, row, kind, path)
-        started[memory[STARTED]] = row
-        memory[STARTED] = memory[STARTED] + 1
+        started[memory.started] = row
+        memory.started = memory.started + 1
 
 
 @native
-def _first_held(memory: Words) -> int:
+def _first_held(memory: SelectorState) -> int:
     """The entry whose first request came first, of those that nobody uses and that may start; or NONE."""
-    allowed = memory + memory[ALLOWED]
+    allowed = memory.allowed
     found = NONE
     earliest = 0
-    for entry in range(1, memory[ROWS] + 1):
+    for entry in range(1, memory.row_count + 1):
         held = entry_of(memory, entry)
-        if held[ENTRY_COUNT] > 0 or held[ENTRY_HEAD] == NONE:
+        if held.count > 0 or held.head == NONE:
             continue
-        first = row_of(memory, held[ENTRY_HEAD])
-        if allowed[first[ROW_TYPE]] & ~memory[DOWN] == 0:
+        first = row_of(memory, held.head)
+        if allowed[first.type] & ~memory.down == 0:
             continue
-        if found == NONE or first[ROW_ORDER] < earliest:
+        if found == NONE or first.order < earliest:
             found = entry
-            earliest = first[ROW_ORDER]
+            earliest = first.order
     return found
 
 
 @native
-def _keyed(memory: Words, row: int, kind: int, key: int, space: int) -> int:
+def _keyed(memory: SelectorState, row: int, kind: int, key: int, space: int) -> int:
     """Path of a request with a key: that of the others under way with it, in order."""
     entry = find(memory, key, space)
     if entry == NONE:
         entry = insert(memory, key, space)
-    if entry_of(memory, entry)[ENTRY_HEAD] != NONE:
+    if entry_of(memory, entry).head != NONE:
         return hold(memory, entry, row)
-    path = _joins(memory, entry, kind, (memory + memory[ALLOWED])[kind] & ~memory[DOWN])
+    path = _joins(memory, entry, kind, memory.allowed[kind] & ~memory.down)
     if path == NONE:
         return hold(memory, entry, row)
-    row_of(memory, row)[ROW_ENTRY] = entry
+    row_of(memory, row).entry = entry
     return path
 
 
 @native
-def _free_path(memory: Words, row: int, kind: int) -> int:
+def _free_path(memory: SelectorState, row: int, kind: int) -> int:
     """Path of a request without a key."""
-    open_paths = (memory + memory[ALLOWED])[kind] & ~memory[DOWN]
+    open_paths = memory.allowed[kind] & ~memory.down
     if open_paths == 0:
         return hold(memory, PARKED, row)
-    row_of(memory, row)[ROW_ENTRY] = PARKED
+    row_of(memory, row).entry = PARKED
     return best_path(memory, kind, open_paths)
 
 
 @native
-def choose(memory: Words, row: int, kind: int, key: int, now: int) -> int:
+def choose(memory: SelectorState, row: int, kind: int, key: int, now: int) -> int:
     """Path of a request, which is under way from now on; HOLD: it waits; MISUSE: nothing has changed."""
-    if row < 0 or row >= memory[ROWS] or kind < 0 or kind >= memory[TYPES]:
+    if row < 0 or row >= memory.row_count or kind < 0 or kind >= memory.types:
         return MISUSE
     own = row_of(memory, row)
-    if own[ROW_PATH] != IDLE:
+    if own.path != IDLE:
         return MISUSE
     _drain(memory, now)
     _arrive(memory, now)
-    own[ROW_TYPE] = kind
-    own[ROW_ORDER] = memory[ORDER]
-    space = (memory + memory[KEYED])[kind] & (READS - 1)
+    own.type = kind
+    own.order = memory.order
+    space = memory.keyed[kind] & (READS - 1)
     path = _free_path(memory, row, kind) if space == 0 else _keyed(memory, row, kind, key, space)
     if path != HOLD:
         _start(memory, row, kind, path)
@@ -273,7 +236,9 @@ def choose(memory: Words, row: int, kind: int, key: int, now: int) -> int:
 
 
 @native
-def choose_many(memory: Words, rows: Words, kinds: Words, keys: Words, paths: Words, count: int, now: int) -> int:
+def choose_many(
+    memory: SelectorState, rows: Words, kinds: Words, keys: Words, paths: Words, count: int, now: int
+) -> int:
     """``paths`` of requests that come at one time; returns how many before the first misuse."""
     for i in range(count):
         paths[i] = choose(memory, rows[i], kinds[i], keys[i], now)
@@ -283,94 +248,94 @@ def choose_many(memory: Words, rows: Words, kinds: Words, keys: Words, paths: Wo
 
 
 @native
-def finished(memory: Words, row: int, jct: int, e2e: int, now: int) -> int:
+def finished(memory: SelectorState, row: int, jct: int, e2e: int, now: int) -> int:
     """A request has ended, or is given up (``jct`` below 0); returns how many that were held have started."""
-    if row < 0 or row >= memory[ROWS]:
+    if row < 0 or row >= memory.row_count:
         return MISUSE
     own = row_of(memory, row)
-    path = own[ROW_PATH]
+    path = own.path
     if path < 0:
         return MISUSE
     _drain(memory, now)
-    memory[STARTED] = 0
-    kind = own[ROW_TYPE]
-    done = memory + memory[DONE]
+    memory.started = 0
+    kind = own.type
+    done = memory.done
     if jct >= 0:
         done[path] = done[path] + 1
-        learn(memory, row, kind * memory[PATHS] + path, jct, e2e)
+        learn(memory, row, kind * memory.paths + path, jct, e2e)
     _stop(memory, row, kind, path)
-    entry = own[ROW_ENTRY]
+    entry = own.entry
     if entry != PARKED:
         _leave(memory, entry, kind)
-        if entry_of(memory, entry)[ENTRY_COUNT] == 0:
+        if entry_of(memory, entry).count == 0:
             _start_held(memory, entry)
             if idle(memory, entry):
                 remove(memory, entry)
-    return memory[STARTED]
+    return memory.started
 
 
 @native
-def reroute(memory: Words, row: int, now: int) -> int:
+def reroute(memory: SelectorState, row: int, now: int) -> int:
     """The path that a request under way takes now, because its own has failed or its answer is lost; or HOLD.
 
     Call it for all requests of a path that failed in the order in which they came; those of a key stay together.
     """
-    if row < 0 or row >= memory[ROWS]:
+    if row < 0 or row >= memory.row_count:
         return MISUSE
     own = row_of(memory, row)
-    path = own[ROW_PATH]
+    path = own.path
     if path < 0:
         return MISUSE
     _drain(memory, now)
-    kind = own[ROW_TYPE]
-    entry = own[ROW_ENTRY]
+    kind = own.type
+    entry = own.entry
     held = entry_of(memory, entry)
-    open_paths = (memory + memory[ALLOWED])[kind] & ~memory[DOWN]
+    open_paths = memory.allowed[kind] & ~memory.down
     free = True
     _stop(memory, row, kind, path)
     if entry != PARKED:
         _leave(memory, entry, kind)
-        free = _reads(memory, kind) and held[ENTRY_WRITES] == 0
-        if held[ENTRY_COUNT] > 0 and not free and (memory[DOWN] >> held[ENTRY_PATH]) & 1 == 0:
-            open_paths = open_paths & (1 << held[ENTRY_PATH])
-        first = held[ENTRY_HEAD]
-        if first != NONE and row_of(memory, first)[ROW_ORDER] < own[ROW_ORDER]:
+        free = _reads(memory, kind) and held.writes == 0
+        if held.count > 0 and not free and (memory.down >> held.path) & 1 == 0:
+            open_paths = open_paths & (1 << held.path)
+        first = held.head
+        if first != NONE and row_of(memory, first).order < own.order:
             open_paths = 0
     if open_paths == 0:
         return hold(memory, entry, row)
     path = best_path(memory, kind, open_paths)
     if entry != PARKED:
-        held[ENTRY_PATH] = path if held[ENTRY_COUNT] == 0 or not free or held[ENTRY_PATH] == path else SEVERAL
+        held.path = path if held.count == 0 or not free or held.path == path else SEVERAL
         _enter(memory, entry, kind)
     _start(memory, row, kind, path)
     return path
 
 
 @native
-def set_down(memory: Words, down: int, now: int) -> int:
+def set_down(memory: SelectorState, down: int, now: int) -> int:
     """Close the paths of these bits and open all others; returns how many requests that were held have started."""
-    memory[DOWN] = down
-    memory[STARTED] = 0
+    memory.down = down
+    memory.started = 0
     _drain(memory, now)
-    allowed = memory + memory[ALLOWED]
-    started = memory + memory[STARTED_ROWS]
+    allowed = memory.allowed
+    started = memory.started_rows
     before = NONE
-    row = entry_of(memory, PARKED)[ENTRY_HEAD]
+    row = entry_of(memory, PARKED).head
     while row != NONE:
-        after = row_of(memory, row)[ROW_NEXT]
-        kind = row_of(memory, row)[ROW_TYPE]
+        after = row_of(memory, row).next
+        kind = row_of(memory, row).type
         open_paths = allowed[kind] & ~down
         if open_paths == 0:
             before = row
         else:
             release(memory, PARKED, before)
             _start(memory, row, kind, best_path(memory, kind, open_paths))
-            started[memory[STARTED]] = row
-            memory[STARTED] = memory[STARTED] + 1
+            started[memory.started] = row
+            memory.started = memory.started + 1
         row = after
     while True:
         entry = _first_held(memory)
         if entry == NONE:
             break
         _start_held(memory, entry)
-    return memory[STARTED]
+    return memory.started

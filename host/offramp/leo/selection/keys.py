@@ -7,125 +7,113 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 from __future__ import annotations
 
 from offramp.leo.selection.layout import (
-    BUCKET,
-    BUCKETS,
-    ENTRY_COUNT,
-    ENTRY_HEAD,
-    ENTRY_KEY,
-    ENTRY_NEXT,
-    ENTRY_SPACE,
-    ENTRY_TAIL,
-    FREE,
     HOLD,
     NONE,
-    ROW_ENTRY,
-    ROW_NEXT,
-    ROW_ORDER,
-    ROW_PATH,
+    SelectorState,
     entry_of,
     row_of,
 )
-from offramp_base.native.subset import Words, native
+from offramp_base.native.subset import native
 
 _MULTIPLIER = 0x1E3779B97F4A7C15
 
 
 @native
-def _bucket(memory: Words, key: int, space: int) -> int:
+def _bucket(memory: SelectorState, key: int, space: int) -> int:
     mixed = (key ^ (key >> 29)) * _MULTIPLIER + space
-    return (mixed ^ (mixed >> 32)) & (memory[BUCKETS] - 1)
+    return (mixed ^ (mixed >> 32)) & (memory.bucket_count - 1)
 
 
 @native
-def find(memory: Words, key: int, space: int) -> int:
+def find(memory: SelectorState, key: int, space: int) -> int:
     """The entry of a key, or NONE."""
-    buckets = memory + memory[BUCKET]
+    buckets = memory.buckets
     entry = buckets[_bucket(memory, key, space)]
     while entry != NONE:
         held = entry_of(memory, entry)
-        if held[ENTRY_KEY] == key and held[ENTRY_SPACE] == space:
+        if held.key == key and held.space == space:
             break
-        entry = held[ENTRY_NEXT]
+        entry = held.next
     return entry
 
 
 @native
-def insert(memory: Words, key: int, space: int) -> int:
+def insert(memory: SelectorState, key: int, space: int) -> int:
     """A new entry; there is one for each row."""
-    buckets = memory + memory[BUCKET]
+    buckets = memory.buckets
     bucket = _bucket(memory, key, space)
-    entry = memory[FREE]
-    memory[FREE] = entry_of(memory, entry)[ENTRY_NEXT]
-    entry_of(memory, entry)[ENTRY_KEY] = key
-    entry_of(memory, entry)[ENTRY_SPACE] = space
-    entry_of(memory, entry)[ENTRY_NEXT] = buckets[bucket]
+    entry = memory.free
+    memory.free = entry_of(memory, entry).next
+    entry_of(memory, entry).key = key
+    entry_of(memory, entry).space = space
+    entry_of(memory, entry).next = buckets[bucket]
     buckets[bucket] = entry
     return entry
 
 
 @native
-def remove(memory: Words, entry: int) -> None:
+def remove(memory: SelectorState, entry: int) -> None:
     """An entry that nobody uses or waits for is no more."""
     held = entry_of(memory, entry)
-    buckets = memory + memory[BUCKET]
-    bucket = _bucket(memory, held[ENTRY_KEY], held[ENTRY_SPACE])
+    buckets = memory.buckets
+    bucket = _bucket(memory, held.key, held.space)
     at = buckets[bucket]
     if at == entry:
-        buckets[bucket] = held[ENTRY_NEXT]
+        buckets[bucket] = held.next
     else:
-        while entry_of(memory, at)[ENTRY_NEXT] != entry:
-            at = entry_of(memory, at)[ENTRY_NEXT]
-        entry_of(memory, at)[ENTRY_NEXT] = held[ENTRY_NEXT]
-    held[ENTRY_NEXT] = memory[FREE]
-    memory[FREE] = entry
+        while entry_of(memory, at).next != entry:
+            at = entry_of(memory, at).next
+        entry_of(memory, at).next = held.next
+    held.next = memory.free
+    memory.free = entry
 
 
 @native
-def hold(memory: Words, entry: int, row: int) -> int:
+def hold(memory: SelectorState, entry: int, row: int) -> int:
     """A row waits behind all that came before it."""
     own = row_of(memory, row)
     held = entry_of(memory, entry)
-    own[ROW_PATH] = HOLD
-    own[ROW_ENTRY] = entry
-    tail = held[ENTRY_TAIL]
+    own.path = HOLD
+    own.entry = entry
+    tail = held.tail
     before = NONE
-    if tail != NONE and row_of(memory, tail)[ROW_ORDER] < own[ROW_ORDER]:
+    if tail != NONE and row_of(memory, tail).order < own.order:
         before = tail
     else:
-        at = held[ENTRY_HEAD]
-        while at != NONE and row_of(memory, at)[ROW_ORDER] < own[ROW_ORDER]:
+        at = held.head
+        while at != NONE and row_of(memory, at).order < own.order:
             before = at
-            at = row_of(memory, at)[ROW_NEXT]
+            at = row_of(memory, at).next
     if before == NONE:
-        own[ROW_NEXT] = held[ENTRY_HEAD]
-        held[ENTRY_HEAD] = row
+        own.next = held.head
+        held.head = row
     else:
-        own[ROW_NEXT] = row_of(memory, before)[ROW_NEXT]
-        row_of(memory, before)[ROW_NEXT] = row
-    if own[ROW_NEXT] == NONE:
-        held[ENTRY_TAIL] = row
+        own.next = row_of(memory, before).next
+        row_of(memory, before).next = row
+    if own.next == NONE:
+        held.tail = row
     return HOLD
 
 
 @native
-def release(memory: Words, entry: int, before: int) -> int:
+def release(memory: SelectorState, entry: int, before: int) -> int:
     """Take out the row that waits behind ``before`` (the first for NONE); returns it."""
     held = entry_of(memory, entry)
     row = 0
     if before == NONE:
-        row = held[ENTRY_HEAD]
-        held[ENTRY_HEAD] = row_of(memory, row)[ROW_NEXT]
+        row = held.head
+        held.head = row_of(memory, row).next
     else:
-        row = row_of(memory, before)[ROW_NEXT]
-        row_of(memory, before)[ROW_NEXT] = row_of(memory, row)[ROW_NEXT]
-    if held[ENTRY_TAIL] == row:
-        held[ENTRY_TAIL] = before
-    row_of(memory, row)[ROW_NEXT] = NONE
+        row = row_of(memory, before).next
+        row_of(memory, before).next = row_of(memory, row).next
+    if held.tail == row:
+        held.tail = before
+    row_of(memory, row).next = NONE
     return row
 
 
 @native
-def idle(memory: Words, entry: int) -> bool:
+def idle(memory: SelectorState, entry: int) -> bool:
     """Nobody uses it, nobody waits for it."""
     held = entry_of(memory, entry)
-    return held[ENTRY_COUNT] == 0 and held[ENTRY_HEAD] == NONE
+    return held.count == 0 and held.head == NONE

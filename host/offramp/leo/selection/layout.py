@@ -7,13 +7,14 @@ Times are picoseconds. Sections are rows of words; the header holds where each b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.table import Table
+from offramp_base.native.records import Record, Within, offset
 from offramp_base.native.subset import Words, inlined
 
 Memory = npt.NDArray[np.int64]
@@ -28,94 +29,103 @@ MISUSE: Final = -2
 IDLE: Final = -3
 """Path of a number that no request uses."""
 
-# The header.
-POLICY: Final = 0
-TYPES: Final = 1
-PATHS: Final = 2
-RESOURCES: Final = 3
-ROWS: Final = 4
-BUCKETS: Final = 5  # a power of two
-DOWN: Final = 6  # a bit for each path that is not to be taken
-RANDOM: Final = 7
-SEEN: Final = 8  # time of the last drain
-ARRIVED: Final = 9  # time of the last arrival
-GAP: Final = 10  # WINDOW times the mean gap between arrivals
-ORDER: Final = 11  # requests so far
-FREE: Final = 12  # first unused entry
-STARTED: Final = 13  # held requests that the last call has started
-LAST: Final = 14  # path of the request that ended last
-LATE: Final = 16  # how much longer than T and NETWORK it took
-NETWORK: Final = 15  # mean time on the network, for iPipe
 
-# Where sections begin, and how long each is.
-ALLOWED: Final = 20  # types: a bit for each path
-KEYED: Final = 21  # types: code of the dependency, and READS
-BASE: Final = 22  # types x paths: T
-TOLL: Final = 23
-LIMIT: Final = 24  # a JCT beyond it tells of a queue
-MAIN: Final = 25  # the resource that the request keeps busy longest
-FIRST: Final = 26  # types x paths + 1: place of the first load
-RESOURCE: Final = 27  # loads
-LOAD: Final = 28
-SLACK: Final = 29  # backlog that delays nobody, of a resource that serves several at a time
-COUNT: Final = 30  # paths: requests under way
-KHAT: Final = 31
-INTRA: Final = 32  # last intra-host JCT, NONE at first
-E2E: Final = 33
-DONE: Final = 34
-OFFSET: Final = 35  # what T has turned out to be beyond the table's
-USED: Final = 36  # order of the last request
-AWAY: Final = 37  # longest time on the network of late
-OLDEST: Final = 38  # of the requests under way
-NEWEST: Final = 39
-LOW_NOW: Final = 40  # least time beyond T, of the last requests and of those before
-LOW_LAST: Final = 41
-LOW_SEEN: Final = 42
-EXCESS: Final = 43  # mean of what waits come to beyond those expected
-PENDING: Final = 44  # resources: work of all requests under way
-BACKLOG: Final = 45  # work that is expected to be left
-SHARE: Final = 46  # WINDOW x ONE x share of the arrivals that come here
-WORK: Final = 47  # WINDOW x mean work that an arrival brings
-SENT: Final = 48  # work so far
-SCALE: Final = 49  # UNIT x time that a unit of work has turned out to take
-SPENT: Final = 50  # time, and work, of busy spells that were measured
-DEALT: Final = 51
-MARK_TIME: Final = 52  # a request that waited: when it was sent
-MARK_SENT: Final = 53  # SENT then
-MARK_WAIT: Final = 54  # its wait
-EXPECTED: Final = 55  # sums of the waits of some requests, as expected
-WAITED: Final = 56  # and as they were
-SAMPLES: Final = 57
-ROWS_AT: Final = 58  # rows, each with its words side by side: a request touches them together
-BUCKET: Final = 59  # buckets: first entry
-ENTRIES_AT: Final = 60  # rows + 1 entries of keys, likewise
-STARTED_ROWS: Final = 61  # rows
-HEADER: Final = 64
+class Row(Record):
+    """A request, in the row that its number names."""
+
+    path: int
+    type: int
+    entry: int
+    next: int  # in the queue of its key
+    order: int
+    wait: int  # wait that was expected
+    time: int  # when it was sent
+    sent: int  # SENT then
+    older: int  # on its path
+    newer: int
+    reserved: Annotated[Words, 6]
 
 
-# A row's words.
-ROW_PATH: Final = 0
-ROW_TYPE: Final = 1
-ROW_ENTRY: Final = 2
-ROW_NEXT: Final = 3  # in the queue of its key
-ROW_ORDER: Final = 4
-ROW_WAIT: Final = 5  # wait that was expected
-ROW_TIME: Final = 6  # when it was sent
-ROW_SENT: Final = 7  # SENT then
-ROW_OLDER: Final = 8  # on its path
-ROW_NEWER: Final = 9
-ROW_WORDS: Final = 16
+class Entry(Record):
+    """A key of requests under way, or of requests that wait."""
 
-# An entry's words.
-ENTRY_KEY: Final = 0
-ENTRY_SPACE: Final = 1
-ENTRY_PATH: Final = 2
-ENTRY_COUNT: Final = 3
-ENTRY_HEAD: Final = 4
-ENTRY_TAIL: Final = 5
-ENTRY_NEXT: Final = 6
-ENTRY_WRITES: Final = 7  # requests under way that are no reads
-ENTRY_WORDS: Final = 8
+    key: int
+    space: int
+    path: int
+    count: int
+    head: int
+    tail: int
+    next: int
+    writes: int  # requests under way that are no reads
+
+
+class SelectorState(Record):
+    """A selector. Sections are found by their offsets, since its memory may move."""
+
+    policy: int
+    types: int
+    paths: int
+    resources: int
+    row_count: int
+    bucket_count: int  # a power of two
+    down: int  # a bit for each path that is not to be taken
+    random: int
+    seen: int  # time of the last drain
+    arrived: int  # time of the last arrival
+    gap: int  # WINDOW times the mean gap between arrivals
+    order: int  # requests so far
+    free: int  # first unused entry
+    started: int  # held requests that the last call has started
+    last: int  # path of the request that ended last
+    network: int  # mean time on the network, for iPipe
+    late: int  # how much longer than T and NETWORK it took
+    reserved: Annotated[Words, 3]
+
+    # Where sections begin, and how long each is.
+    allowed: Within[Words]  # types: a bit for each path
+    keyed: Within[Words]  # types: code of the dependency, and READS
+    base: Within[Words]  # types x paths: T
+    toll: Within[Words]
+    limit: Within[Words]  # a JCT beyond it tells of a queue
+    main: Within[Words]  # the resource that the request keeps busy longest
+    first: Within[Words]  # types x paths + 1: place of the first load
+    resource: Within[Words]  # loads
+    load: Within[Words]
+    slack: Within[Words]  # backlog that delays nobody, of a resource that serves several at a time
+    count: Within[Words]  # paths: requests under way
+    khat: Within[Words]
+    intra: Within[Words]  # last intra-host JCT, NONE at first
+    e2e: Within[Words]
+    done: Within[Words]
+    offset: Within[Words]  # what T has turned out to be beyond the table's
+    used: Within[Words]  # order of the last request
+    away: Within[Words]  # longest time on the network of late
+    oldest: Within[Words]  # of the requests under way
+    newest: Within[Words]
+    low_now: Within[Words]  # least time beyond T, of the last requests and of those before
+    low_last: Within[Words]
+    low_seen: Within[Words]
+    excess: Within[Words]  # mean of what waits come to beyond those expected
+    pending: Within[Words]  # resources: work of all requests under way
+    backlog: Within[Words]  # work that is expected to be left
+    share: Within[Words]  # WINDOW x ONE x share of the arrivals that come here
+    work: Within[Words]  # WINDOW x mean work that an arrival brings
+    sent: Within[Words]  # work so far
+    scale: Within[Words]  # UNIT x time that a unit of work has turned out to take
+    spent: Within[Words]  # time, and work, of busy spells that were measured
+    dealt: Within[Words]
+    mark_time: Within[Words]  # a request that waited: when it was sent
+    mark_sent: Within[Words]  # SENT then
+    mark_wait: Within[Words]  # its wait
+    expected: Within[Words]  # sums of the waits of some requests, as expected
+    waited: Within[Words]  # and as they were
+    samples: Within[Words]
+    rows: Within[Row]  # rows, each with its words side by side: a request touches them together
+    buckets: Within[Words]  # buckets: first entry
+    entries: Within[Entry]  # rows + 1 entries of keys, likewise
+    started_rows: Within[Words]  # rows
+    reserved2: Annotated[Words, 2]
+
 
 WINDOW: Final = 64
 WINDOW_SHIFT: Final = 6
@@ -146,20 +156,20 @@ class Tolerance:
 
 
 @inlined
-def row_of(memory: Words, row: int) -> Words:
-    """A row's words."""
-    return memory + (memory[ROWS_AT] + row * ROW_WORDS)
+def row_of(memory: SelectorState, row: int) -> Row:
+    """A row."""
+    return memory.rows[row]
 
 
 @inlined
-def entry_of(memory: Words, entry: int) -> Words:
-    """An entry's words."""
-    return memory + (memory[ENTRIES_AT] + entry * ENTRY_WORDS)
+def entry_of(memory: SelectorState, entry: int) -> Entry:
+    """An entry."""
+    return memory.entries[entry]
 
 
-def section(memory: Memory, which: int, length: int) -> Memory:
-    """A view of one section."""
-    start = int(memory[which])
+def section(memory: Memory, which: object, length: int) -> Memory:
+    """A view of one section, such as ``SelectorState.base``."""
+    start = int(memory[offset(which)])
     return memory[start : start + length]
 
 
@@ -172,59 +182,67 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
     loads = sum(map(len, places))
     buckets = 1 << max(4, (2 * rows - 1).bit_length())
     sizes = (
-        (ALLOWED, BASE, kinds),
-        (BASE, FIRST, pairs),
-        (FIRST, RESOURCE, pairs + 1),
-        (RESOURCE, COUNT, loads),
-        (COUNT, PENDING, paths),
-        (PENDING, ROWS_AT, resources),
-        (ROWS_AT, BUCKET, rows * ROW_WORDS),
-        (BUCKET, ENTRIES_AT, buckets),
-        (ENTRIES_AT, STARTED_ROWS, (rows + 1) * ENTRY_WORDS),
-        (STARTED_ROWS, STARTED_ROWS + 1, rows),
+        (SelectorState.allowed, SelectorState.base, kinds),
+        (SelectorState.base, SelectorState.first, pairs),
+        (SelectorState.first, SelectorState.resource, pairs + 1),
+        (SelectorState.resource, SelectorState.count, loads),
+        (SelectorState.count, SelectorState.pending, paths),
+        (SelectorState.pending, SelectorState.rows, resources),
+        (SelectorState.rows, SelectorState.buckets, rows * Row.WORDS),
+        (SelectorState.buckets, SelectorState.entries, buckets),
+        (SelectorState.entries, SelectorState.started_rows, (rows + 1) * Entry.WORDS),
     )
-    lengths = {which: length for first, end, length in sizes for which in range(first, end)}
-    memory = np.zeros(HEADER + sum(lengths.values()), np.int64)
-    at = HEADER
+    lengths = {which: length for first, end, length in sizes for which in range(offset(first), offset(end))}
+    lengths[offset(SelectorState.started_rows)] = rows
+    memory = np.zeros(SelectorState.WORDS + sum(lengths.values()), np.int64)
+    at = SelectorState.WORDS
     for which, length in lengths.items():
         memory[which] = at
         at += length
-    memory[[POLICY, TYPES, PATHS, RESOURCES, ROWS, BUCKETS]] = policy.code, kinds, paths, resources, rows, buckets
-    memory[RANDOM] = np.random.default_rng(seed).integers(1, 2**62)
-    memory[FREE] = 1
-    memory[NETWORK] = round(times.network_ns * PS)
+    state = SelectorState(memory)
+    state.policy, state.types, state.paths, state.resources = policy.code, kinds, paths, resources
+    state.row_count, state.bucket_count = rows, buckets
+    state.random = int(np.random.default_rng(seed).integers(1, 2**62))
+    state.free = 1
+    state.network = round(times.network_ns * PS)
 
-    def fill(which: int, values: npt.ArrayLike) -> None:
-        section(memory, which, lengths[which])[:] = values
+    def fill(which: object, values: npt.ArrayLike) -> None:
+        section(memory, which, lengths[offset(which)])[:] = values
 
     bits = 1 << np.arange(paths)
-    fill(ALLOWED, (table.allowed * bits).sum(axis=1))
+    fill(SelectorState.allowed, (table.allowed * bits).sum(axis=1))
     reads = table.reads or (False,) * kinds
-    fill(KEYED, [d.code | READS * r for d, r in zip(table.dependency, reads, strict=True)])
+    fill(SelectorState.keyed, [d.code | READS * r for d, r in zip(table.dependency, reads, strict=True)])
     base = np.rint(np.where(table.allowed, table.base, 0.0) * PS).ravel()
-    fill(BASE, base)
-    fill(LIMIT, base + np.maximum(np.rint(base * times.part), round(times.resolution_ns * PS)))
+    fill(SelectorState.base, base)
+    fill(SelectorState.limit, base + np.maximum(np.rint(base * times.part), round(times.resolution_ns * PS)))
     work = np.rint(used * PS).astype(np.int64)
-    fill(TOLL, work.sum(axis=1))
-    fill(FIRST, np.concatenate([[0], np.cumsum([len(p) for p in places])]))
-    fill(MAIN, used.argmax(axis=1))
+    fill(SelectorState.toll, work.sum(axis=1))
+    fill(SelectorState.first, np.concatenate([[0], np.cumsum([len(p) for p in places])]))
+    fill(SelectorState.main, used.argmax(axis=1))
     for i, row in enumerate(places):
-        begin = int(memory[memory[FIRST] + i])
+        begin = int(section(memory, SelectorState.first, pairs)[i])
         for j, resource in enumerate(row):
             amount = int(work[i, resource])
-            memory[memory[RESOURCE] + begin + j] = resource
-            memory[memory[LOAD] + begin + j] = amount
-            memory[memory[SLACK] + begin + j] = amount * (table.capacity[resource] - 1)
-    for which in (INTRA, E2E, OLDEST, NEWEST, BUCKET):
-        fill(which, NONE)
-    fill(SCALE, UNIT)
-    fill(MARK_WAIT, NONE)
-    fill(LOW_NOW, ENDLESS)
-    fill(LOW_LAST, ENDLESS)
-    each_row = section(memory, ROWS_AT, rows * ROW_WORDS).reshape(rows, ROW_WORDS)
-    each_row[:, [ROW_ENTRY, ROW_NEXT]] = NONE
-    each_row[:, ROW_PATH] = IDLE
-    entries = section(memory, ENTRIES_AT, (rows + 1) * ENTRY_WORDS).reshape(rows + 1, ENTRY_WORDS)
-    entries[:, [ENTRY_HEAD, ENTRY_TAIL]] = NONE
-    entries[:, ENTRY_NEXT] = [NONE, *range(2, rows + 1), NONE] if rows else [NONE]
+            section(memory, SelectorState.resource, loads)[begin + j] = resource
+            section(memory, SelectorState.load, loads)[begin + j] = amount
+            section(memory, SelectorState.slack, loads)[begin + j] = amount * (table.capacity[resource] - 1)
+    for field in (
+        SelectorState.intra,
+        SelectorState.e2e,
+        SelectorState.oldest,
+        SelectorState.newest,
+        SelectorState.buckets,
+    ):
+        fill(field, NONE)
+    fill(SelectorState.scale, UNIT)
+    fill(SelectorState.mark_wait, NONE)
+    fill(SelectorState.low_now, ENDLESS)
+    fill(SelectorState.low_last, ENDLESS)
+    each_row = section(memory, SelectorState.rows, rows * Row.WORDS).reshape(rows, Row.WORDS)
+    each_row[:, [Row.entry, Row.next]] = NONE
+    each_row[:, Row.path] = IDLE
+    entries = section(memory, SelectorState.entries, (rows + 1) * Entry.WORDS).reshape(rows + 1, Entry.WORDS)
+    entries[:, [Entry.head, Entry.tail]] = NONE
+    entries[:, Entry.next] = [NONE, *range(2, rows + 1), NONE] if rows else [NONE]
     return memory

@@ -7,46 +7,13 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 from __future__ import annotations
 
 from offramp.leo.selection.layout import (
-    AWAY,
-    BASE,
-    DEALT,
-    E2E,
     ENDLESS,
-    EXCESS,
-    EXPECTED,
-    INTRA,
-    KHAT,
-    LAST,
-    LATE,
-    LIMIT,
-    LOW_LAST,
-    LOW_NOW,
-    LOW_SEEN,
-    MAIN,
-    MARK_SENT,
-    MARK_TIME,
-    MARK_WAIT,
-    NETWORK,
-    NEWEST,
     NONE,
-    OFFSET,
-    OLDEST,
-    PATHS,
-    ROW_NEWER,
-    ROW_OLDER,
-    ROW_PATH,
-    ROW_SENT,
-    ROW_TIME,
-    ROW_WAIT,
-    SAMPLES,
-    SCALE,
-    SPENT,
-    TOLL,
     UNIT,
-    WAITED,
+    SelectorState,
     row_of,
 )
-from offramp_base.native.subset import Words, native
+from offramp_base.native.subset import native
 
 OFFSET_SHIFT = 6  # what one request adds to it
 AWAY_SHIFT = 10
@@ -59,29 +26,29 @@ MOST = UNIT * 64
 
 
 @native
-def join(memory: Words, row: int, path: int) -> None:
+def join(memory: SelectorState, row: int, path: int) -> None:
     """A request is the newest of its path."""
-    newest = memory + memory[NEWEST]
-    row_of(memory, row)[ROW_OLDER] = newest[path]
-    row_of(memory, row)[ROW_NEWER] = NONE
+    newest = memory.newest
+    row_of(memory, row).older = newest[path]
+    row_of(memory, row).newer = NONE
     if newest[path] == NONE:
-        (memory + memory[OLDEST])[path] = row
+        memory.oldest[path] = row
     else:
-        row_of(memory, newest[path])[ROW_NEWER] = row
+        row_of(memory, newest[path]).newer = row
     newest[path] = row
 
 
 @native
-def part(memory: Words, row: int, path: int) -> None:
+def part(memory: SelectorState, row: int, path: int) -> None:
     """A request leaves the list of its path."""
-    if row_of(memory, row)[ROW_OLDER] == NONE:
-        (memory + memory[OLDEST])[path] = row_of(memory, row)[ROW_NEWER]
+    if row_of(memory, row).older == NONE:
+        memory.oldest[path] = row_of(memory, row).newer
     else:
-        row_of(memory, row_of(memory, row)[ROW_OLDER])[ROW_NEWER] = row_of(memory, row)[ROW_NEWER]
-    if row_of(memory, row)[ROW_NEWER] == NONE:
-        (memory + memory[NEWEST])[path] = row_of(memory, row)[ROW_OLDER]
+        row_of(memory, row_of(memory, row).older).newer = row_of(memory, row).newer
+    if row_of(memory, row).newer == NONE:
+        memory.newest[path] = row_of(memory, row).older
     else:
-        row_of(memory, row_of(memory, row)[ROW_NEWER])[ROW_OLDER] = row_of(memory, row)[ROW_OLDER]
+        row_of(memory, row_of(memory, row).newer).older = row_of(memory, row).older
 
 
 @native
@@ -91,27 +58,27 @@ def _shifted(value: int, by: int) -> int:
 
 
 @native
-def _weigh(memory: Words, resource: int, load: int) -> None:
+def _weigh(memory: SelectorState, resource: int, load: int) -> None:
     """The table counts for as much as a few requests."""
-    dealt = memory + memory[DEALT]
+    dealt = memory.dealt
     if dealt[resource] == 0:
         dealt[resource] = PRIOR * load
-        (memory + memory[SPENT])[resource] = PRIOR * load
+        memory.spent[resource] = PRIOR * load
 
 
 @native
-def _set_scale(memory: Words, resource: int) -> None:
-    ratio = float((memory + memory[SPENT])[resource]) / float((memory + memory[DEALT])[resource])
+def _set_scale(memory: SelectorState, resource: int) -> None:
+    ratio = float(memory.spent[resource]) / float(memory.dealt[resource])
     found = max(int(ratio * float(UNIT)), LEAST)
-    (memory + memory[SCALE])[resource] = min(found, MOST)
+    memory.scale[resource] = min(found, MOST)
 
 
 @native
-def _lower_scale(memory: Words, resource: int, expected: int, waited: int, load: int) -> None:
+def _lower_scale(memory: SelectorState, resource: int, expected: int, waited: int, load: int) -> None:
     """Waits that fall short of those expected, over many requests, tell of a resource that is faster."""
-    sums = memory + memory[EXPECTED]
-    waits = memory + memory[WAITED]
-    samples = memory + memory[SAMPLES]
+    sums = memory.expected
+    waits = memory.waited
+    samples = memory.samples
     sums[resource] = sums[resource] + expected
     waits[resource] = waits[resource] + max(waited, 0)
     samples[resource] = samples[resource] + 1
@@ -119,7 +86,7 @@ def _lower_scale(memory: Words, resource: int, expected: int, waited: int, load:
         return
     if 2 * waits[resource] < sums[resource] and sums[resource] > SPELL // 4 * load:
         _weigh(memory, resource, load)
-        spent = memory + memory[SPENT]
+        spent = memory.spent
         spent[resource] = spent[resource] - (spent[resource] >> 4)
         _set_scale(memory, resource)
     sums[resource] = 0
@@ -128,15 +95,15 @@ def _lower_scale(memory: Words, resource: int, expected: int, waited: int, load:
 
 
 @native
-def _learn_scale(memory: Words, row: int, resource: int, waited: int, load: int) -> None:
+def _learn_scale(memory: SelectorState, row: int, resource: int, waited: int, load: int) -> None:
     """Between two requests of one busy spell, waits grow by the work in between less the time."""
-    times = memory + memory[MARK_TIME]
-    sents = memory + memory[MARK_SENT]
-    waits = memory + memory[MARK_WAIT]
-    spent = memory + memory[SPENT]
-    dealt = memory + memory[DEALT]
-    time = row_of(memory, row)[ROW_TIME]
-    sent = row_of(memory, row)[ROW_SENT]
+    times = memory.mark_time
+    sents = memory.mark_sent
+    waits = memory.mark_wait
+    spent = memory.spent
+    dealt = memory.dealt
+    time = row_of(memory, row).time
+    sent = row_of(memory, row).sent
     passed = time - times[resource]
     if waits[resource] != NONE and passed < 0:
         return
@@ -154,11 +121,11 @@ def _learn_scale(memory: Words, row: int, resource: int, waited: int, load: int)
 
 
 @native
-def _least(memory: Words, path: int, beyond: int) -> int:
+def _least(memory: SelectorState, path: int, beyond: int) -> int:
     """The least time beyond T of the last requests, in which no wait can hide: waits only add to T."""
-    now = memory + memory[LOW_NOW]
-    last = memory + memory[LOW_LAST]
-    seen = memory + memory[LOW_SEEN]
+    now = memory.low_now
+    last = memory.low_last
+    seen = memory.low_seen
     now[path] = min(now[path], beyond)
     least = min(now[path], last[path])
     seen[path] = seen[path] + 1
@@ -170,28 +137,28 @@ def _least(memory: Words, path: int, beyond: int) -> int:
 
 
 @native
-def learn(memory: Words, row: int, pair: int, jct: int, e2e: int) -> None:
+def learn(memory: SelectorState, row: int, pair: int, jct: int, e2e: int) -> None:
     """The times of a finished request."""
-    path = row_of(memory, row)[ROW_PATH]
-    base = (memory + memory[BASE])[pair]
-    khat = memory + memory[KHAT]
-    offset = memory + memory[OFFSET]
-    away = memory + memory[AWAY]
-    (memory + memory[INTRA])[path] = jct
-    (memory + memory[E2E])[path] = e2e
-    memory[LAST] = path
-    memory[LATE] = e2e - base - memory[NETWORK]
-    khat[path] = khat[path] + 1 if jct > (memory + memory[LIMIT])[pair] else 0
+    path = row_of(memory, row).path
+    base = memory.base[pair]
+    khat = memory.khat
+    offset = memory.offset
+    away = memory.away
+    memory.intra[path] = jct
+    memory.e2e[path] = e2e
+    memory.last = path
+    memory.late = e2e - base - memory.network
+    khat[path] = khat[path] + 1 if jct > memory.limit[pair] else 0
     away[path] = max(e2e - jct, away[path] - (away[path] >> AWAY_SHIFT))
-    load = (memory + memory[TOLL])[pair]
+    load = memory.toll[pair]
     offset[path] = min(offset[path], _least(memory, path, jct - base) + load)
     beyond = jct - base - offset[path]
-    main = (memory + memory[MAIN])[pair]
-    expected = row_of(memory, row)[ROW_WAIT]
+    main = memory.main[pair]
+    expected = row_of(memory, row).wait
     _learn_scale(memory, row, main, beyond, load)
     _lower_scale(memory, main, expected, beyond, load)
-    excess = memory + memory[EXCESS]
-    for other in range(memory[PATHS]):
+    excess = memory.excess
+    for other in range(memory.paths):
         excess[other] = excess[other] - (excess[other] >> EXCESS_SHIFT)
     more = excess[path] + _shifted(beyond - expected - excess[path], OFFSET_SHIFT)
     excess[path] = max(more, 0)

@@ -7,43 +7,14 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 from __future__ import annotations
 
 from offramp.leo.selection.layout import (
-    AWAY,
-    BACKLOG,
-    BASE,
-    COUNT,
-    E2E,
-    EXCESS,
-    FIRST,
-    GAP,
-    INTRA,
-    KHAT,
-    LAST,
-    LATE,
-    LOAD,
     NONE,
-    OFFSET,
-    OLDEST,
     ONE,
-    ORDER,
-    PATHS,
-    PENDING,
-    POLICY,
-    RANDOM,
-    RESOURCE,
-    ROW_TIME,
-    ROW_TYPE,
-    ROW_WAIT,
-    SCALE,
-    SEEN,
-    SHARE,
-    SLACK,
-    TOLL,
     UNIT,
-    USED,
-    WORK,
+    SelectorState,
     row_of,
 )
 from offramp.leo.selection.policies import Policy
+from offramp_base.native.records import offset
 from offramp_base.native.subset import Words, inlined, native
 
 _LOOKAHEAD = Policy.LOOKAHEAD.code
@@ -60,13 +31,13 @@ _ENDLESS = 0x7FFFFFFFFFFFFFFF
 
 
 @native
-def draw(memory: Words) -> int:
+def draw(memory: SelectorState) -> int:
     """31 random bits: xorshift64* (Vigna 2016)."""
-    x = memory[RANDOM]
+    x = memory.random
     x = x ^ (x >> 12)
     x = x ^ (x << 25)
     x = x ^ (x >> 27)
-    memory[RANDOM] = x
+    memory.random = x
     return (x * 0x2545F4914F6CDD1D) >> 33
 
 
@@ -77,16 +48,16 @@ def scaled(work: int, scale: int) -> int:
 
 
 @native
-def wait(memory: Words, pair: int) -> int:
+def wait(memory: SelectorState, pair: int) -> int:
     """The wait that the model expects on a path, in ps: that of its fullest queue.
 
     Requests leave a full queue one by one, so that they find none further on (recursions of tandem queues, max-plus).
     """
-    first = memory + memory[FIRST]
-    resources = memory + memory[RESOURCE]
-    slack = memory + memory[SLACK]
-    backlog = memory + memory[BACKLOG]
-    scale = memory + memory[SCALE]
+    first = memory.first
+    resources = memory.resource
+    slack = memory.slack
+    backlog = memory.backlog
+    scale = memory.scale
     total = 0
     for i in range(first[pair], first[pair + 1]):
         at = resources[i]
@@ -95,35 +66,35 @@ def wait(memory: Words, pair: int) -> int:
 
 
 @native
-def lateness(memory: Words, path: int) -> int:
+def lateness(memory: SelectorState, path: int) -> int:
     """By how much the oldest request under way is later than the model and the network explain, ps."""
-    oldest = (memory + memory[OLDEST])[path]
-    longest = (memory + memory[AWAY])[path]
+    oldest = memory.oldest[path]
+    longest = memory.away[path]
     if oldest == NONE or longest == 0:
         return 0
-    pair = row_of(memory, oldest)[ROW_TYPE] * memory[PATHS] + path
-    expected = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path] + row_of(memory, oldest)[ROW_WAIT]
-    return max(memory[SEEN] - row_of(memory, oldest)[ROW_TIME] - expected - longest, 0)
+    pair = row_of(memory, oldest).type * memory.paths + path
+    expected = memory.base[pair] + memory.offset[path] + row_of(memory, oldest).wait
+    return max(memory.seen - row_of(memory, oldest).time - expected - longest, 0)
 
 
 @inlined
-def _lookahead(memory: Words, pair: int, path: int) -> float:
+def _lookahead(memory: SelectorState, pair: int, path: int) -> float:
     """T, the expected wait, and what the request will cost later ones at the resource where that is most.
 
     The last is the step of a request's work in the relative value of an M/G/1 queue, lambda / (1 - rho) times
     D (V + D / 2): one step of policy iteration (Hyytia, Penttinen, Aalto 2012).
     """
-    first = memory + memory[FIRST]
-    resources = memory + memory[RESOURCE]
-    loads = memory + memory[LOAD]
-    slack = memory + memory[SLACK]
-    backlog = memory + memory[BACKLOG]
-    share = memory + memory[SHARE]
-    work = memory + memory[WORK]
-    scale = memory + memory[SCALE]
-    gap = memory[GAP]
-    own = (memory + memory[BASE])[pair] + (memory + memory[OFFSET])[path]
-    known = own + lateness(memory, path) + (memory + memory[EXCESS])[path]
+    first = memory.first
+    resources = memory.resource
+    loads = memory.load
+    slack = memory.slack
+    backlog = memory.backlog
+    share = memory.share
+    work = memory.work
+    scale = memory.scale
+    gap = memory.gap
+    own = memory.base[pair] + memory.offset[path]
+    known = own + lateness(memory, path) + memory.excess[path]
     longest = 0.0
     dearest = 0.0
     for i in range(first[pair], first[pair + 1]):
@@ -138,23 +109,24 @@ def _lookahead(memory: Words, pair: int, path: int) -> float:
 
 
 @native
-def _whole(memory: Words, policy: int, pair: int, path: int) -> int:
+def _whole(memory: SelectorState, policy: int, pair: int, path: int) -> int:
     """The score of the rules that are integers."""
-    base = memory + memory[BASE]
-    toll = memory + memory[TOLL]
+    base = memory.base
+    toll = memory.toll
     if policy == _OUTSTANDING:
-        first = memory + memory[FIRST]
-        resources = memory + memory[RESOURCE]
-        pending = memory + memory[PENDING]
+        first = memory.first
+        resources = memory.resource
+        pending = memory.pending
         total = base[pair]
         for i in range(first[pair], first[pair + 1]):
             total += pending[resources[i]]
         return total
     if policy in (_GREEDY_INTRA, _GREEDY_E2E):
-        last = memory + memory[INTRA if policy == _GREEDY_INTRA else E2E]
+        which = offset(SelectorState.intra) if policy == _GREEDY_INTRA else offset(SelectorState.e2e)
+        last = Words(memory) + Words(memory)[which]
         return base[pair] if last[path] == NONE else last[path]
-    khat = (memory + memory[KHAT])[path]
-    count = (memory + memory[COUNT])[path]
+    khat = memory.khat[path]
+    count = memory.count[path]
     if policy == _MIN:
         khat = min(khat, count)
     if policy == _RESET and count == 0:
@@ -163,33 +135,33 @@ def _whole(memory: Words, policy: int, pair: int, path: int) -> int:
 
 
 @native
-def _cheapest(memory: Words, kind: int, allowed: int) -> int:
+def _cheapest(memory: SelectorState, kind: int, allowed: int) -> int:
     """The allowed path of the smallest T."""
-    base = memory + memory[BASE]
+    base = memory.base
     best = NONE
-    for path in range(memory[PATHS]):
+    for path in range(memory.paths):
         if (allowed >> path) & 1 and (
-            best == NONE or base[kind * memory[PATHS] + path] < base[kind * memory[PATHS] + best]
+            best == NONE or base[kind * memory.paths + path] < base[kind * memory.paths + best]
         ):
             best = path
     return best
 
 
 @native
-def _migrated(memory: Words, kind: int, allowed: int) -> int:
+def _migrated(memory: SelectorState, kind: int, allowed: int) -> int:
     """Where the last request was, if its end-to-end time was no longer than an idle path's; else the best other."""
-    last = memory[LAST]
-    stays = (allowed >> last) & 1 == 1 and memory[ORDER] > 1
-    if stays and memory[LATE] <= 0:
+    last = memory.last
+    stays = (allowed >> last) & 1 == 1 and memory.order > 1
+    if stays and memory.late <= 0:
         return last
     other = _cheapest(memory, kind, allowed & ~(1 << last) if stays else allowed)
     return last if other == NONE else other
 
 
 @native
-def _drawn(memory: Words, kind: int, allowed: int, weighted: bool) -> int:
-    toll = memory + memory[TOLL]
-    paths = memory[PATHS]
+def _drawn(memory: SelectorState, kind: int, allowed: int, weighted: bool) -> int:
+    toll = memory.toll
+    paths = memory.paths
     total = 0.0
     for path in range(paths):
         if (allowed >> path) & 1:
@@ -204,10 +176,10 @@ def _drawn(memory: Words, kind: int, allowed: int, weighted: bool) -> int:
 
 
 @native
-def _ahead(memory: Words, kind: int, allowed: int) -> int:
+def _ahead(memory: SelectorState, kind: int, allowed: int) -> int:
     """The path of the least cost, or one that has not been tried for so long that trying it costs next to nothing."""
-    paths = memory[PATHS]
-    used = memory + memory[USED]
+    paths = memory.paths
+    used = memory.used
     chosen = NONE
     least = 0.0
     tried = NONE
@@ -218,7 +190,7 @@ def _ahead(memory: Words, kind: int, allowed: int) -> int:
             if chosen == NONE or cost < least:
                 least = cost
                 chosen = path
-            unused = float(memory[ORDER] - used[path])
+            unused = float(memory.order - used[path])
             if unused > float(TRIAL) and (tried == NONE or unused > dearest):
                 dearest = unused
                 tried = path
@@ -230,10 +202,10 @@ def _ahead(memory: Words, kind: int, allowed: int) -> int:
 
 
 @native
-def best_path(memory: Words, kind: int, allowed: int) -> int:
+def best_path(memory: SelectorState, kind: int, allowed: int) -> int:
     """The path that the rule takes among ``allowed``, a bit for each, not 0."""
-    policy = memory[POLICY]
-    paths = memory[PATHS]
+    policy = memory.policy
+    paths = memory.paths
     chosen = NONE
     if policy == _LOOKAHEAD:
         return _ahead(memory, kind, allowed)

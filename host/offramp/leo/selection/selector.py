@@ -160,32 +160,32 @@ class Selector:
     @property
     def outstanding(self) -> at.Memory:
         """Requests under way on each path."""
-        return self._section(at.COUNT, len(self.table.paths)).copy()
+        return self._section(at.SelectorState.count, len(self.table.paths)).copy()
 
     @property
     def completed(self) -> at.Memory:
         """Requests that have ended on each path."""
-        return self._section(at.DONE, len(self.table.paths)).copy()
+        return self._section(at.SelectorState.done, len(self.table.paths)).copy()
 
     @property
     def khat(self) -> at.Memory:
         """The counter of each path as the thesis maintains it."""
-        return self._section(at.KHAT, len(self.table.paths)).copy()
+        return self._section(at.SelectorState.khat, len(self.table.paths)).copy()
 
     @property
     def backlog_ns(self) -> npt.NDArray[np.float64]:
         """Work that is expected to be left at each resource."""
-        return self._section(at.BACKLOG, len(self.table.resources)) / at.PS
+        return self._section(at.SelectorState.backlog, len(self.table.resources)) / at.PS
 
     @property
     def scale(self) -> npt.NDArray[np.float64]:
         """What a unit of each resource's work has turned out to take, 1 for what the table says."""
-        return self._section(at.SCALE, len(self.table.resources)) / at.UNIT
+        return self._section(at.SelectorState.scale, len(self.table.resources)) / at.UNIT
 
     def _row_paths(self) -> at.Memory:
-        return self._section(at.ROWS_AT, self._rows * at.ROW_WORDS)[at.ROW_PATH :: at.ROW_WORDS]
+        return self._section(at.SelectorState.rows, self._rows * at.Row.WORDS)[at.Row.path :: at.Row.WORDS]
 
-    def _section(self, which: int, length: int) -> at.Memory:
+    def _section(self, which: object, length: int) -> at.Memory:
         return at.section(self.memory, which, length)
 
     def _started(self, row: int, count: int) -> Sequence[tuple[int, int]]:
@@ -193,7 +193,7 @@ class Selector:
             return ()
         if count == at.MISUSE:
             raise self._misuse(row)
-        rows = self._section(at.STARTED_ROWS, count)
+        rows = self._section(at.SelectorState.started_rows, count)
         return list(zip(rows.tolist(), self._row_paths()[rows].tolist(), strict=True))
 
     def _misuse(self, row: int, kind: int | None = None) -> OfframpError:

@@ -3,86 +3,93 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-# Numbers.
-TASKS: Final = 0
-EDGES: Final = 1
-MACHINES: Final = 2
-ITERATIONS: Final = 3
-POLICY: Final = 4
-LEFT_TO_DO: Final = 5
-CALENDAR_USED: Final = 6
-DIRTY_USED: Final = 7
-LEAVES: Final = 8
-FLOWS: Final = 9
-NOTES: Final = 10
+from offramp_base.native.records import Record
+from offramp_base.native.subset import Doubles, Words
 
-# Arrays: the problem.
-SECONDS: Final = 16
-AT: Final = 17
-INGRESS: Final = 18
-EGRESS: Final = 19
-SOURCE: Final = 20
-TARGET: Final = 21
-LAG: Final = 22
-REMOTE: Final = 23
-OUT_START: Final = 24
-OUT_EDGE: Final = 25
-IN_START: Final = 26
-IN_EDGE: Final = 27
-BYTES: Final = 28
-ORDER: Final = 29
-WEIGHT: Final = 30
-RANK: Final = 31
 
-# Arrays: progress.
-NOW: Final = 32
-MISSING: Final = 33
-STARTED: Final = 34
-DONE: Final = 35
-RELEASED: Final = 36
-SENT: Final = 37
-CALENDAR_TIME: Final = 38
-CALENDAR_TASK: Final = 39
-TASK_START: Final = 40
-TASK_END: Final = 41
-FLOW_START: Final = 42
-FLOW_END: Final = 43
+class Context(Record):
+    """The whole state of a run: numbers, and addresses of arrays."""
 
-# Arrays: flows of equal shares, by pair of machines.
-HEAD: Final = 44
-NEXT: Final = 45
-MARK: Final = 46
-FIRST: Final = 47
-SERVED: Final = 48
-SINCE: Final = 49
-RATE: Final = 50
-TREE: Final = 51
-ENTERING: Final = 52
-LEAVING: Final = 53
-IS_DIRTY: Final = 54
-DIRTY: Final = 55
-PEAK_IN: Final = 56
-PEAK_OUT: Final = 57
+    tasks: int
+    edges: int
+    machines: int
+    iterations: int
+    policy: int
+    left_to_do: int
+    calendar_used: int
+    dirty_used: int
+    leaves: int
+    flows: int
+    notes: int
+    reserved: Annotated[Words, 5]
 
-# Arrays: flows of the other policies, one by one.
-LIST: Final = 58
-LEFT: Final = 59
-SPEED: Final = 60
-KEY: Final = 61
-ARRIVED: Final = 62
-FREE_IN: Final = 63
-FREE_OUT: Final = 64
-COUNT_IN: Final = 65
-COUNT_OUT: Final = 66
-FINISHED: Final = 67
+    # Arrays: the problem.
+    seconds: Doubles
+    at: Words
+    ingress: Doubles
+    egress: Doubles
+    source: Words
+    target: Words
+    lag: Words
+    remote: Words
+    out_start: Words
+    out_edge: Words
+    in_start: Words
+    in_edge: Words
+    bytes: Doubles
+    order: Words
+    weight: Doubles
+    rank: Words
 
-# Arrays: the critical path.
-ENDED: Final = 68
-ARRIVALS: Final = 69
+    # Arrays: progress.
+    now: Doubles
+    missing: Words
+    started: Words
+    done: Words
+    released: Words
+    sent: Words
+    calendar_time: Doubles
+    calendar_task: Words
+    task_start: Doubles
+    task_end: Doubles
+    flow_start: Doubles
+    flow_end: Doubles
 
-CONTEXT_WORDS: Final = 72
+    # Arrays: flows of equal shares, by pair of machines.
+    head: Words
+    next: Words
+    mark: Doubles
+    first: Doubles
+    served: Doubles
+    since: Doubles
+    rate: Doubles
+    tree: Doubles
+    entering: Words
+    leaving: Words
+    is_dirty: Words
+    dirty: Words
+    peak_in: Words
+    peak_out: Words
+
+    # Arrays: flows of the other policies, one by one.
+    list: Words
+    left: Doubles
+    speed: Doubles
+    key: Doubles
+    arrived: Doubles
+    free_in: Doubles
+    free_out: Doubles
+    count_in: Words
+    count_out: Words
+    finished: Words
+
+    # Arrays: the critical path.
+    ended: Doubles
+    arrivals: Doubles
+    reserved2: Annotated[Words, 2]
+
 
 NEVER: Final = 1e300
 CLOSE: Final = 1.000000000001

@@ -3,23 +3,9 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Doubles, Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    ARRIVED,
-    AT,
-    EGRESS,
-    FLOWS,
-    INGRESS,
-    ITERATIONS,
-    KEY,
-    LAG,
-    LEFT,
-    LIST,
-    NOW,
-    POLICY,
-    RANK,
-    SOURCE,
-    TARGET,
+    Context,
 )
 
 MRTF = 3
@@ -29,38 +15,38 @@ HERMOD = 7
 
 
 @native
-def source_of(ctx: Words, edge: int) -> int:
+def source_of(ctx: Context, edge: int) -> int:
     """The machine that an edge leaves."""
-    return Words(ctx[AT])[Words(ctx[SOURCE])[edge]]
+    return ctx.at[ctx.source[edge]]
 
 
 @native
-def target_of(ctx: Words, edge: int) -> int:
+def target_of(ctx: Context, edge: int) -> int:
     """The machine that an edge enters."""
-    return Words(ctx[AT])[Words(ctx[TARGET])[edge]]
+    return ctx.at[ctx.target[edge]]
 
 
 @native
-def list_flow(ctx: Words, edge: int, n: int, size: float) -> None:
+def list_flow(ctx: Context, edge: int, n: int, size: float) -> None:
     """A flow is under way, last in the list until it is sorted."""
-    Words(ctx[LIST])[ctx[FLOWS]] = edge
-    ctx[FLOWS] += 1
-    Doubles(ctx[LEFT])[edge] = size
-    Doubles(ctx[ARRIVED])[edge] = Doubles(ctx[NOW])[0]
-    consumed = n + Words(ctx[LAG])[edge]
+    ctx.list[ctx.flows] = edge
+    ctx.flows += 1
+    ctx.left[edge] = size
+    ctx.arrived[edge] = ctx.now[0]
+    consumed = n + ctx.lag[edge]
     key = 0
-    if ctx[POLICY] == OMCOFLOW:
-        key = Words(ctx[TARGET])[edge] * (ctx[ITERATIONS] + 1) + consumed
-    if ctx[POLICY] == HERMOD:
-        key = consumed * (Words(ctx[RANK])[-1] + 1) + Words(ctx[RANK])[edge]
-    Doubles(ctx[KEY])[edge] = float(key)
+    if ctx.policy == OMCOFLOW:
+        key = ctx.target[edge] * (ctx.iterations + 1) + consumed
+    if ctx.policy == HERMOD:
+        key = consumed * (ctx.rank[-1] + 1) + ctx.rank[edge]
+    ctx.key[edge] = float(key)
 
 
 @native
-def before(ctx: Words, edge: int, other: int) -> bool:
+def before(ctx: Context, edge: int, other: int) -> bool:
     """Whether a flow is served before another: by key, then by arrival, then by number."""
-    keys = Doubles(ctx[KEY])
-    arrived = Doubles(ctx[ARRIVED])
+    keys = ctx.key
+    arrived = ctx.arrived
     if keys[edge] != keys[other]:
         return keys[edge] < keys[other]
     if arrived[edge] != arrived[other]:
@@ -69,18 +55,18 @@ def before(ctx: Words, edge: int, other: int) -> bool:
 
 
 @native
-def sort(ctx: Words) -> None:
+def sort(ctx: Context) -> None:
     """Put the list in order; it nearly is."""
-    flows = Words(ctx[LIST])
-    if ctx[POLICY] == MRTF or ctx[POLICY] == MRTF_EXCLUSIVE:
-        for i in range(ctx[FLOWS]):
+    flows = ctx.list
+    if ctx.policy == MRTF or ctx.policy == MRTF_EXCLUSIVE:
+        for i in range(ctx.flows):
             edge = flows[i]
             alone = min(
-                Doubles(ctx[EGRESS])[source_of(ctx, edge)],
-                Doubles(ctx[INGRESS])[target_of(ctx, edge)],
+                ctx.egress[source_of(ctx, edge)],
+                ctx.ingress[target_of(ctx, edge)],
             )
-            Doubles(ctx[KEY])[edge] = Doubles(ctx[LEFT])[edge] / alone
-    for i in range(1, ctx[FLOWS]):
+            ctx.key[edge] = ctx.left[edge] / alone
+    for i in range(1, ctx.flows):
         edge = flows[i]
         place = i
         while place > 0 and before(ctx, edge, flows[place - 1]):

@@ -3,23 +3,13 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Doubles, Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    CALENDAR_TIME,
-    CALENDAR_USED,
     CLOSE,
     DONE_ALL,
-    FINISHED,
-    FLOWS,
-    LEFT,
-    LEFT_TO_DO,
-    LIST,
     NEVER,
-    NEXT,
-    NOW,
-    SPEED,
     STALLED,
-    TREE,
+    Context,
 )
 from offramp_sim.dgtp.native.pairs import first_pair, settle, take_ended
 from offramp_sim.dgtp.native.rates import give_rates
@@ -27,20 +17,20 @@ from offramp_sim.dgtp.native.tasks import arrive, begin, end_task, next_flow
 
 
 @native
-def first_end(ctx: Words) -> float:
+def first_end(ctx: Context) -> float:
     """When the first of the running tasks ends."""
-    if ctx[CALENDAR_USED] == 0:
+    if ctx.calendar_used == 0:
         return NEVER
-    return Doubles(ctx[CALENDAR_TIME])[0]
+    return ctx.calendar_time[0]
 
 
 @native
-def run_equal(ctx: Words) -> int:
+def run_equal(ctx: Context) -> int:
     """Online execution: flows at equal shares."""
-    clock = Doubles(ctx[NOW])
-    tree = Doubles(ctx[TREE])
+    clock = ctx.now
+    tree = ctx.tree
     begin(ctx)
-    while ctx[LEFT_TO_DO] > 0:
+    while ctx.left_to_do > 0:
         settle(ctx)
         soonest = min(first_end(ctx), tree[1])
         if soonest >= NEVER:
@@ -52,7 +42,7 @@ def run_equal(ctx: Words) -> int:
         while tree[1] <= moment:
             edge = take_ended(ctx, first_pair(ctx))
             while edge >= 0:
-                after = Words(ctx[NEXT])[edge]
+                after = ctx.next[edge]
                 arrive(ctx, edge)
                 next_flow(ctx, edge)
                 edge = after
@@ -60,29 +50,29 @@ def run_equal(ctx: Words) -> int:
 
 
 @native
-def run_listed(ctx: Words) -> int:
+def run_listed(ctx: Context) -> int:
     """The other policies: each flow at a rate of its own."""
-    clock = Doubles(ctx[NOW])
-    flows = Words(ctx[LIST])
-    left = Doubles(ctx[LEFT])
-    speed = Doubles(ctx[SPEED])
-    finished = Words(ctx[FINISHED])
+    clock = ctx.now
+    flows = ctx.list
+    left = ctx.left
+    speed = ctx.speed
+    finished = ctx.finished
     begin(ctx)
-    while ctx[LEFT_TO_DO] > 0:
+    while ctx.left_to_do > 0:
         while first_end(ctx) <= clock[0] * CLOSE:
             end_task(ctx)
         give_rates(ctx)
         now = clock[0]
         soonest = first_end(ctx)
-        for i in range(ctx[FLOWS]):
+        for i in range(ctx.flows):
             if speed[flows[i]] > 0.0:
                 soonest = min(soonest, now + left[flows[i]] / speed[flows[i]])
         if soonest >= NEVER:
-            return DONE_ALL if ctx[LEFT_TO_DO] == 0 else STALLED
+            return DONE_ALL if ctx.left_to_do == 0 else STALLED
         moment = soonest * CLOSE
         kept = 0
         ended = 0
-        for i in range(ctx[FLOWS]):
+        for i in range(ctx.flows):
             edge = flows[i]
             if speed[edge] > 0.0 and now + left[edge] / speed[edge] <= moment:
                 finished[ended] = edge
@@ -91,7 +81,7 @@ def run_listed(ctx: Words) -> int:
                 left[edge] = left[edge] - speed[edge] * (soonest - now)
                 flows[kept] = edge
                 kept += 1
-        ctx[FLOWS] = kept
+        ctx.flows = kept
         clock[0] = soonest
         for i in range(ended):
             arrive(ctx, finished[i])

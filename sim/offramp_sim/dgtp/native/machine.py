@@ -8,19 +8,27 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from offramp.dgtp.bounds import degrees, flow_weights
 from offramp.dgtp.coflows import ranks
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.volume import FloatArray
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import RecordArrays
 from offramp_sim.dgtp.native import layout as at
+from offramp_sim.dgtp.native.layout import Context
 from offramp_sim.dgtp.policies import POLICIES
 
-_EDGE_WORDS: Final = (at.RELEASED, at.SENT, at.NEXT, at.LIST, at.FINISHED)
-_EDGE_DOUBLES: Final = (at.MARK, at.LEFT, at.SPEED, at.KEY, at.ARRIVED)
-_MACHINE_WORDS: Final = (at.ENTERING, at.LEAVING, at.PEAK_IN, at.PEAK_OUT, at.COUNT_IN, at.COUNT_OUT)
+_EDGE_WORDS: Final[tuple[object, ...]] = (Context.released, Context.sent, Context.next, Context.list, Context.finished)
+_EDGE_DOUBLES: Final[tuple[object, ...]] = (Context.mark, Context.left, Context.speed, Context.key, Context.arrived)
+_MACHINE_WORDS: Final = (
+    Context.entering,
+    Context.leaving,
+    Context.peak_in,
+    Context.peak_out,
+    Context.count_in,
+    Context.count_out,
+)
 
 
 @cache
@@ -62,76 +70,70 @@ class FastCluster:
     def __init__(self, problem: Problem, drawn: FloatArray) -> None:
         self.problem = problem
         self.drawn: FloatArray = np.ascontiguousarray(drawn, np.float64)
-        self._context: npt.NDArray[np.int64] = np.zeros(at.CONTEXT_WORDS, np.int64)
-        self._arrays: dict[int, npt.NDArray[Any]] = {}
+        self._memory = RecordArrays(Context)
         tasks, edges, machines = len(problem.graph.tasks), len(problem.graph.edges), len(problem.cluster)
         iterations = len(self.drawn)
         if self.drawn.shape != (iterations, edges) or not iterations:
             raise OfframpError(f"volumes: expected {edges} for each iteration, got {self.drawn.shape}")
-        self._context[[at.TASKS, at.EDGES, at.MACHINES, at.ITERATIONS]] = tasks, edges, machines, iterations
-        self._context[at.LEAVES] = leaves = 1 << max(1, (machines * machines - 1).bit_length())
-        for word in _EDGE_WORDS:
-            self._give(word, np.zeros(edges, np.int64))
-        for word in _EDGE_DOUBLES:
-            self._give(word, np.zeros(edges))
-        for word in _MACHINE_WORDS:
-            self._give(word, np.zeros(machines, np.int64))
-        for word in (at.IS_DIRTY, at.DIRTY):
-            self._give(word, np.zeros(2 * machines, np.int64))
-        for word in (at.FREE_IN, at.FREE_OUT):
-            self._give(word, np.zeros(machines))
-        for word in (at.FIRST, at.SERVED, at.SINCE, at.RATE):
-            self._give(word, np.zeros(machines * machines))
-        self._give(at.HEAD, np.zeros(machines * machines, np.int64))
-        self._give(at.TREE, np.zeros(2 * leaves))
-        self._give(at.NOW, np.zeros(1))
-        self._give(at.STARTED, np.zeros(tasks, np.int64))
-        self._give(at.DONE, np.zeros(tasks, np.int64))
-        self._give(at.CALENDAR_TIME, np.zeros(tasks + 1))
-        self._give(at.CALENDAR_TASK, np.zeros(tasks + 1, np.int64))
-        self._give(at.ENDED, np.zeros(tasks))
-        self._give(at.ARRIVALS, np.zeros((2, edges)))
-        self._give(at.MISSING, np.zeros((iterations, tasks), np.int64))
+        fields = self._memory.fields
+        fields.tasks, fields.edges, fields.machines, fields.iterations = tasks, edges, machines, iterations
+        fields.leaves = leaves = 1 << max(1, (machines * machines - 1).bit_length())
+        for field in _EDGE_WORDS:
+            self._memory.give(field, np.zeros(edges, np.int64))
+        for field in _EDGE_DOUBLES:
+            self._memory.give(field, np.zeros(edges))
+        for field in _MACHINE_WORDS:
+            self._memory.give(field, np.zeros(machines, np.int64))
+        for field in (Context.is_dirty, Context.dirty):
+            self._memory.give(field, np.zeros(2 * machines, np.int64))
+        for field in (Context.free_in, Context.free_out):
+            self._memory.give(field, np.zeros(machines))
+        for field in (Context.first, Context.served, Context.since, Context.rate):
+            self._memory.give(field, np.zeros(machines * machines))
+        self._memory.give(Context.head, np.zeros(machines * machines, np.int64))
+        self._memory.give(Context.tree, np.zeros(2 * leaves))
+        self._memory.give(Context.now, np.zeros(1))
+        self._memory.give(Context.started, np.zeros(tasks, np.int64))
+        self._memory.give(Context.done, np.zeros(tasks, np.int64))
+        self._memory.give(Context.calendar_time, np.zeros(tasks + 1))
+        self._memory.give(Context.calendar_task, np.zeros(tasks + 1, np.int64))
+        self._memory.give(Context.ended, np.zeros(tasks))
+        self._memory.give(Context.arrivals, np.zeros((2, edges)))
+        self._memory.give(Context.missing, np.zeros((iterations, tasks), np.int64))
         self._give_problem()
 
     def _give_problem(self) -> None:
         problem, graph = self.problem, self.problem.graph
-        for word, array in (
-            (at.INGRESS, problem.ingress),
-            (at.EGRESS, problem.egress),
-            (at.SOURCE, problem.source),
-            (at.TARGET, problem.target),
-            (at.LAG, problem.lag),
-            (at.BYTES, self.drawn),
-            (at.ORDER, np.array(graph.order, np.int64)),
+        for field, array in (
+            (Context.ingress, problem.ingress),
+            (Context.egress, problem.egress),
+            (Context.source, problem.source),
+            (Context.target, problem.target),
+            (Context.lag, problem.lag),
+            (Context.bytes, self.drawn),
+            (Context.order, np.array(graph.order, np.int64)),
         ):
-            self._give(word, array)
-        for start, word, lists in (
-            (at.OUT_START, at.OUT_EDGE, graph.outputs),
-            (at.IN_START, at.IN_EDGE, graph.inputs),
+            self._memory.give(field, array)
+        for start, field, lists in (
+            (Context.out_start, Context.out_edge, graph.outputs),
+            (Context.in_start, Context.in_edge, graph.inputs),
         ):
-            self._give(start, np.cumsum([0, *map(len, lists)], dtype=np.int64))
-            self._give(word, np.array([e for edges in lists for e in edges], np.int64))
+            self._memory.give(start, np.cumsum([0, *map(len, lists)], dtype=np.int64))
+            self._memory.give(field, np.array([e for edges in lists for e in edges], np.int64))
         rank = ranks(problem)
         # The largest rank stands before the first, where the engine looks for it.
         ranked = np.concatenate([[rank.max(initial=0)], rank])
-        self._arrays[at.RANK] = ranked
-        self._context[at.RANK] = ranked[1:].ctypes.data
+        self._memory.give(Context.rank, ranked[1:])
         inputs = np.zeros((2, len(graph.tasks)), np.int64)
         np.add.at(inputs, (problem.lag, problem.target), 1)
         self._missing = np.tile(inputs.sum(axis=0), (len(self.drawn), 1))
         self._missing[0] = inputs[0]
 
-    def _give(self, word: int, array: npt.NDArray[Any]) -> None:
-        array = np.ascontiguousarray(array)
-        self._arrays[word] = array
-        self._context[word] = array.ctypes.data
-
     def _place(self, machine: IntArray) -> None:
         seconds = self.problem.seconds[np.arange(len(machine)), machine]
-        self._give(at.SECONDS, seconds)
-        self._give(at.AT, np.asarray(machine, np.int64))
-        self._give(at.REMOTE, self.problem.remote(machine).astype(np.int64))
+        self._memory.give(Context.seconds, seconds)
+        self._memory.give(Context.at, np.asarray(machine, np.int64))
+        self._memory.give(Context.remote, self.problem.remote(machine).astype(np.int64))
 
     def critical_path(self, machine: IntArray, alone: bool = False) -> float:
         """The critical path of a placement in seconds, at least what online execution takes (theorem 3).
@@ -140,10 +142,10 @@ class FastCluster:
         """
         self._place(machine)
         found = None if alone else degrees(self.problem, machine)
-        self._give(at.WEIGHT, flow_weights(self.problem, machine, found))
-        self._arrays[at.ENDED][:] = 0
-        self._arrays[at.ARRIVALS][:] = 0
-        return float(_functions()[2](self._context.ctypes.data))
+        self._memory.give(Context.weight, flow_weights(self.problem, machine, found))
+        self._memory[Context.ended][:] = 0
+        self._memory[Context.arrivals][:] = 0
+        return float(_functions()[2](self._memory.address))
 
     def makespan(self, machine: IntArray, policy: str = "oes") -> float:
         """Seconds until a placement has done every iteration.
@@ -154,35 +156,47 @@ class FastCluster:
         if policy not in POLICIES:
             raise OfframpError(f"policy {policy}: expected one of {', '.join(POLICIES)}")
         self._place(machine)
-        self._context[at.POLICY] = POLICIES.index(policy)
-        self._context[at.LEFT_TO_DO] = len(self.drawn) * len(self.problem.graph.tasks)
-        self._context[[at.CALENDAR_USED, at.DIRTY_USED, at.FLOWS]] = 0
-        for word in (
-            *(at.NOW, at.STARTED, at.DONE, at.RELEASED, at.SENT, at.ENTERING, at.LEAVING, at.PEAK_IN, at.PEAK_OUT),
-            *(at.IS_DIRTY, at.SERVED, at.SINCE, at.RATE),
+        fields = self._memory.fields
+        fields.policy = POLICIES.index(policy)
+        fields.left_to_do = len(self.drawn) * len(self.problem.graph.tasks)
+        fields.calendar_used = fields.dirty_used = fields.flows = 0
+        for field in (
+            *(
+                Context.now,
+                Context.started,
+                Context.done,
+                Context.released,
+                Context.sent,
+                Context.entering,
+                Context.leaving,
+                Context.peak_in,
+                Context.peak_out,
+            ),
+            *(Context.is_dirty, Context.served, Context.since, Context.rate),
         ):
-            self._arrays[word][...] = 0
-        self._arrays[at.HEAD][:] = -1
-        self._arrays[at.TREE][:] = at.NEVER
-        self._arrays[at.MISSING][:] = self._missing
+            self._memory[field][...] = 0
+        self._memory[Context.head][:] = -1
+        self._memory[Context.tree][:] = at.NEVER
+        self._memory[Context.missing][:] = self._missing
         run = _functions()[0 if policy == "oes" else 1]
-        if run(self._context.ctypes.data) != at.DONE_ALL:
+        if run(self._memory.address) != at.DONE_ALL:
             raise OfframpError("simulation: nothing moves and work is unfinished: the task graph stands still")
-        return float(self._arrays[at.NOW][0])
+        return float(self._memory[Context.now][0])
 
     def times(self, machine: IntArray, policy: str = "oes") -> Times:
         """As :meth:`makespan`, with the start and end of every task and flow."""
-        shape = self._arrays[at.MISSING].shape
-        for word, of in ((at.TASK_START, shape), (at.TASK_END, shape)):
-            self._give(word, np.full(of, np.nan))
-        for word in (at.FLOW_START, at.FLOW_END):
-            self._give(word, np.full(self.drawn.shape, np.nan))
-        self._context[at.NOTES] = 1
+        shape = self._memory[Context.missing].shape
+        for field, of in ((Context.task_start, shape), (Context.task_end, shape)):
+            self._memory.give(field, np.full(of, np.nan))
+        for field in (Context.flow_start, Context.flow_end):
+            self._memory.give(field, np.full(self.drawn.shape, np.nan))
+        self._memory.fields.notes = 1
         try:
             makespan = self.makespan(machine, policy)
         finally:
-            self._context[at.NOTES] = 0
-        kept = [self._arrays.pop(word) for word in (at.TASK_START, at.TASK_END, at.FLOW_START, at.FLOW_END)]
+            self._memory.fields.notes = 0
+        noted = Context.task_start, Context.task_end, Context.flow_start, Context.flow_end
+        kept = [self._memory[field] for field in noted]
         return Times(makespan, *kept)
 
 

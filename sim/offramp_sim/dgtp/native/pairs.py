@@ -7,41 +7,19 @@ its row and its column of pairs only, and a tournament over all pairs says which
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Doubles, Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    AT,
     CLOSE,
-    DIRTY,
-    DIRTY_USED,
-    EGRESS,
-    ENTERING,
-    FIRST,
-    HEAD,
-    INGRESS,
-    IS_DIRTY,
-    LEAVES,
-    LEAVING,
-    MACHINES,
-    MARK,
     NEVER,
-    NEXT,
-    NOW,
-    PEAK_IN,
-    PEAK_OUT,
-    RATE,
-    SERVED,
-    SINCE,
-    SOURCE,
-    TARGET,
-    TREE,
+    Context,
 )
 
 
 @native
-def set_end(ctx: Words, pair: int, time: float) -> None:
+def set_end(ctx: Context, pair: int, time: float) -> None:
     """When the next flow of a pair ends."""
-    tree = Doubles(ctx[TREE])
-    node = ctx[LEAVES] + pair
+    tree = ctx.tree
+    node = ctx.leaves + pair
     tree[node] = time
     while node > 1:
         node = node >> 1
@@ -52,81 +30,81 @@ def set_end(ctx: Words, pair: int, time: float) -> None:
 
 
 @native
-def first_pair(ctx: Words) -> int:
+def first_pair(ctx: Context) -> int:
     """The pair of which a flow ends first."""
-    tree = Doubles(ctx[TREE])
+    tree = ctx.tree
     node = 1
-    while node < ctx[LEAVES]:
+    while node < ctx.leaves:
         node = 2 * node
         if tree[node + 1] < tree[node]:
             node += 1
-    return node - ctx[LEAVES]
+    return node - ctx.leaves
 
 
 @native
-def advance(ctx: Words, pair: int) -> None:
+def advance(ctx: Context, pair: int) -> None:
     """Bring a pair's clock to now."""
-    now = Doubles(ctx[NOW])[0]
-    served = Doubles(ctx[SERVED])
-    since = Doubles(ctx[SINCE])
-    served[pair] = served[pair] + Doubles(ctx[RATE])[pair] * (now - since[pair])
+    now = ctx.now[0]
+    served = ctx.served
+    since = ctx.since
+    served[pair] = served[pair] + ctx.rate[pair] * (now - since[pair])
     since[pair] = now
 
 
 @native
-def mark_dirty(ctx: Words, line: int) -> None:
+def mark_dirty(ctx: Context, line: int) -> None:
     """The rates of a row of pairs (a sender) or of a column (a receiver, after the senders) may change."""
-    flags = Words(ctx[IS_DIRTY])
+    flags = ctx.is_dirty
     if flags[line] == 0:
         flags[line] = 1
-        Words(ctx[DIRTY])[ctx[DIRTY_USED]] = line
-        ctx[DIRTY_USED] += 1
+        ctx.dirty[ctx.dirty_used] = line
+        ctx.dirty_used += 1
 
 
 @native
-def add_flow(ctx: Words, edge: int, size: float) -> None:
+def add_flow(ctx: Context, edge: int, size: float) -> None:
     """A flow is under way."""
-    source = Words(ctx[AT])[Words(ctx[SOURCE])[edge]]
-    target = Words(ctx[AT])[Words(ctx[TARGET])[edge]]
-    pair = source * ctx[MACHINES] + target
-    head = Words(ctx[HEAD])
-    first = Doubles(ctx[FIRST])
-    served = Doubles(ctx[SERVED])
+    source = ctx.at[ctx.source[edge]]
+    target = ctx.at[ctx.target[edge]]
+    pair = source * ctx.machines + target
+    head = ctx.head
+    first = ctx.first
+    served = ctx.served
     advance(ctx, pair)
     if head[pair] < 0:
         served[pair] = 0.0
         first[pair] = NEVER
     mark = served[pair] + size
-    Doubles(ctx[MARK])[edge] = mark
-    Words(ctx[NEXT])[edge] = head[pair]
+    ctx.mark[edge] = mark
+    ctx.next[edge] = head[pair]
     head[pair] = edge
     first[pair] = min(first[pair], mark)
-    Doubles(ctx[RATE])[pair] = 0.0
-    entering = Words(ctx[ENTERING])
-    leaving = Words(ctx[LEAVING])
+    ctx.rate[pair] = 0.0
+    entering = ctx.entering
+    leaving = ctx.leaving
     entering[target] += 1
     leaving[source] += 1
-    Words(ctx[PEAK_IN])[target] = max(Words(ctx[PEAK_IN])[target], entering[target])
-    Words(ctx[PEAK_OUT])[source] = max(Words(ctx[PEAK_OUT])[source], leaving[source])
+    ctx.peak_in[target] = max(ctx.peak_in[target], entering[target])
+    ctx.peak_out[source] = max(ctx.peak_out[source], leaving[source])
     mark_dirty(ctx, source)
-    mark_dirty(ctx, ctx[MACHINES] + target)
+    mark_dirty(ctx, ctx.machines + target)
 
 
 @native
-def take_ended(ctx: Words, pair: int) -> int:
+def take_ended(ctx: Context, pair: int) -> int:
     """Remove the flows of a pair that end now; they come back as a list along ``NEXT``."""
-    links = Words(ctx[NEXT])
-    marks = Doubles(ctx[MARK])
-    first = Doubles(ctx[FIRST])
-    machines = ctx[MACHINES]
+    links = ctx.next
+    marks = ctx.mark
+    first = ctx.first
+    machines = ctx.machines
     reached = first[pair]
-    Doubles(ctx[SERVED])[pair] = reached
-    Doubles(ctx[SINCE])[pair] = Doubles(ctx[NOW])[0]
-    Doubles(ctx[RATE])[pair] = 0.0
+    ctx.served[pair] = reached
+    ctx.since[pair] = ctx.now[0]
+    ctx.rate[pair] = 0.0
     ended = -1
     kept = -1
     nearest = NEVER
-    edge = Words(ctx[HEAD])[pair]
+    edge = ctx.head[pair]
     count = 0
     while edge >= 0:
         after = links[edge]
@@ -139,47 +117,47 @@ def take_ended(ctx: Words, pair: int) -> int:
             kept = edge
             nearest = min(nearest, marks[edge])
         edge = after
-    Words(ctx[HEAD])[pair] = kept
+    ctx.head[pair] = kept
     first[pair] = nearest
     set_end(ctx, pair, NEVER)
-    Words(ctx[LEAVING])[pair // machines] -= count
-    Words(ctx[ENTERING])[pair % machines] -= count
+    ctx.leaving[pair // machines] -= count
+    ctx.entering[pair % machines] -= count
     mark_dirty(ctx, pair // machines)
     mark_dirty(ctx, machines + pair % machines)
     return ended
 
 
 @native
-def share(ctx: Words, pair: int) -> None:
+def share(ctx: Context, pair: int) -> None:
     """The rate of a pair's flows, and when the next of them ends."""
-    if Words(ctx[HEAD])[pair] < 0:
+    if ctx.head[pair] < 0:
         return
-    machines = ctx[MACHINES]
+    machines = ctx.machines
     source = pair // machines
     target = pair % machines
     rate = min(
-        Doubles(ctx[INGRESS])[target] / float(Words(ctx[ENTERING])[target]),
-        Doubles(ctx[EGRESS])[source] / float(Words(ctx[LEAVING])[source]),
+        ctx.ingress[target] / float(ctx.entering[target]),
+        ctx.egress[source] / float(ctx.leaving[source]),
     )
-    if rate == Doubles(ctx[RATE])[pair]:
+    if rate == ctx.rate[pair]:
         return
     advance(ctx, pair)
-    Doubles(ctx[RATE])[pair] = rate
-    left = max(0.0, Doubles(ctx[FIRST])[pair] - Doubles(ctx[SERVED])[pair])
-    set_end(ctx, pair, Doubles(ctx[NOW])[0] + left / rate)
+    ctx.rate[pair] = rate
+    left = max(0.0, ctx.first[pair] - ctx.served[pair])
+    set_end(ctx, pair, ctx.now[0] + left / rate)
 
 
 @native
-def settle(ctx: Words) -> None:
+def settle(ctx: Context) -> None:
     """Rates after degrees have changed."""
-    machines = ctx[MACHINES]
-    lines = Words(ctx[DIRTY])
-    for i in range(ctx[DIRTY_USED]):
+    machines = ctx.machines
+    lines = ctx.dirty
+    for i in range(ctx.dirty_used):
         line = lines[i]
-        Words(ctx[IS_DIRTY])[line] = 0
+        ctx.is_dirty[line] = 0
         for other in range(machines):
             if line < machines:
                 share(ctx, line * machines + other)
             else:
                 share(ctx, other * machines + line - machines)
-    ctx[DIRTY_USED] = 0
+    ctx.dirty_used = 0

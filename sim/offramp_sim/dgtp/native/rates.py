@@ -3,22 +3,10 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Doubles, Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    COUNT_IN,
-    COUNT_OUT,
-    EGRESS,
-    FLOWS,
-    FREE_IN,
-    FREE_OUT,
-    INGRESS,
-    KEY,
-    LEFT,
-    LIST,
-    MACHINES,
     NEVER,
-    POLICY,
-    SPEED,
+    Context,
 )
 from offramp_sim.dgtp.native.listed import HERMOD, MRTF_EXCLUSIVE, OMCOFLOW, sort, source_of, target_of
 
@@ -27,59 +15,59 @@ MAXMIN = 6
 
 
 @native
-def give_rates(ctx: Words) -> None:
+def give_rates(ctx: Context) -> None:
     """A rate for each flow of the list."""
     sort(ctx)
-    for m in range(ctx[MACHINES]):
-        Doubles(ctx[FREE_IN])[m] = Doubles(ctx[INGRESS])[m]
-        Doubles(ctx[FREE_OUT])[m] = Doubles(ctx[EGRESS])[m]
-        Words(ctx[COUNT_IN])[m] = 0
-        Words(ctx[COUNT_OUT])[m] = 0
-    if ctx[POLICY] == FIFO:
+    for m in range(ctx.machines):
+        ctx.free_in[m] = ctx.ingress[m]
+        ctx.free_out[m] = ctx.egress[m]
+        ctx.count_in[m] = 0
+        ctx.count_out[m] = 0
+    if ctx.policy == FIFO:
         oldest_only(ctx)
-    elif ctx[POLICY] == OMCOFLOW:
+    elif ctx.policy == OMCOFLOW:
         in_proportion(ctx)
-    elif ctx[POLICY] == MAXMIN:
+    elif ctx.policy == MAXMIN:
         fill(ctx)
-    elif ctx[POLICY] == HERMOD:
+    elif ctx.policy == HERMOD:
         by_class(ctx)
     else:
         greedy(ctx)
 
 
 @native
-def oldest_only(ctx: Words) -> None:
+def oldest_only(ctx: Context) -> None:
     """Each sender serves its oldest flow; receivers share equally."""
-    flows = Words(ctx[LIST])
-    speed = Doubles(ctx[SPEED])
-    for i in range(ctx[FLOWS]):
+    flows = ctx.list
+    speed = ctx.speed
+    for i in range(ctx.flows):
         edge = flows[i]
         source = source_of(ctx, edge)
         speed[edge] = 0.0
-        if Words(ctx[COUNT_OUT])[source] == 0:
-            Words(ctx[COUNT_OUT])[source] = 1
-            Words(ctx[COUNT_IN])[target_of(ctx, edge)] += 1
-            speed[edge] = Doubles(ctx[EGRESS])[source]
-    for i in range(ctx[FLOWS]):
+        if ctx.count_out[source] == 0:
+            ctx.count_out[source] = 1
+            ctx.count_in[target_of(ctx, edge)] += 1
+            speed[edge] = ctx.egress[source]
+    for i in range(ctx.flows):
         edge = flows[i]
         if speed[edge] > 0.0:
             target = target_of(ctx, edge)
-            speed[edge] = min(speed[edge], Doubles(ctx[INGRESS])[target] / float(Words(ctx[COUNT_IN])[target]))
+            speed[edge] = min(speed[edge], ctx.ingress[target] / float(ctx.count_in[target]))
 
 
 @native
-def greedy(ctx: Words) -> None:
+def greedy(ctx: Context) -> None:
     """In order, each takes what is left; exclusively: all of both network cards."""
-    free_in = Doubles(ctx[FREE_IN])
-    free_out = Doubles(ctx[FREE_OUT])
-    for i in range(ctx[FLOWS]):
-        edge = Words(ctx[LIST])[i]
+    free_in = ctx.free_in
+    free_out = ctx.free_out
+    for i in range(ctx.flows):
+        edge = ctx.list[i]
         source = source_of(ctx, edge)
         target = target_of(ctx, edge)
         rate = min(free_out[source], free_in[target])
-        Doubles(ctx[SPEED])[edge] = rate
+        ctx.speed[edge] = rate
         if rate > 0.0:
-            if ctx[POLICY] == MRTF_EXCLUSIVE:
+            if ctx.policy == MRTF_EXCLUSIVE:
                 free_out[source] = 0.0
                 free_in[target] = 0.0
             else:
@@ -88,80 +76,80 @@ def greedy(ctx: Words) -> None:
 
 
 @native
-def group_end(ctx: Words, begin: int) -> int:
+def group_end(ctx: Context, begin: int) -> int:
     """Where the flows of the list that share a key with that at ``begin`` end; counts them by machine."""
-    flows = Words(ctx[LIST])
-    keys = Doubles(ctx[KEY])
+    flows = ctx.list
+    keys = ctx.key
     end = begin
-    while end < ctx[FLOWS] and keys[flows[end]] == keys[flows[begin]]:
-        Words(ctx[COUNT_OUT])[source_of(ctx, flows[end])] += 1
-        Words(ctx[COUNT_IN])[target_of(ctx, flows[end])] += 1
+    while end < ctx.flows and keys[flows[end]] == keys[flows[begin]]:
+        ctx.count_out[source_of(ctx, flows[end])] += 1
+        ctx.count_in[target_of(ctx, flows[end])] += 1
         end += 1
     return end
 
 
 @native
-def forget_counts(ctx: Words, begin: int, end: int) -> None:
+def forget_counts(ctx: Context, begin: int, end: int) -> None:
     """Take back what :func:`group_end` has counted."""
     for i in range(begin, end):
-        edge = Words(ctx[LIST])[i]
-        Words(ctx[COUNT_OUT])[source_of(ctx, edge)] = 0
-        Words(ctx[COUNT_IN])[target_of(ctx, edge)] = 0
+        edge = ctx.list[i]
+        ctx.count_out[source_of(ctx, edge)] = 0
+        ctx.count_in[target_of(ctx, edge)] = 0
 
 
 @native
-def in_proportion(ctx: Words) -> None:
+def in_proportion(ctx: Context) -> None:
     """In proportion to 1 / finish time as if the coflow were alone, normalised at each network card."""
-    flows = Words(ctx[LIST])
-    speed = Doubles(ctx[SPEED])
-    into = Doubles(ctx[FREE_IN])
-    out_of = Doubles(ctx[FREE_OUT])
-    for m in range(ctx[MACHINES]):
+    flows = ctx.list
+    speed = ctx.speed
+    into = ctx.free_in
+    out_of = ctx.free_out
+    for m in range(ctx.machines):
         into[m] = 0.0
         out_of[m] = 0.0
     begin = 0
-    while begin < ctx[FLOWS]:
+    while begin < ctx.flows:
         end = group_end(ctx, begin)
         for i in range(begin, end):
             edge = flows[i]
             source = source_of(ctx, edge)
             target = target_of(ctx, edge)
             alone = min(
-                Doubles(ctx[INGRESS])[target] / float(Words(ctx[COUNT_IN])[target]),
-                Doubles(ctx[EGRESS])[source] / float(Words(ctx[COUNT_OUT])[source]),
+                ctx.ingress[target] / float(ctx.count_in[target]),
+                ctx.egress[source] / float(ctx.count_out[source]),
             )
-            weight = alone / Doubles(ctx[LEFT])[edge]
+            weight = alone / ctx.left[edge]
             speed[edge] = weight
             into[target] = into[target] + weight
             out_of[source] = out_of[source] + weight
         forget_counts(ctx, begin, end)
         begin = end
-    for i in range(ctx[FLOWS]):
+    for i in range(ctx.flows):
         edge = flows[i]
         source = source_of(ctx, edge)
         target = target_of(ctx, edge)
         speed[edge] = min(
-            Doubles(ctx[INGRESS])[target] * speed[edge] / into[target],
-            Doubles(ctx[EGRESS])[source] * speed[edge] / out_of[source],
+            ctx.ingress[target] * speed[edge] / into[target],
+            ctx.egress[source] * speed[edge] / out_of[source],
         )
 
 
 @native
-def by_class(ctx: Words) -> None:
+def by_class(ctx: Context) -> None:
     """Class after class, equal shares of what is left."""
-    flows = Words(ctx[LIST])
-    free_in = Doubles(ctx[FREE_IN])
-    free_out = Doubles(ctx[FREE_OUT])
-    speed = Doubles(ctx[SPEED])
+    flows = ctx.list
+    free_in = ctx.free_in
+    free_out = ctx.free_out
+    speed = ctx.speed
     begin = 0
-    while begin < ctx[FLOWS]:
+    while begin < ctx.flows:
         end = group_end(ctx, begin)
         for i in range(begin, end):
             source = source_of(ctx, flows[i])
             target = target_of(ctx, flows[i])
             speed[flows[i]] = min(
-                free_in[target] / float(Words(ctx[COUNT_IN])[target]),
-                free_out[source] / float(Words(ctx[COUNT_OUT])[source]),
+                free_in[target] / float(ctx.count_in[target]),
+                free_out[source] / float(ctx.count_out[source]),
             )
         for i in range(begin, end):
             source = source_of(ctx, flows[i])
@@ -173,35 +161,35 @@ def by_class(ctx: Words) -> None:
 
 
 @native
-def fill(ctx: Words) -> None:
+def fill(ctx: Context) -> None:
     """Water-filling: the tightest network card shares equally among its flows, then the next."""
-    flows = Words(ctx[LIST])
-    speed = Doubles(ctx[SPEED])
-    free_in = Doubles(ctx[FREE_IN])
-    free_out = Doubles(ctx[FREE_OUT])
-    counts_in = Words(ctx[COUNT_IN])
-    counts_out = Words(ctx[COUNT_OUT])
-    for i in range(ctx[FLOWS]):
+    flows = ctx.list
+    speed = ctx.speed
+    free_in = ctx.free_in
+    free_out = ctx.free_out
+    counts_in = ctx.count_in
+    counts_out = ctx.count_out
+    for i in range(ctx.flows):
         speed[flows[i]] = -1.0
         counts_out[source_of(ctx, flows[i])] += 1
         counts_in[target_of(ctx, flows[i])] += 1
-    left = ctx[FLOWS]
+    left = ctx.flows
     while left > 0:
         level = NEVER
         tight = 0
-        for m in range(2 * ctx[MACHINES]):
-            machine = m % ctx[MACHINES]
-            count = counts_in[machine] if m < ctx[MACHINES] else counts_out[machine]
+        for m in range(2 * ctx.machines):
+            machine = m % ctx.machines
+            count = counts_in[machine] if m < ctx.machines else counts_out[machine]
             if count > 0:
-                free = free_in[machine] if m < ctx[MACHINES] else free_out[machine]
+                free = free_in[machine] if m < ctx.machines else free_out[machine]
                 if free / float(count) < level:
                     level = free / float(count)
                     tight = m
-        for i in range(ctx[FLOWS]):
+        for i in range(ctx.flows):
             edge = flows[i]
             source = source_of(ctx, edge)
             target = target_of(ctx, edge)
-            if speed[edge] < 0.0 and (target == tight or ctx[MACHINES] + source == tight):
+            if speed[edge] < 0.0 and (target == tight or ctx.machines + source == tight):
                 speed[edge] = level
                 left -= 1
                 free_in[target] = max(free_in[target] - level, 0.0)

@@ -3,69 +3,44 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Doubles, Words, native
+from offramp_p4.native.subset import native
 from offramp_sim.dgtp.native.layout import (
-    BYTES,
-    CALENDAR_TASK,
-    CALENDAR_TIME,
-    CALENDAR_USED,
-    DONE,
-    EDGES,
-    FLOW_END,
-    FLOW_START,
-    ITERATIONS,
-    LAG,
-    LEFT_TO_DO,
-    MISSING,
-    NOTES,
-    NOW,
-    OUT_EDGE,
-    OUT_START,
-    POLICY,
-    RELEASED,
-    REMOTE,
-    SECONDS,
-    SENT,
-    STARTED,
-    TARGET,
-    TASK_END,
-    TASK_START,
-    TASKS,
+    Context,
 )
 from offramp_sim.dgtp.native.listed import list_flow
 from offramp_sim.dgtp.native.pairs import add_flow
 
 
 @native
-def begin(ctx: Words) -> None:
+def begin(ctx: Context) -> None:
     """Start what waits for nothing."""
-    for task in range(ctx[TASKS]):
+    for task in range(ctx.tasks):
         start(ctx, task)
 
 
 @native
-def start(ctx: Words, task: int) -> None:
+def start(ctx: Context, task: int) -> None:
     """Start the next iteration of a task if everything that it needs is there."""
-    n = Words(ctx[DONE])[task]
-    started = Words(ctx[STARTED])
-    if started[task] > n or n >= ctx[ITERATIONS]:
+    n = ctx.done[task]
+    started = ctx.started
+    if started[task] > n or n >= ctx.iterations:
         return
-    if Words(ctx[MISSING])[n * ctx[TASKS] + task] > 0:
+    if ctx.missing[n * ctx.tasks + task] > 0:
         return
     started[task] = n + 1
-    now = Doubles(ctx[NOW])[0]
-    if ctx[NOTES] == 1:
-        Doubles(ctx[TASK_START])[n * ctx[TASKS] + task] = now
-    put(ctx, now + Doubles(ctx[SECONDS])[task], task)
+    now = ctx.now[0]
+    if ctx.notes == 1:
+        ctx.task_start[n * ctx.tasks + task] = now
+    put(ctx, now + ctx.seconds[task], task)
 
 
 @native
-def put(ctx: Words, time: float, task: int) -> None:
+def put(ctx: Context, time: float, task: int) -> None:
     """Note the end of a task in the calendar, a binary heap."""
-    times = Doubles(ctx[CALENDAR_TIME])
-    tasks = Words(ctx[CALENDAR_TASK])
-    place = ctx[CALENDAR_USED]
-    ctx[CALENDAR_USED] = place + 1
+    times = ctx.calendar_time
+    tasks = ctx.calendar_task
+    place = ctx.calendar_used
+    ctx.calendar_used = place + 1
     while place > 0:
         parent = (place - 1) >> 1
         if times[parent] <= time:
@@ -78,13 +53,13 @@ def put(ctx: Words, time: float, task: int) -> None:
 
 
 @native
-def take(ctx: Words) -> int:
+def take(ctx: Context) -> int:
     """Remove the task that ends first."""
-    times = Doubles(ctx[CALENDAR_TIME])
-    tasks = Words(ctx[CALENDAR_TASK])
+    times = ctx.calendar_time
+    tasks = ctx.calendar_task
     first = tasks[0]
-    count = ctx[CALENDAR_USED] - 1
-    ctx[CALENDAR_USED] = count
+    count = ctx.calendar_used - 1
+    ctx.calendar_used = count
     time = times[count]
     task = tasks[count]
     place = 0
@@ -103,49 +78,49 @@ def take(ctx: Words) -> int:
 
 
 @native
-def end_task(ctx: Words) -> None:
+def end_task(ctx: Context) -> None:
     """The task that ends first has ended: deliver what stays local, release flows, start it again."""
     task = take(ctx)
-    done = Words(ctx[DONE])
+    done = ctx.done
     n = done[task]
     done[task] = n + 1
-    ctx[LEFT_TO_DO] -= 1
-    if ctx[NOTES] == 1:
-        Doubles(ctx[TASK_END])[n * ctx[TASKS] + task] = Doubles(ctx[NOW])[0]
+    ctx.left_to_do -= 1
+    if ctx.notes == 1:
+        ctx.task_end[n * ctx.tasks + task] = ctx.now[0]
     start(ctx, task)
-    first = Words(ctx[OUT_START])
+    first = ctx.out_start
     for i in range(first[task], first[task + 1]):
-        edge = Words(ctx[OUT_EDGE])[i]
-        if n + Words(ctx[LAG])[edge] < ctx[ITERATIONS]:
-            if Words(ctx[REMOTE])[edge] == 0:
+        edge = ctx.out_edge[i]
+        if n + ctx.lag[edge] < ctx.iterations:
+            if ctx.remote[edge] == 0:
                 deliver(ctx, edge, n)
             else:
-                released = Words(ctx[RELEASED])
+                released = ctx.released
                 released[edge] += 1
-                if released[edge] == Words(ctx[SENT])[edge] + 1:
+                if released[edge] == ctx.sent[edge] + 1:
                     next_flow(ctx, edge)
 
 
 @native
-def deliver(ctx: Words, edge: int, n: int) -> None:
+def deliver(ctx: Context, edge: int, n: int) -> None:
     """What an edge carries for an iteration of its source has arrived."""
-    target = Words(ctx[TARGET])[edge]
-    Words(ctx[MISSING])[(n + Words(ctx[LAG])[edge]) * ctx[TASKS] + target] -= 1
+    target = ctx.target[edge]
+    ctx.missing[(n + ctx.lag[edge]) * ctx.tasks + target] -= 1
     start(ctx, target)
 
 
 @native
-def next_flow(ctx: Words, edge: int) -> None:
+def next_flow(ctx: Context, edge: int) -> None:
     """Put the next pending flow of an edge under way; flows without bytes arrive at once."""
-    sent = Words(ctx[SENT])
-    while Words(ctx[RELEASED])[edge] > sent[edge]:
+    sent = ctx.sent
+    while ctx.released[edge] > sent[edge]:
         n = sent[edge]
-        place = n * ctx[EDGES] + edge
-        size = Doubles(ctx[BYTES])[place]
-        if ctx[NOTES] == 1:
-            Doubles(ctx[FLOW_START])[place] = Doubles(ctx[NOW])[0]
+        place = n * ctx.edges + edge
+        size = ctx.bytes[place]
+        if ctx.notes == 1:
+            ctx.flow_start[place] = ctx.now[0]
         if size > 0.0:
-            if ctx[POLICY] == 0:
+            if ctx.policy == 0:
                 add_flow(ctx, edge, size)
             else:
                 list_flow(ctx, edge, n, size)
@@ -154,11 +129,11 @@ def next_flow(ctx: Words, edge: int) -> None:
 
 
 @native
-def arrive(ctx: Words, edge: int) -> None:
+def arrive(ctx: Context, edge: int) -> None:
     """The flow of an edge that was under way has arrived."""
-    sent = Words(ctx[SENT])
+    sent = ctx.sent
     n = sent[edge]
     sent[edge] = n + 1
-    if ctx[NOTES] == 1:
-        Doubles(ctx[FLOW_END])[n * ctx[EDGES] + edge] = Doubles(ctx[NOW])[0]
+    if ctx.notes == 1:
+        ctx.flow_end[n * ctx.edges + edge] = ctx.now[0]
     deliver(ctx, edge, n)

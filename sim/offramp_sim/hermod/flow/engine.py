@@ -3,44 +3,20 @@
 
 from __future__ import annotations
 
-from offramp_base.native.subset import Doubles, Words, native
+from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.layout import (
-    ACTIVE,
-    ACTIVE_COUNT,
-    AFTER,
-    AFTER_ROW,
-    CLASS,
-    CLOCK,
-    DELAY,
-    DONE,
-    END,
-    EVENTS,
-    FIFO,
-    FLOW_ROW,
-    HEAP_COUNT,
-    HEAP_TASK,
-    HEAP_TIME,
-    HOST,
-    LEFT,
-    OPEN,
-    OWNER,
-    RATE,
-    SLACK,
-    STACK,
-    START,
-    TASKS,
-    WAITS,
+    Context,
 )
 from offramp_sim.hermod.flow.sharing import MUCH, allocate
 
 
 @native
-def push(ctx: Words, time: float, task: int) -> None:
+def push(ctx: Context, time: float, task: int) -> None:
     """A delay ends at ``time``; of equal times the lower task goes first."""
-    times = Doubles(ctx[HEAP_TIME])
-    tasks = Words(ctx[HEAP_TASK])
-    at = ctx[HEAP_COUNT]
-    ctx[HEAP_COUNT] = at + 1
+    times = ctx.heap_time
+    tasks = ctx.heap_task
+    at = ctx.heap_count
+    ctx.heap_count = at + 1
     while at > 0:
         above = (at - 1) // 2
         if times[above] < time or (times[above] == time and tasks[above] < task):
@@ -53,13 +29,13 @@ def push(ctx: Words, time: float, task: int) -> None:
 
 
 @native
-def pop(ctx: Words) -> int:
+def pop(ctx: Context) -> int:
     """The task whose delay ends next."""
-    times = Doubles(ctx[HEAP_TIME])
-    tasks = Words(ctx[HEAP_TASK])
+    times = ctx.heap_time
+    tasks = ctx.heap_task
     first = tasks[0]
-    count = ctx[HEAP_COUNT] - 1
-    ctx[HEAP_COUNT] = count
+    count = ctx.heap_count - 1
+    ctx.heap_count = count
     time = times[count]
     task = tasks[count]
     at = 0
@@ -80,16 +56,16 @@ def pop(ctx: Words) -> int:
 
 
 @native
-def activate(ctx: Words, flow: int) -> None:
+def activate(ctx: Context, flow: int) -> None:
     """Among the flows under way, behind those of its class."""
-    active = Words(ctx[ACTIVE])
-    classes = Words(ctx[CLASS])
-    if ctx[FIFO] == 1:
-        classes[flow] = ctx[EVENTS]
-    elif ctx[FIFO] == 2:
-        Words(ctx[HOST])[flow] = ctx[EVENTS]
-    at = ctx[ACTIVE_COUNT]
-    ctx[ACTIVE_COUNT] = at + 1
+    active = ctx.active
+    classes = ctx.classes
+    if ctx.fifo == 1:
+        classes[flow] = ctx.events
+    elif ctx.fifo == 2:
+        ctx.host[flow] = ctx.events
+    at = ctx.active_count
+    ctx.active_count = at + 1
     mine = classes[flow]
     while at > 0 and classes[active[at - 1]] > mine:
         active[at] = active[at - 1]
@@ -98,16 +74,16 @@ def activate(ctx: Words, flow: int) -> None:
 
 
 @native
-def finish(ctx: Words, task: int, now: float) -> None:
+def finish(ctx: Context, task: int, now: float) -> None:
     """A task ends; what waits for nothing else starts its delay."""
-    waits = Words(ctx[WAITS])
-    row = Words(ctx[AFTER_ROW])
-    after = Words(ctx[AFTER])
-    delay = Doubles(ctx[DELAY])
-    start = Doubles(ctx[START])
-    end = Doubles(ctx[END])
+    waits = ctx.waits
+    row = ctx.after_row
+    after = ctx.after
+    delay = ctx.delay
+    start = ctx.start
+    end = ctx.end
     end[task] = now
-    ctx[DONE] += 1
+    ctx.done += 1
     for k in range(row[task], row[task + 1]):
         then = after[k]
         waits[then] -= 1
@@ -117,9 +93,9 @@ def finish(ctx: Words, task: int, now: float) -> None:
 
 
 @native
-def delay_over(ctx: Words, task: int, now: float) -> int:
+def delay_over(ctx: Context, task: int, now: float) -> int:
     """Its flows start, or it is done; returns how many flows have started."""
-    row = Words(ctx[FLOW_ROW])
+    row = ctx.flow_row
     started = row[task + 1] - row[task]
     if started == 0:
         finish(ctx, task, now)
@@ -130,17 +106,17 @@ def delay_over(ctx: Words, task: int, now: float) -> int:
 
 
 @native
-def ended(ctx: Words, now: float, slack: float) -> int:
+def ended(ctx: Context, now: float, slack: float) -> int:
     """Take the flows that have arrived off the list; returns how many."""
-    active = Words(ctx[ACTIVE])
-    left = Doubles(ctx[LEFT])
-    rate = Doubles(ctx[RATE])
-    owner = Words(ctx[OWNER])
-    open_flows = Words(ctx[OPEN])
-    stack = Words(ctx[STACK])
+    active = ctx.active
+    left = ctx.left
+    rate = ctx.rate
+    owner = ctx.owner
+    open_flows = ctx.open_flows
+    stack = ctx.stack
     kept = 0
     tasks = 0
-    count = ctx[ACTIVE_COUNT]
+    count = ctx.active_count
     for i in range(count):
         flow = active[i]
         if left[flow] <= rate[flow] * slack + 1e-12:
@@ -151,31 +127,31 @@ def ended(ctx: Words, now: float, slack: float) -> int:
         else:
             active[kept] = flow
             kept += 1
-    ctx[ACTIVE_COUNT] = kept
+    ctx.active_count = kept
     for i in range(tasks):
         finish(ctx, stack[i], now)
     return count - kept
 
 
 @native
-def run(ctx: Words, most_events: int) -> int:
+def run(ctx: Context, most_events: int) -> int:
     """Until everything is done (1), ``most_events`` events are (0), or nothing can go on (2)."""
-    times = Doubles(ctx[HEAP_TIME])
-    active = Words(ctx[ACTIVE])
-    left = Doubles(ctx[LEFT])
-    rate = Doubles(ctx[RATE])
-    clock = Doubles(ctx[CLOCK])
-    slack = Doubles(ctx[SLACK])[0]
-    until = ctx[EVENTS] + most_events
-    while ctx[DONE] < ctx[TASKS]:
-        if ctx[EVENTS] >= until:
+    times = ctx.heap_time
+    active = ctx.active
+    left = ctx.left
+    rate = ctx.rate
+    clock = ctx.clock
+    slack = ctx.slack[0]
+    until = ctx.events + most_events
+    while ctx.done < ctx.tasks:
+        if ctx.events >= until:
             return 0
-        ctx[EVENTS] += 1
+        ctx.events += 1
         now = clock[0]
         step = MUCH
-        if ctx[HEAP_COUNT] > 0:
+        if ctx.heap_count > 0:
             step = times[0] - now
-        for i in range(ctx[ACTIVE_COUNT]):
+        for i in range(ctx.active_count):
             flow = active[i]
             if rate[flow] > 0.0:
                 step = min(step, left[flow] / rate[flow])
@@ -184,11 +160,11 @@ def run(ctx: Words, most_events: int) -> int:
         step = max(step, 0.0)
         now = now + step
         clock[0] = now
-        for i in range(ctx[ACTIVE_COUNT]):
+        for i in range(ctx.active_count):
             flow = active[i]
             left[flow] = left[flow] - rate[flow] * step
         changed = ended(ctx, now, slack)
-        while ctx[HEAP_COUNT] > 0 and times[0] <= now + slack:
+        while ctx.heap_count > 0 and times[0] <= now + slack:
             changed += delay_over(ctx, pop(ctx), now)
         if changed > 0:
             allocate(ctx)

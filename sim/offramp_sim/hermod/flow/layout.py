@@ -3,47 +3,51 @@
 
 from __future__ import annotations
 
-from typing import Final
+from offramp_base.native.records import Record
+from offramp_base.native.subset import Doubles, Words
 
-TASKS: Final = 0
-RESOURCES: Final = 1
-PORTS: Final = 2  # the first resources are the sending sides of NICs
-DELAY: Final = 3  # seconds before a task's flows start; the task's own time if it has none
-WAITS: Final = 4  # tasks that a task still waits for
-AFTER_ROW: Final = 5  # tasks that wait for it
-AFTER: Final = 6
-FLOW_ROW: Final = 7  # flows of a task
-OPEN: Final = 8  # of them not finished
-USE_ROW: Final = 9  # resources of a flow
-USE: Final = 10
-AMOUNT: Final = 11  # bytes that the whole flow puts on the resource
-WEIGHT: Final = 12  # of a flow in fair sharing, in whole flows a second
-CLASS: Final = 13  # lower goes first; FIFO fills it in
-SIDE: Final = 14  # 1: holds flows of side 2 of the same sender back
-OWNER: Final = 15  # task of a flow
-LEFT: Final = 16  # share of the flow that has not arrived
-RATE: Final = 17  # shares a second
-ACTIVE: Final = 18  # flows under way, by class
-ACTIVE_COUNT: Final = 19
-CAPACITY: Final = 20  # bytes a second
-ROOM: Final = 21  # capacity left in this allocation
-DEMAND: Final = 22
-LOWEST: Final = 23
-LEVEL: Final = 24  # of a flow
-FIXED: Final = 25
-START: Final = 26
-END: Final = 27
-HEAP_TIME: Final = 28
-HEAP_TASK: Final = 29
-HEAP_COUNT: Final = 30
-FIFO: Final = 31  # by order of arrival, at one time equal: 1 CLASS, 2 HOST
-HOST: Final = 32  # of a flow, its place at its senders within its class; lower goes first
-EVENTS: Final = 33
-DONE: Final = 34
-CLOCK: Final = 35  # one double
-HELD: Final = 36  # by port: whether a flow of side 1 sends there
-SLACK: Final = 37  # seconds within which ends count as one event; one double
-STACK: Final = 38
-TOP: Final = 39  # by port: the lowest HOST among flows without a rate
-ORDERED: Final = 40  # 1: senders keep the order of HOST
-CONTEXT_WORDS: Final = 41
+
+class Context(Record):
+    """The whole state of a run. Addresses point into NumPy arrays that Python owns."""
+
+    tasks: int
+    resources: int
+    ports: int  # the first resources are the sending sides of NICs
+    delay: Doubles  # seconds before a task's flows start; the task's own time if it has none
+    waits: Words  # tasks that a task still waits for
+    after_row: Words  # tasks that wait for it
+    after: Words
+    flow_row: Words  # flows of a task
+    open_flows: Words  # of them not finished
+    use_row: Words  # resources of a flow
+    use: Words
+    amount: Doubles  # bytes that the whole flow puts on the resource
+    weight: Doubles  # of a flow in fair sharing, in whole flows a second
+    classes: Words  # lower goes first; FIFO fills it in
+    side: Words  # 1: holds flows of side 2 of the same sender back
+    owner: Words  # task of a flow
+    left: Doubles  # share of the flow that has not arrived
+    rate: Doubles  # shares a second
+    active: Words  # flows under way, by class
+    active_count: int
+    capacity: Doubles  # bytes a second
+    room: Doubles  # capacity left in this allocation
+    demand: Doubles
+    lowest: Doubles
+    level: Doubles  # of a flow
+    fixed: Words
+    start: Doubles
+    end: Doubles
+    heap_time: Doubles
+    heap_task: Words
+    heap_count: int
+    fifo: int  # by order of arrival, at one time equal: 1 CLASS, 2 HOST
+    host: Words  # of a flow, its place at its senders within its class; lower goes first
+    events: int
+    done: int
+    clock: Doubles  # one double
+    held: Words  # by port: whether a flow of side 1 sends there
+    slack: Doubles  # seconds within which ends count as one event; one double
+    stack: Words
+    top: Words  # by port: the lowest HOST among flows without a rate
+    ordered: int  # 1: senders keep the order of HOST

@@ -5,29 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Doubles, Words, native
+from offramp_base.native.subset import native
 from offramp_sim.hermod.flow.layout import (
-    ACTIVE,
-    ACTIVE_COUNT,
-    AMOUNT,
-    CAPACITY,
-    CLASS,
-    DEMAND,
-    FIXED,
-    HELD,
-    HOST,
-    LEVEL,
-    LOWEST,
-    ORDERED,
-    PORTS,
-    RATE,
-    RESOURCES,
-    ROOM,
-    SIDE,
-    TOP,
-    USE,
-    USE_ROW,
-    WEIGHT,
+    Context,
 )
 
 EXACT: Final = 1.000000001
@@ -38,14 +18,14 @@ MUCH: Final = 1e300
 
 
 @native
-def take(ctx: Words, flow: int, rate: float) -> None:
+def take(ctx: Context, flow: int, rate: float) -> None:
     """Give a flow its rate and take it off its resources."""
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    amount = Doubles(ctx[AMOUNT])
-    room = Doubles(ctx[ROOM])
-    capacity = Doubles(ctx[CAPACITY])
-    rates = Doubles(ctx[RATE])
+    row = ctx.use_row
+    use = ctx.use
+    amount = ctx.amount
+    room = ctx.room
+    capacity = ctx.capacity
+    rates = ctx.rate
     rates[flow] = rate
     for k in range(row[flow], row[flow + 1]):
         left = room[use[k]] - rate * amount[k]
@@ -53,12 +33,12 @@ def take(ctx: Words, flow: int, rate: float) -> None:
 
 
 @native
-def alone(ctx: Words, flow: int) -> None:
+def alone(ctx: Context, flow: int) -> None:
     """All that its resources have left."""
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    amount = Doubles(ctx[AMOUNT])
-    room = Doubles(ctx[ROOM])
+    row = ctx.use_row
+    use = ctx.use
+    amount = ctx.amount
+    room = ctx.room
     rate = MUCH
     for k in range(row[flow], row[flow + 1]):
         rate = min(rate, room[use[k]] / amount[k])
@@ -66,16 +46,16 @@ def alone(ctx: Words, flow: int) -> None:
 
 
 @native
-def gather(ctx: Words, first: int, last: int) -> None:
+def gather(ctx: Context, first: int, last: int) -> None:
     """What the flows of active[first:last] without a rate ask of each resource."""
-    active = Words(ctx[ACTIVE])
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    amount = Doubles(ctx[AMOUNT])
-    weight = Doubles(ctx[WEIGHT])
-    demand = Doubles(ctx[DEMAND])
-    lowest = Doubles(ctx[LOWEST])
-    fixed = Words(ctx[FIXED])
+    active = ctx.active
+    row = ctx.use_row
+    use = ctx.use
+    amount = ctx.amount
+    weight = ctx.weight
+    demand = ctx.demand
+    lowest = ctx.lowest
+    fixed = ctx.fixed
     for i in range(first, last):
         flow = active[i]
         if fixed[flow] == 0:
@@ -90,16 +70,16 @@ def gather(ctx: Words, first: int, last: int) -> None:
 
 
 @native
-def find_levels(ctx: Words, first: int, last: int) -> None:
+def find_levels(ctx: Context, first: int, last: int) -> None:
     """The fair share that the narrowest resource of each flow allows, and the lowest of them on each resource."""
-    active = Words(ctx[ACTIVE])
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    room = Doubles(ctx[ROOM])
-    demand = Doubles(ctx[DEMAND])
-    lowest = Doubles(ctx[LOWEST])
-    level = Doubles(ctx[LEVEL])
-    fixed = Words(ctx[FIXED])
+    active = ctx.active
+    row = ctx.use_row
+    use = ctx.use
+    room = ctx.room
+    demand = ctx.demand
+    lowest = ctx.lowest
+    level = ctx.level
+    fixed = ctx.fixed
     for i in range(first, last):
         flow = active[i]
         if fixed[flow] == 0:
@@ -112,14 +92,14 @@ def find_levels(ctx: Words, first: int, last: int) -> None:
 
 
 @native
-def narrowed(ctx: Words, flow: int) -> bool:
+def narrowed(ctx: Context, flow: int) -> bool:
     """Whether one of a flow's resources is the narrowest of all flows on it."""
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    room = Doubles(ctx[ROOM])
-    demand = Doubles(ctx[DEMAND])
-    lowest = Doubles(ctx[LOWEST])
-    level = Doubles(ctx[LEVEL])
+    row = ctx.use_row
+    use = ctx.use
+    room = ctx.room
+    demand = ctx.demand
+    lowest = ctx.lowest
+    level = ctx.level
     for k in range(row[flow], row[flow + 1]):
         here = room[use[k]] / demand[use[k]]
         if here <= level[flow] * EXACT and lowest[use[k]] * EXACT >= here:
@@ -128,12 +108,12 @@ def narrowed(ctx: Words, flow: int) -> bool:
 
 
 @native
-def share(ctx: Words, first: int, last: int) -> None:
+def share(ctx: Context, first: int, last: int) -> None:
     """Max-min fairness among active[first:last]; a round fixes all flows that :func:`narrowed` holds for."""
-    active = Words(ctx[ACTIVE])
-    weight = Doubles(ctx[WEIGHT])
-    level = Doubles(ctx[LEVEL])
-    fixed = Words(ctx[FIXED])
+    active = ctx.active
+    weight = ctx.weight
+    level = ctx.level
+    fixed = ctx.fixed
     without = 0
     for i in range(first, last):
         if fixed[active[i]] == 0:
@@ -153,69 +133,69 @@ def share(ctx: Words, first: int, last: int) -> None:
 
 
 @native
-def hold_back(ctx: Words, count: int) -> None:
+def hold_back(ctx: Context, count: int) -> None:
     """Flows of side 2 wait while a flow of side 1 leaves one of their senders."""
-    active = Words(ctx[ACTIVE])
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    side = Words(ctx[SIDE])
-    held = Words(ctx[HELD])
-    fixed = Words(ctx[FIXED])
-    rates = Doubles(ctx[RATE])
-    for port in range(ctx[PORTS]):
+    active = ctx.active
+    row = ctx.use_row
+    use = ctx.use
+    side = ctx.side
+    held = ctx.held
+    fixed = ctx.fixed
+    rates = ctx.rate
+    for port in range(ctx.ports):
         held[port] = 0
     for i in range(count):
         flow = active[i]
         if side[flow] == 1:
             for k in range(row[flow], row[flow + 1]):
-                if use[k] < ctx[PORTS]:
+                if use[k] < ctx.ports:
                     held[use[k]] = 1
     for i in range(count):
         flow = active[i]
         if side[flow] == 2:
             for k in range(row[flow], row[flow + 1]):
-                if use[k] < ctx[PORTS] and held[use[k]] == 1:
+                if use[k] < ctx.ports and held[use[k]] == 1:
                     fixed[flow] = 1
                     rates[flow] = 0.0
 
 
 @native
-def put_off(ctx: Words, first: int, last: int) -> int:
+def put_off(ctx: Context, first: int, last: int) -> int:
     """Set those of active[first:last] aside that are not the first of their class at one of their senders; how many."""
-    active = Words(ctx[ACTIVE])
-    row = Words(ctx[USE_ROW])
-    use = Words(ctx[USE])
-    host = Words(ctx[HOST])
-    top = Words(ctx[TOP])
-    fixed = Words(ctx[FIXED])
+    active = ctx.active
+    row = ctx.use_row
+    use = ctx.use
+    host = ctx.host
+    top = ctx.top
+    fixed = ctx.fixed
     for i in range(first, last):
         flow = active[i]
         if fixed[flow] == 0:
             for k in range(row[flow], row[flow + 1]):
-                if use[k] < ctx[PORTS]:
+                if use[k] < ctx.ports:
                     top[use[k]] = host[flow]
     for i in range(first, last):
         flow = active[i]
         if fixed[flow] == 0:
             for k in range(row[flow], row[flow + 1]):
-                if use[k] < ctx[PORTS]:
+                if use[k] < ctx.ports:
                     top[use[k]] = min(top[use[k]], host[flow])
     aside = 0
     for i in range(first, last):
         flow = active[i]
         if fixed[flow] == 0:
             for k in range(row[flow], row[flow + 1]):
-                if fixed[flow] == 0 and use[k] < ctx[PORTS] and top[use[k]] < host[flow]:
+                if fixed[flow] == 0 and use[k] < ctx.ports and top[use[k]] < host[flow]:
                     fixed[flow] = 3
                     aside += 1
     return aside
 
 
 @native
-def share_in_order(ctx: Words, first: int, last: int) -> None:
+def share_in_order(ctx: Context, first: int, last: int) -> None:
     """One class whose senders know a finer order: the first flow of each sender shares, the next get what is left."""
-    active = Words(ctx[ACTIVE])
-    fixed = Words(ctx[FIXED])
+    active = ctx.active
+    fixed = ctx.fixed
     aside = 1
     while aside > 0:
         aside = put_off(ctx, first, last)
@@ -226,15 +206,15 @@ def share_in_order(ctx: Words, first: int, last: int) -> None:
 
 
 @native
-def allocate(ctx: Words) -> None:
+def allocate(ctx: Context) -> None:
     """Rates of all flows under way."""
-    active = Words(ctx[ACTIVE])
-    classes = Words(ctx[CLASS])
-    fixed = Words(ctx[FIXED])
-    room = Doubles(ctx[ROOM])
-    capacity = Doubles(ctx[CAPACITY])
-    count = ctx[ACTIVE_COUNT]
-    for r in range(ctx[RESOURCES]):
+    active = ctx.active
+    classes = ctx.classes
+    fixed = ctx.fixed
+    room = ctx.room
+    capacity = ctx.capacity
+    count = ctx.active_count
+    for r in range(ctx.resources):
         room[r] = capacity[r]
     for i in range(count):
         fixed[active[i]] = 0
@@ -247,7 +227,7 @@ def allocate(ctx: Words) -> None:
         if last == first + 1:
             if fixed[active[first]] == 0:
                 alone(ctx, active[first])
-        elif ctx[ORDERED] == 1:
+        elif ctx.ordered == 1:
             share_in_order(ctx, first, last)
         else:
             share(ctx, first, last)

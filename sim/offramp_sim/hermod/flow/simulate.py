@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from offramp.hermod.dag import Dag
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow import layout as at
+from offramp_base.native.arrays import RecordArrays
+from offramp_sim.hermod.flow.layout import Context
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.policies import Order, order_of
 
@@ -71,18 +72,19 @@ def simulate(
         OfframpError: an unknown policy, or a DAG in which nothing can go on.
     """
     order = order_of(loaded.dag, policy, queues, scheme, hosts)
-    context, kept = memory(loaded, order, slack_s)
+    kept = memory(loaded, order, slack_s)
+    context = kept.fields
     run = engine()
     while True:
-        state = run(context, _SLICE)
+        state = run(kept.address, _SLICE)
         if state == 2:
             raise OfframpError("the DAG cannot go on: a cycle, or a flow without capacity")
         if progress is not None:
-            progress(context[at.DONE] / max(1, context[at.TASKS]))
+            progress(context.done / max(1, context.tasks))
         if state == 1:
             break
-    end = kept[at.END]
-    return Outcome(loaded, kept[at.START], end, iteration_ends(loaded.dag, end), int(context[at.EVENTS]))
+    end = kept[Context.end]
+    return Outcome(loaded, kept[Context.start], end, iteration_ends(loaded.dag, end), context.events)
 
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
@@ -94,58 +96,57 @@ def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(ends.tolist())
 
 
-def memory(loaded: Loaded, order: Order, slack_s: float) -> tuple[npt.NDArray[np.int64], dict[int, Any]]:
+def memory(loaded: Loaded, order: Order, slack_s: float) -> RecordArrays[Context]:
     """The engine's context for a run, and the arrays that it points to."""
     tasks, flows = len(loaded.delay), len(loaded.weight)
     resources, ports = loaded.fabric.resources, loaded.fabric.count
     word, real = np.int64, np.float64
-    arrays: dict[int, Any] = {
-        at.DELAY: loaded.delay,
-        at.WAITS: loaded.waits.copy(),
-        at.AFTER_ROW: loaded.after_row,
-        at.AFTER: loaded.after,
-        at.FLOW_ROW: loaded.flow_row,
-        at.OPEN: np.diff(loaded.flow_row),
-        at.USE_ROW: loaded.use_row,
-        at.USE: loaded.use,
-        at.AMOUNT: loaded.amount,
-        at.WEIGHT: loaded.weight,
-        at.CLASS: order.level[loaded.coflow_of_flow].copy(),
-        at.HOST: (order.level if order.host is None else order.host)[loaded.coflow_of_flow].copy(),
-        at.SIDE: order.side[loaded.coflow_of_flow].copy(),
-        at.OWNER: np.repeat(np.arange(tasks), np.diff(loaded.flow_row)),
-        at.LEFT: np.ones(flows),
-        at.CAPACITY: np.full(resources, loaded.fabric.bytes_per_s),
-        at.CLOCK: np.zeros(1),
-        at.SLACK: np.array([slack_s]),
-        at.HELD: np.zeros(ports, word),
-        at.TOP: np.zeros(ports, word),
+    arrays: dict[object, Any] = {
+        Context.delay: loaded.delay,
+        Context.waits: loaded.waits.copy(),
+        Context.after_row: loaded.after_row,
+        Context.after: loaded.after,
+        Context.flow_row: loaded.flow_row,
+        Context.open_flows: np.diff(loaded.flow_row),
+        Context.use_row: loaded.use_row,
+        Context.use: loaded.use,
+        Context.amount: loaded.amount,
+        Context.weight: loaded.weight,
+        Context.classes: order.level[loaded.coflow_of_flow].copy(),
+        Context.host: (order.level if order.host is None else order.host)[loaded.coflow_of_flow].copy(),
+        Context.side: order.side[loaded.coflow_of_flow].copy(),
+        Context.owner: np.repeat(np.arange(tasks), np.diff(loaded.flow_row)),
+        Context.left: np.ones(flows),
+        Context.capacity: np.full(resources, loaded.fabric.bytes_per_s),
+        Context.clock: np.zeros(1),
+        Context.slack: np.array([slack_s]),
+        Context.held: np.zeros(ports, word),
+        Context.top: np.zeros(ports, word),
     }
-    for place, size, kind in (
-        (at.RATE, flows, real),
-        (at.ACTIVE, flows, word),
-        (at.ROOM, resources, real),
-        (at.DEMAND, resources, real),
-        (at.LOWEST, resources, real),
-        (at.LEVEL, flows, real),
-        (at.FIXED, flows, word),
-        (at.START, tasks, real),
-        (at.END, tasks, real),
-        (at.HEAP_TIME, tasks, real),
-        (at.HEAP_TASK, tasks, word),
-        (at.STACK, flows, word),
+    for field, size, kind in (
+        (Context.rate, flows, real),
+        (Context.active, flows, word),
+        (Context.room, resources, real),
+        (Context.demand, resources, real),
+        (Context.lowest, resources, real),
+        (Context.level, flows, real),
+        (Context.fixed, flows, word),
+        (Context.start, tasks, real),
+        (Context.end, tasks, real),
+        (Context.heap_time, tasks, real),
+        (Context.heap_task, tasks, word),
+        (Context.stack, flows, word),
     ):
-        arrays[place] = np.zeros(max(1, size), kind)
-    context = np.zeros(at.CONTEXT_WORDS, word)
-    context[at.ORDERED] = order.host is not None
-    for place, array in arrays.items():
-        arrays[place] = np.ascontiguousarray(array)
-        context[place] = arrays[place].ctypes.data
-    for place, value in ((at.TASKS, tasks), (at.RESOURCES, resources), (at.PORTS, ports), (at.FIFO, order.fifo)):
-        context[place] = value
+        arrays[field] = np.zeros(max(1, size), kind)
+    made = RecordArrays(Context)
+    context = made.fields
+    context.tasks, context.resources, context.ports = tasks, resources, ports
+    context.fifo, context.ordered = order.fifo, order.host is not None
+    for given, array in arrays.items():
+        made.give(given, array)
     ready = np.flatnonzero(loaded.waits == 0)
     by = ready[np.argsort(loaded.delay[ready], kind="stable")]  # a sorted list is a heap
-    arrays[at.HEAP_TIME][: len(by)] = loaded.delay[by]
-    arrays[at.HEAP_TASK][: len(by)] = by
-    context[at.HEAP_COUNT] = len(by)
-    return context, arrays
+    made[Context.heap_time][: len(by)] = loaded.delay[by]
+    made[Context.heap_task][: len(by)] = by
+    context.heap_count = len(by)
+    return made

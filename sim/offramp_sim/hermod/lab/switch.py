@@ -19,8 +19,10 @@ from offramp.hermod.switch.entries import SwitchPlan
 from offramp.p4src import p4_source
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
-from offramp_p4.serve import Running, Settings, build
-from offramp_p4.tm import PacedSwitch, QueueConfig, TmConfig
+from offramp_p4.paced import PacedSwitch
+from offramp_p4.serve import Running, build
+from offramp_p4.settings import Settings
+from offramp_p4.tm import QueueConfig, TmConfig
 from offramp_sim.hermod.lab.namespace import enter_new, veth
 from offramp_sim.hermod.lab.rank import INTERFACE, mac
 from offramp_sim.hermod.lab.scenario import Scenario

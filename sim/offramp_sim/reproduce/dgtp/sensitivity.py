@@ -10,15 +10,16 @@ import numpy as np
 
 from offramp.dgtp.cluster import Cluster
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.exploration import Exploration, explore
 from offramp.dgtp.packing import initial_feasible
 from offramp.dgtp.problem import Problem
-from offramp.dgtp.volume import draw
 from offramp.sweep import sweep
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import homogeneous_testbed, make_job
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 _SEEDS: Final = 4
 _STEPS: Final = 2500
@@ -39,6 +40,7 @@ class _Case:
     cores: int = _CORES[0]
 
 
+@reproduces("dgtp/sensitivity", "What the search's settings are worth", seconds=30)
 def sensitivity(scale: float, seed: int) -> Reproduction:
     """Time of the testbed's PS job on the placement that one walk finds, with one setting moved at a time."""
     usual = Exploration(steps=max(50, round(_STEPS * scale)))

@@ -12,14 +12,16 @@ import numpy as np
 
 from offramp.dgtp.bounds import bounds
 from offramp.dgtp.colocation import max_colocated
+from offramp.dgtp.draws import draw
 from offramp.dgtp.problem import IntArray, Problem
 from offramp.dgtp.search import Search, search_all
-from offramp.dgtp.volume import FloatArray, draw, peak_to_mean, with_peak_to_mean
+from offramp.dgtp.volume import FloatArray, peak_to_mean, with_peak_to_mean
 from offramp.sweep import sweep
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_setup, random_cluster, simulated_job
+from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.dgtp.testbed import HELD_OUT, PROFILE
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 _DATASETS: Final = ("products", "papers100m")
 _BATCHES: Final = (250, 1000, 4000)
@@ -130,6 +132,7 @@ def _reproduction(
     return Reproduction(comparisons, panels, settings, note, {name: t.tolist() for name, t in times.items()})
 
 
+@reproduces("dgtp/fig10", "Training time against batch", seconds=40)
 def figure10(scale: float, seed: int) -> Reproduction:
     """Training time against the batch of a sampler."""
     times, refused = _all(scale, seed, ratios=False)
@@ -149,6 +152,7 @@ def figure10(scale: float, seed: int) -> Reproduction:
     return _reproduction(scale, seed, _compare(times, published), panels, times, refused, note)
 
 
+@reproduces("dgtp/fig11", "Time against peak-to-mean ratio", seconds=35)
 def figure11(scale: float, seed: int) -> Reproduction:
     """Time against the peak-to-mean ratio of what stores send."""
     times, refused = _all(scale, seed, ratios=True)
@@ -164,6 +168,7 @@ def figure11(scale: float, seed: int) -> Reproduction:
     return _reproduction(scale, seed, comparisons, panels, times, refused, "Means of volumes are kept.")
 
 
+@reproduces("dgtp/bounds", "What the theorems promise and what happens", seconds=7)
 def theorems(scale: float, seed: int) -> Reproduction:
     """How far the competitive ratio and the critical path are from what happens, on random placements: an extension."""
     rng = np.random.default_rng(seed)

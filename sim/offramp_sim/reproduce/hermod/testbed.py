@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from offramp.hermod.job import Job
+from offramp_sim.figures.panels import Curves
 from offramp_sim.hermod.flow.study import Setup, compare
 from offramp_sim.reproduce.hermod.runs import (
     NETWORK,
@@ -19,7 +20,7 @@ from offramp_sim.reproduce.hermod.runs import (
     text,
     times,
 )
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 _BASES: Final[dict[str, dict[str, Any]]] = {
     "qwen-moe-12l": {"tp": 1, "pp": 2, "ep": 4},
@@ -34,6 +35,7 @@ def _speed(job: Job, row: Times) -> Times:
     return {label: job.dp * job.micro_batches * job.tokens / seconds for label, seconds in row.items()}
 
 
+@reproduces("hermod/fig5.8", "Training speed on the testbed against its size", seconds=10)
 def figure58(scale: float, seed: int) -> Reproduction:
     """Tokens a second from 8 to 32 GPUs."""
     del scale
@@ -62,6 +64,7 @@ def figure58(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"seed": seed}, note, data)
 
 
+@reproduces("hermod/fig5.9", "Iteration time on the testbed against the rate of its links", seconds=10)
 def figure59(scale: float, seed: int) -> Reproduction:
     """Iteration time from 10 to 100 Gb/s, 32 GPUs."""
     del scale
@@ -87,6 +90,7 @@ def figure59(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"gpus": 32, "rates_gbps": rates, "seed": seed}, note, data)
 
 
+@reproduces("hermod/fig5.10", "Interleaved 1F1B on the testbed", seconds=10)
 def figure510(scale: float, seed: int) -> Reproduction:
     """Interleaved 1F1B, 32 GPUs."""
     del scale
@@ -108,6 +112,7 @@ def figure510(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"gpus": 32, "seed": seed}, note, {"iteration_s": rows})
 
 
+@reproduces("hermod/fig5.11", "What order and matchings give on the testbed", seconds=20)
 def figure511(scale: float, seed: int) -> Reproduction:
     """What the order between coflows gives, and what the matchings within them add."""
     del scale

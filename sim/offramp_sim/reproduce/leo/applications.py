@@ -11,10 +11,11 @@ from offramp.leo.config.overrides import with_cores
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import Routes
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Rule, simulate
 from offramp_sim.leo.sustained import sustained_mrps
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 _CORES = [1, 2, 4, 8]
 _RATES = [0.5, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0]
@@ -25,6 +26,7 @@ def _routes(model: str, application: str, cores: int = 1) -> Routes:
     return resolve(with_cores(load_config([model, application]), cores)).routes
 
 
+@reproduces("leo/fig6.10", "Key-value store: latency against the rate", seconds=10)
 def figure610(scale: float, seed: int) -> Reproduction:
     """Key-value store: median latency against the rate, YCSB-C and YCSB-B."""
     routes = _routes("off-path", "kvs")
@@ -77,6 +79,7 @@ def _against_cores(
     return lines
 
 
+@reproduces("leo/fig6.11", "Distributed file system against cores", seconds=3)
 def figure611(scale: float, seed: int) -> Reproduction:
     """Distributed file system: compressed chunks written, against cores of both hosts."""
     names = _routes("off-path", "dfs").paths
@@ -103,6 +106,7 @@ def figure611(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"requests": load.requests}, note, {"mrps": lines})
 
 
+@reproduces("leo/fig6.12", "Elastic block storage against cores", seconds=4)
 def figure612(scale: float, seed: int) -> Reproduction:
     """Elastic block storage: throughput of 64 KB reads and IOPS of 4 KB reads, against cores."""
     names = _routes("on-path", "ebs").paths
@@ -150,6 +154,7 @@ application:
 """
 
 
+@reproduces("leo/fig6.13", "All-reduce against size", seconds=5)
 def figure613(scale: float, seed: int) -> Reproduction:
     """All-reduce: throughput against size, over one path and over both."""
     from offramp.leo.config.files import builtin

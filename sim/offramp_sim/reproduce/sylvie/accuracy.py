@@ -11,8 +11,9 @@ import numpy as np
 from offramp.graph.generate import generate
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.study import train_here
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 CODECS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive", "adaqp": "AdaQP"}
 _SEEDS: Final = 5
@@ -44,6 +45,7 @@ def accuracies(settings: TrainSettings, codecs: list[str], seeds: int = _SEEDS) 
     return found
 
 
+@reproduces("sylvie/accuracy", "Accuracy by width, fixed and adaptive (table 3.3)", seconds=300)
 def accuracy(scale: float, seed: int) -> Reproduction:
     """Final accuracy by width, fixed and adaptive, over five seeds."""
     settings = task(scale, seed)

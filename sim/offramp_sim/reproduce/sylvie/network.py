@@ -13,8 +13,9 @@ from offramp.sylvie.message import message_bytes
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
 from offramp_base.progress import counted
+from offramp_sim.figures.panels import Curves
 from offramp_sim.g3.measured import Timed, run_timed
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 LINK_BPS: Final = 1e8
 _BITS: Final = {"fp32": "32", "q8": "8", "q4": "4", "q2": "2", "q1": "1", "sylvie": "adaptive"}
@@ -42,6 +43,7 @@ def slow_network(scale: float, seed: int) -> TrainSettings:
     )
 
 
+@reproduces("sylvie/table3.2", "Bytes of an epoch", seconds=15)
 def table32(scale: float, seed: int) -> Reproduction:
     """Bytes of an epoch: boundary rows times the hidden widths, twice."""
     copies = 1.01e6
@@ -84,6 +86,7 @@ def table32(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [panel], {"graph": settings.graph, "workers": 4}, note, {"law_gb": law})
 
 
+@reproduces("sylvie/table3.9", "Epoch time by width", seconds=90)
 def table39(scale: float, seed: int) -> Reproduction:
     """Epoch time by width, always in step."""
     published = {"fp32": 0.90, "q8": 0.52, "q4": 0.37, "q2": 0.28, "q1": 0.22, "sylvie": 0.39}
@@ -109,6 +112,7 @@ def table39(scale: float, seed: int) -> Reproduction:
     return Reproduction([*comparisons], [panel], _shown(scale, seed), _NOTE, data)
 
 
+@reproduces("sylvie/table3.10", "Epoch time in step and stale", seconds=90)
 def table310(scale: float, seed: int) -> Reproduction:
     """Epoch time by mode: in step, an epoch stale, and as the controller says."""
     published = {
@@ -128,6 +132,7 @@ def table310(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, [Curves("an epoch", "", "s", bars, bars=True)], _shown(scale, seed), _NOTE, data)
 
 
+@reproduces("sylvie/table3.11", "Codes and bounds", seconds=1)
 def table311(_scale: float, _seed: int) -> Reproduction:
     """Bytes of an epoch, codes and bounds apart, by the formula of our messages."""
     comparisons = []

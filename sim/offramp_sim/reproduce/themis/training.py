@@ -10,7 +10,8 @@ from offramp.themis.network import Network
 from offramp.themis.plan import Scheduler
 from offramp.themis.topologies import CURRENT, PAPER
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 from offramp_sim.themis.iteration import Breakdown, train
 from offramp_sim.themis.models import MODELS, model_for
 from offramp_sim.themis.workload import Scope, Workload
@@ -63,6 +64,7 @@ def _found(name: str, network: str, method: str) -> Breakdown:
     return train(_sized(name, where).scaled(_factor(name)), where, _METHODS[method], _ITERATIONS)
 
 
+@reproduces("themis/fig12", "Training iterations and what they wait for", seconds=10)
 def figure12(_scale: float, _seed: int) -> Reproduction:
     """Three training iterations of four workloads on six topologies, and what they wait for."""
     comparisons, panels, data = [], [], {}
@@ -116,6 +118,7 @@ def _breakdown(name: str) -> Curves:
     return Curves(name, "", "time, baseline = 1", bars, stacked=True)
 
 
+@reproduces("themis/fig4", "Training time against utilisation", seconds=4)
 def figure4(_scale: float, _seed: int) -> Reproduction:
     """Time of an iteration against the utilisation of the network; where the baseline lies."""
     shares = [s / 100 for s in range(10, 101, 5)]

@@ -27,7 +27,8 @@ from offramp.unitg.timetable import timetable
 from offramp.workers.group import Group
 from offramp.workers.mailbox import NoMailbox
 from offramp_base.progress import counted
-from offramp_sim.reproduce.item import Comparison, Curves, Reproduction
+from offramp_sim.figures.panels import Curves
+from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+@reproduces("unitg/table5.1", "Accuracy with and without texts", seconds=15)
 def table51(scale: float, seed: int) -> Reproduction:
     """Texts beside numbers: where features say little, embeddings of texts say more."""
     graph = generate(f"sbm:n={_size(800, scale)},k=5,homophily=0.5,degree=6,features=16", _SPLIT, seed)
@@ -69,6 +71,7 @@ def table51(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, settings_shown, note, found)
 
 
+@reproduces("unitg/table5.2", "Time of an epoch in the order of affinity", seconds=25)
 def table52(scale: float, seed: int) -> Reproduction:
     """Time of an epoch in the order of affinity against a random one."""
     n = _size(40_000, scale)
@@ -99,6 +102,7 @@ def table52(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"vertices": n, "layers": 3, "hidden": 64, "seed": seed}, note, data)
 
 
+@reproduces("unitg/fig5.6", "Accuracy against microbatches", seconds=30)
 def figure56(scale: float, seed: int) -> Reproduction:
     """Accuracy against the number of microbatches, cut by affinity and at random."""
     graph = generate(f"sbm:n={_size(1200, scale)},k=6,homophily=0.8,degree=8,features=24", _SPLIT, seed)
@@ -143,6 +147,7 @@ def figure56(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"vertices": graph.vertices, "seed": seed}, note, {"accuracy": lines})
 
 
+@reproduces("unitg/fig5.10", "What the pipeline gives", seconds=3)
 def figure510(scale: float, seed: int) -> Reproduction:
     """What the pipeline gives the graph neural network, and how large a model fits."""
     del scale
@@ -180,6 +185,7 @@ def figure510(scale: float, seed: int) -> Reproduction:
     return Reproduction(comparisons, panels, {"hidden": 224}, note, {"speed_up": speed, "weights_m": largest})
 
 
+@reproduces("unitg/fig5.11", "Early exits", seconds=15)
 def figure511(scale: float, seed: int) -> Reproduction:
     """Fine-tuning with exits by centrality, at random, and without: time and loss."""
     graph = generate(f"sbm:n={_size(600, scale)},k=4,homophily=0.7,degree=8,features=16,gamma=2.5", _SPLIT, seed)
@@ -187,7 +193,7 @@ def figure511(scale: float, seed: int) -> Reproduction:
         "sbm", text="topics", stages=1, lm_layers=8, lm_width=64, lm_length=16, lm_batch=24, lm_lr=2e-3, seed=seed
     )  # fmt: skip
     seconds, depth, loss, lines = {}, {}, {}, {}
-    for rule in counted("fine-tuning", EXIT_RULES):
+    for rule in counted("fine-tuning", list(EXIT_RULES)):
         corpus = plan(graph, replace(base, exits=rule, lm_batch=24 if rule != "none" else 96)).jobs[0].corpus
         assert corpus is not None
         tuner = FineTuner(

@@ -25,12 +25,14 @@ class Included:
         name: how messages name it.
         identity: the same for the same file, however it was named.
         folder: where its own quoted includes are looked up first; None: nowhere.
+        built_in: whether it is one of Offramp's headers.
     """
 
     text: str
     name: str
     identity: str
     folder: Path | None
+    built_in: bool = False
 
 
 class Includes(Protocol):
@@ -58,7 +60,7 @@ class FolderIncludes:
             try:
                 if path.is_file():
                     text = path.read_text(encoding="utf-8", errors="replace")
-                    return Included(text, str(path), str(path.resolve()), path.parent)
+                    return Included(text, str(path), str(path.resolve()), path.parent, built_in=base == SYSTEM_INCLUDE)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "this is no name of a file"
                 raise P4Error(pos, f"include file '{name}' cannot be read: {reason}") from None
@@ -78,7 +80,8 @@ class OwnIncludes:
         for known in candidates:
             path = _own().get(known)
             if path is not None:
-                return Included(path.read_text(encoding="utf-8"), f"<{known}>", known, Path(known).parent)
+                text = path.read_text(encoding="utf-8")
+                return Included(text, f"<{known}>", known, Path(known).parent, built_in=True)
         raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
 
 

@@ -26,8 +26,11 @@ class Token:
     hidden: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        stray = f"'{self.text}', which is no number" if len(self.text) > 1 else f"stray character {self.text!r}"
-        return {"eof": "end of file", "nl": "end of line", "bad": stray}.get(self.kind, f"'{self.text}'")
+        """As messages quote it: its first line, and not more of it than fits."""
+        first = self.text.split("\n", 1)[0][:_SHOWN]
+        shown = first if first == self.text else f"{first}…"
+        stray = f"'{shown}', which is no number" if len(self.text) > 1 else f"stray character {self.text!r}"
+        return {"eof": "end of file", "nl": "end of line", "bad": stray}.get(self.kind, f"'{shown}'")
 
 
 # ">>" is not a token: "bit<bit<8>>" must close two brackets; the expression parser joins adjacent ">".

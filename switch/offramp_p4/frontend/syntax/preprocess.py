@@ -6,6 +6,7 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4.frontend.syntax.includes import FolderIncludes, Includes
@@ -41,6 +42,12 @@ class _Conditional:
     enclosing: bool  # the code around it is being read
 
 
+@lru_cache(maxsize=32)
+def _tokens_of_header(text: str, file: str) -> tuple[Token, ...]:
+    """Tokens of one of our headers, which nearly every program includes, read once in a process."""
+    return tuple(tokenize(text, file))
+
+
 class Preprocessor:
     """Expands one program; ``run`` gives its tokens without ``nl``, ending in ``eof``."""
 
@@ -64,16 +71,15 @@ class Preprocessor:
             P4Error: a directive is wrong, an include is not found or refused, or the program becomes too long.
         """
         remember_text(file, text)
-        self._file(text, file, folder, file)
+        self._file(tokenize(text, file), folder, file)
         end = self._out[-1].pos if self._out else Pos(file, 1, 1)
         self._out.append(Token("eof", "", end))
         return self._out
 
     # --- files and lines -----------------------------------------------------------------------------------
 
-    def _file(self, text: str, file: str, folder: Path | None, identity: str) -> None:
+    def _file(self, tokens: Sequence[Token], folder: Path | None, identity: str) -> None:
         self._reading.append(identity)
-        tokens = tokenize(text, file)
         self._spend(len(tokens), tokens[0].pos)
         conditionals: list[_Conditional] = []
         at = 0
@@ -83,7 +89,7 @@ class Preprocessor:
             end = at
             while tokens[end].kind != "nl":
                 end += 1
-            line = tokens[at:end]
+            line = list(tokens[at:end])
             at = end + 1
             if relocate:
                 new_file, shift = relocate
@@ -161,7 +167,8 @@ class Preprocessor:
             raise P4Error(pos, f"includes are nested deeper than {_MAX_DEPTH}: does '{name}' include itself?")
         found = self._includes.find(name, folder if quoted else None, pos)
         if found.identity not in self._once:
-            self._file(found.text, found.name, found.folder, found.identity)
+            lexer = _tokens_of_header if found.built_in else tokenize
+            self._file(lexer(found.text, found.name), found.folder, found.identity)
 
     def _define(self, rest: list[Token], pos: Pos) -> None:
         name = _identifier(rest, pos, "#define")

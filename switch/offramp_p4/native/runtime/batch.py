@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.runtime.context import FRAME, LOOPED, MAX_PASSES, MAX_STEPS, PACKETS_IN, STEPS, WAITING
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
@@ -17,7 +17,7 @@ from offramp_p4.native.subset import Bytes, Ints, Words, below, clear, copy, nat
 
 
 @native
-def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+def run_batch(ctx: Context, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
     """Run ``count`` packets to completion, one after the other; 1, and nothing done, if a length is wrong."""
     for i in range(count):
         if below(stride, lengths[i]):
@@ -28,18 +28,18 @@ def run_batch(ctx: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints
 
 
 @native
-def _run(ctx: Words, frame: int, length: int, port: int) -> None:
-    ctx[PACKETS_IN] += 1
-    ctx[STEPS] = ctx[MAX_STEPS]
-    left = ctx[MAX_PASSES]
-    ctx[FRAME] = frame
+def _run(ctx: Context, frame: int, length: int, port: int) -> None:
+    ctx.packets_in += 1
+    ctx.steps = ctx.max_steps
+    left = ctx.max_passes
+    ctx.frame = frame
     none_waits(ctx)
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
-    while ctx[WAITING] > 0 and ctx[STEPS] >= 0:
+    while ctx.waiting > 0 and ctx.steps >= 0:
         left -= 1
         if left <= 0:
-            ctx[LOOPED] += ctx[WAITING]
-            ctx[WAITING] = 0
+            ctx.looped += ctx.waiting
+            ctx.waiting = 0
             break
         pass_again(ctx, next_waiting(ctx))
     end_steps(ctx)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.runtime.context import ARENA, ARENA_END, FREE, NEW_CHUNK
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.subset import Words, call_back, highest_bit, native
 
 SMALLEST: Final = 64
@@ -18,24 +18,24 @@ def _kind(size: int) -> int:
 
 
 @native
-def take_block(ctx: Words, size: int) -> int:
+def take_block(ctx: Context, size: int) -> int:
     """The address of a block of ``size`` bytes or more."""
     kind = _kind(size)
-    free = ctx[FREE + kind]
+    free = ctx.free[kind]
     if free != 0:
-        ctx[FREE + kind] = Words(free)[0]
+        ctx.free[kind] = Words(free)[0]
         return free
     whole = 1 << kind
-    if ctx[ARENA] + whole > ctx[ARENA_END]:
-        call_back(ctx[NEW_CHUNK], whole, 0)
-    made = ctx[ARENA]
-    ctx[ARENA] = made + whole
+    if ctx.arena + whole > ctx.arena_end:
+        call_back(ctx.new_chunk, whole, 0)
+    made = ctx.arena
+    ctx.arena = made + whole
     return made
 
 
 @native
-def give_block(ctx: Words, block: int, size: int) -> None:
+def give_block(ctx: Context, block: int, size: int) -> None:
     """Give back a block that was taken for ``size`` bytes."""
     kind = _kind(size)
-    Words(block)[0] = ctx[FREE + kind]
-    ctx[FREE + kind] = block
+    Words(block)[0] = ctx.free[kind]
+    ctx.free[kind] = block

@@ -3,26 +3,26 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.runtime.context import DATA, GROW, SIZE, USED
+from offramp_p4.native.runtime.context import Buffer, Context
 from offramp_p4.native.subset import Words, call_back, inlined, native
 
 
 @native
-def _enlarge(ctx: Words, buffer: int, size: int) -> None:
-    call_back(ctx[GROW], buffer, size)
+def _enlarge(ctx: Context, buffer: int, size: int) -> None:
+    call_back(ctx.grow, buffer, size)
 
 
 @inlined
-def room(ctx: Words, buffer: int, used: int, size: int) -> int:
+def room(ctx: Context, buffer: int, used: int, size: int) -> int:
     """The address behind ``used`` bytes of a buffer, where ``size`` more fit."""
-    if used + size > ctx[buffer + SIZE]:
+    if used + size > Buffer(Words(ctx) + buffer).size:
         _enlarge(ctx, buffer, used + size)
-    return ctx[buffer + DATA] + used
+    return Buffer(Words(ctx) + buffer).data + used
 
 
 @inlined
-def append(ctx: Words, buffer: int, size: int) -> int:
+def append(ctx: Context, buffer: int, size: int) -> int:
     """The address of ``size`` more bytes of a buffer, which now count as used."""
-    used = ctx[buffer + USED]
-    ctx[buffer + USED] = used + size
+    used = Buffer(Words(ctx) + buffer).used
+    Buffer(Words(ctx) + buffer).used = used + size
     return room(ctx, buffer, used, size)

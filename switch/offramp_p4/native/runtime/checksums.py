@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.runtime.context import CRC16_TABLE, CRC32_TABLE
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.randomness import draw_word
 from offramp_p4.native.subset import Bytes, Words, native
 
 
 @native
-def crc32(ctx: Words, data: Bytes, size: int) -> int:
+def crc32(ctx: Context, data: Bytes, size: int) -> int:
     """CRC-32 of IEEE 802.3."""
-    table = Words(ctx[CRC32_TABLE])
+    table = ctx.crc32
     crc = 0xFFFFFFFF
     for i in range(size):
         crc = (crc >> 8) ^ table[(crc ^ data[i]) & 0xFF]
@@ -19,9 +19,9 @@ def crc32(ctx: Words, data: Bytes, size: int) -> int:
 
 
 @native
-def crc16(ctx: Words, data: Bytes, size: int) -> int:
+def crc16(ctx: Context, data: Bytes, size: int) -> int:
     """CRC-16/ARC."""
-    table = Words(ctx[CRC16_TABLE])
+    table = ctx.crc16
     crc = 0
     for i in range(size):
         crc = (crc >> 8) ^ table[(crc ^ data[i]) & 0xFF]
@@ -62,6 +62,6 @@ def identity(_ctx: Words, data: Bytes, size: int) -> int:
 
 
 @native
-def random(ctx: Words, _data: Bytes, _size: int) -> int:
+def random(ctx: Context, _data: Bytes, _size: int) -> int:
     """32 random bits, whatever the data."""
     return draw_word(ctx)

@@ -1,119 +1,126 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The context: an array of words through which machine code and Python share everything of one switch.
-
-Each constant is the index of a word. Addresses point into NumPy arrays that Python owns.
-"""
+"""What machine code and Python share of one switch. Addresses point into NumPy arrays that Python owns."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-NOW_US: Final = 0
-MAX_PASSES: Final = 1
-DROP_PORT: Final = 2
-LOGGING: Final = 3  # 1 where log_msg is listened to
-GROW: Final = 4  # the C function (buffer, size) that enlarges a buffer
+from offramp_base.native.records import Record
+from offramp_base.native.subset import Doubles, Words
 
-FRAME: Final = 5  # address of the bytes that the current pass parses
-TOP: Final = 6  # address of the first free packet memory
-STRIDE: Final = 7  # bytes of a packet memory
-LIMIT: Final = 8  # address of the first byte behind all packet memories
 
-RANDOM_NEXT: Final = 9  # the C function that draws 32 bits
-RANDOM_STATE: Final = 10  # its argument
-CRC16_TABLE: Final = 11  # 256 words
-CRC32_TABLE: Final = 12  # 256 words
+class Buffer(Record):
+    """Memory that grows."""
 
-# Counts, in the order of SwitchStats.
-PACKETS_IN: Final = 13
-PACKETS_OUT: Final = 14
-DROPPED: Final = 15
-PARSE_ERRORS: Final = 16
-CHECKSUM_ERRORS: Final = 17
-PASSES: Final = 18
-RECIRCULATIONS: Final = 19
-RESUBMISSIONS: Final = 20
-CLONES: Final = 21
-REPLICAS: Final = 22
-TRUNCATED: Final = 23
-LOOPED: Final = 24
-FAILED_CHECKS: Final = 25
-EXHAUSTED: Final = 26
-STATS: Final = (PACKETS_IN, EXHAUSTED + 1)
+    data: int  # address
+    size: int  # bytes there are
+    used: int  # bytes in use
+    start: int
 
-# Buffers that grow: four words each.
-OUT: Final = 27  # frames that leave, one behind the other; START is the beginning of the current one
-INDEX: Final = 31  # port and length of each of them, a word each
-QUEUE: Final = 35  # packets that wait for another pass; START is the next of them
-EVENTS: Final = 39  # log messages and failed checks
-DIGESTS: Final = 43  # START is behind the last digest of a finished ingress
 
-DATA: Final = 0  # address
-SIZE: Final = 1  # bytes there are
-USED: Final = 2  # bytes in use
-START: Final = 3
+class Table(Record):
+    """A match table. Entries are counted from 1; 0 is none."""
 
-WAITING: Final = 47  # packets in the queue
-CURRENT: Final = 48  # where the current one begins in the queue; far away for a packet from outside
+    slots: Words  # address of the hash table
+    mask: int  # its slots less 1
+    rows: Words  # address of what each entry does
+    default: int  # address of the row of the default action
+    hits: int
+    misses: int
+    counts: Words  # packets and bytes of each entry since the last call
+    meters: Words  # a meter for each entry
+    touched: Words  # entries counted since the last call
+    touches: int  # how many
+    root: Words  # lpm: what is known by the first bits of the key
+    patterns: Words  # ternary: masks, the one with the highest score first
+    pattern_count: int
+    next: Words  # ternary: for each entry the next with the same masked key
+    scores: Words  # ternary: the entry with the highest wins; lpm: length of the prefix
+    ranges: Words  # ternary: lowest and highest value for each range key of each entry
 
-# Tables of the replication engine: by multicast group and by clone session.
-GROUPS: Final = 49
-SESSIONS: Final = 65
 
-# The traffic manager.
-NOW_PS: Final = 81
-READY: Final = 82  # a buffer: heap of ports that hold something and whose line is free
-RETURNING: Final = 86  # a buffer: heap of recirculated packets on their way back to the parser
-RETURNED: Final = 90  # how many have been put there
-TIMES: Final = 91  # a buffer: for each frame that leaves, when its line is free again
-CHANGES: Final = 95  # a buffer: time, port, queue, packets and bytes of it
-OBSERVED: Final = 99  # 1 where CHANGES are listened to
-HELD_BYTES: Final = 100  # in all queues
-BUFFER_BYTES: Final = 101
-MISDIRECTED: Final = 102
-PORTS: Final = 103  # address of the addresses of the ports, by number plus 1
-PORT_COUNT: Final = 104
-MAKE_PORT: Final = 105  # the C function (number, 0) that finds or makes a port
-FOUND_PORT: Final = 106
-MARK: Final = 107  # the C function (frame, length) that marks a frame in place; 0: as RFC 3168 has it
-MARKED: Final = 108  # whether it has
-PASSES_LEFT: Final = 109  # address of the budget of the current packet
-NEW_CHUNK: Final = 110  # the C function (bytes, 0) that gives the arena room for them
-ARENA: Final = 111  # address of the memory that has never been used
-ARENA_END: Final = 112
-FREE: Final = 113  # addresses of free blocks of 2^n bytes, n below 64
+class Meter(Record):
+    """A meter."""
 
-BUFFERS: Final = (OUT, INDEX, QUEUE, EVENTS, DIGESTS, READY, RETURNING, TIMES, CHANGES)
-"""Those that grow."""
+    rates: int  # how many buckets
+    buckets: Annotated[Doubles, 4]  # rate and burst of the committed bucket, then of the peak bucket
+    levels: Annotated[Doubles, 2]  # of both
+    last_us: int
 
-MAX_STEPS: Final = 177
-STEPS: Final = 178  # that the current packet may still make; below 0: it has used them up
 
-OBJECTS: Final = 184  # the objects of the program begin here
+class Context(Record):
+    """Everything of one switch that machine code and Python share."""
 
-# A match table: sixteen words. Entries are counted from 1; 0 is none.
-SLOTS: Final = 0  # address of the hash table
-MASK: Final = 1  # its slots less 1
-ROWS: Final = 2  # address of what each entry does
-DEFAULT: Final = 3  # address of the row of the default action
-HITS: Final = 4
-MISSES: Final = 5
-COUNTS: Final = 6  # packets and bytes of each entry since the last call
-METERS: Final = 7  # a meter for each entry
-TOUCHED: Final = 8  # entries counted since the last call
-TOUCHES: Final = 9  # how many
-ROOT: Final = 10  # lpm: what is known by the first bits of the key
-PATTERNS: Final = 11  # ternary: masks, the one with the highest score first
-PATTERN_COUNT: Final = 12
-NEXT: Final = 13  # ternary: for each entry the next with the same masked key
-SCORES: Final = 14  # ternary: the entry with the highest wins; lpm: length of the prefix
-RANGES: Final = 15  # ternary: lowest and highest value for each range key of each entry
-TABLE_WORDS: Final = 16
+    now_us: int
+    max_passes: int
+    drop_port: int
+    logging: int  # 1 where log_msg is listened to
+    grow: int  # the C function (buffer, size) that enlarges a buffer
+    frame: int  # address of the bytes that the current pass parses
+    top: int  # address of the first free packet memory
+    stride: int  # bytes of a packet memory
+    limit: int  # address of the first byte behind all packet memories
+    random_next: int  # the C function that draws 32 bits
+    random_state: int  # its argument
+    crc16: Words  # 256 words
+    crc32: Words  # 256 words
 
-# A meter: eight words. Doubles but for the first and the last.
-RATES: Final = 0  # how many buckets
-COMMITTED: Final = 1  # rate, burst
-PEAK: Final = 3  # rate, burst
-LEVELS: Final = 5  # of both
-LAST_US: Final = 7
-METER_WORDS: Final = 8
+    # Counts, in the order of SwitchStats.
+    packets_in: int
+    packets_out: int
+    dropped: int
+    parse_errors: int
+    checksum_errors: int
+    passes: int
+    recirculations: int
+    resubmissions: int
+    clones: int
+    replicas: int
+    truncated: int
+    looped: int
+    failed_checks: int
+    exhausted: int
+
+    # Buffers that grow: four words each.
+    out: Buffer  # frames that leave, one behind the other; START is the beginning of the current one
+    index: Buffer  # port and length of each of them, a word each
+    queue: Buffer  # packets that wait for another pass; START is the next of them
+    events: Buffer  # log messages and failed checks
+    digests: Buffer  # START is behind the last digest of a finished ingress
+    waiting: int  # packets in the queue
+    current: int  # where the current one begins in the queue; far away for a packet from outside
+
+    # Tables of the replication engine: by multicast group and by clone session.
+    groups: Table
+    sessions: Table
+
+    # The traffic manager.
+    now_ps: int
+    ready: Buffer  # heap of ports that hold something and whose line is free
+    returning: Buffer  # heap of recirculated packets on their way back to the parser
+    returned: int  # how many have been put there
+    times: Buffer  # for each frame that leaves, when its line is free again
+    changes: Buffer  # time, port, queue, packets and bytes of it
+    observed: int  # 1 where CHANGES are listened to
+    held_bytes: int  # in all queues
+    buffer_bytes: int
+    misdirected: int
+    ports: Words  # address of the addresses of the ports, by number plus 1
+    port_count: int
+    make_port: int  # the C function (number, 0) that finds or makes a port
+    found_port: int
+    mark: int  # the C function (frame, length) that marks a frame in place; 0: as RFC 3168 has it
+    marked: int  # whether it has
+    passes_left: int  # address of the budget of the current packet
+    new_chunk: int  # the C function (bytes, 0) that gives the arena room for them
+    arena: int  # address of the memory that has never been used
+    arena_end: int
+    free: Annotated[Words, 64]  # addresses of free blocks of 2^n bytes, n below 64
+    max_steps: int
+    steps: int  # that the current packet may still make; below 0: it has used them up
+    reserved: Annotated[Words, 5]
+
+
+STATS: Final = (Context.packets_in, Context.exhausted + 1)
+"""Counts, in the order of SwitchStats."""
+BUFFERS: Final = tuple(place.offset for place in Context.PLACES.values() if place.kind is Buffer)

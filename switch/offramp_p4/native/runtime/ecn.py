@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.runtime.context import MARK, MARKED
-from offramp_p4.native.subset import Bytes, Words, call_back, native
+from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.subset import Bytes, call_back, native
 
 _CE: Final = 3
 _IPV4: Final = 0x0800
@@ -65,10 +65,10 @@ def _mark_ip(frame: Bytes, length: int) -> int:
 
 
 @native
-def mark(ctx: Words, frame: int, length: int) -> int:
+def mark(ctx: Context, frame: int, length: int) -> int:
     """Mark a frame where it is; whether it is another one now."""
-    if ctx[MARK] == 0:
+    if ctx.mark == 0:
         return _mark_ip(Bytes(frame), length)
-    ctx[MARKED] = 0
-    call_back(ctx[MARK], frame, length)
-    return ctx[MARKED]
+    ctx.marked = 0
+    call_back(ctx.mark, frame, length)
+    return ctx.marked

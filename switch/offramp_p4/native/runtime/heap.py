@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import DATA, USED
+from offramp_p4.native.runtime.context import Buffer, Context
 from offramp_p4.native.subset import Words, native
 
 ENTRY: Final = 3  # words of an entry: time, order, item
@@ -26,11 +26,11 @@ def _put(at: Words, time: int, order: int, item: int) -> None:
 
 
 @native
-def push(ctx: Words, heap: int, time: int, order: int, item: int) -> None:
+def push(ctx: Context, heap: int, time: int, order: int, item: int) -> None:
     """Add an item."""
     append(ctx, heap, _BYTES)
-    entries = Words(ctx[heap + DATA])
-    place = ctx[heap + USED] // _BYTES - 1
+    entries = Words(Buffer(Words(ctx) + heap).data)
+    place = Buffer(Words(ctx) + heap).used // _BYTES - 1
     while place > 0:
         parent = entries + ENTRY * ((place - 1) // 2)
         if not _before(time, order, parent):
@@ -41,12 +41,12 @@ def push(ctx: Words, heap: int, time: int, order: int, item: int) -> None:
 
 
 @native
-def pop(ctx: Words, heap: int) -> int:
+def pop(ctx: Context, heap: int) -> int:
     """Take the first item out; there is one."""
-    entries = Words(ctx[heap + DATA])
+    entries = Words(Buffer(Words(ctx) + heap).data)
     first = entries[2]
-    ctx[heap + USED] -= _BYTES
-    count = ctx[heap + USED] // _BYTES
+    Buffer(Words(ctx) + heap).used -= _BYTES
+    count = Buffer(Words(ctx) + heap).used // _BYTES
     last = entries + ENTRY * count
     place = 0
     while 2 * place + 1 < count:

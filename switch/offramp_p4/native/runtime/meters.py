@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.runtime.context import COMMITTED, LAST_US, LEVELS, NOW_US, RATES
-from offramp_p4.native.subset import Doubles, Words, native
+from offramp_base.native.records import offset
+from offramp_p4.native.runtime.context import Context, Meter
+from offramp_p4.native.subset import Doubles, native
 
 
 @native
-def execute_meter(ctx: Words, meter: Words, amount: int) -> int:
+def execute_meter(ctx: Context, meter: Meter, amount: int) -> int:
     """The colour of a packet that costs ``amount`` units."""
-    elapsed = float(ctx[NOW_US] - meter[LAST_US]) / 1e6
-    meter[LAST_US] = ctx[NOW_US]
-    buckets = meter[RATES]
-    numbers = Doubles(int(meter))
+    elapsed = float(ctx.now_us - meter.last_us) / 1e6
+    meter.last_us = ctx.now_us
+    buckets = meter.rates
+    numbers = Doubles(meter)
     for i in range(buckets):
-        level = numbers[LEVELS + i] + numbers[COMMITTED + 2 * i] * elapsed
-        burst = numbers[COMMITTED + 2 * i + 1]
-        numbers[LEVELS + i] = min(burst, level)
+        level = numbers[offset(Meter.levels) + i] + numbers[offset(Meter.buckets) + 2 * i] * elapsed
+        burst = numbers[offset(Meter.buckets) + 2 * i + 1]
+        numbers[offset(Meter.levels) + i] = min(burst, level)
     while buckets > 0:
         buckets -= 1
-        if numbers[LEVELS + buckets] < float(amount):
+        if numbers[offset(Meter.levels) + buckets] < float(amount):
             return buckets + 1
-        numbers[LEVELS + buckets] = numbers[LEVELS + buckets] - float(amount)
+        numbers[offset(Meter.levels) + buckets] = numbers[offset(Meter.levels) + buckets] - float(amount)
     return 0

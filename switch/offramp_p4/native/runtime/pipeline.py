@@ -5,43 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.records import Record, offset
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
-    CHECKSUM_ERRORS,
-    CLONES,
-    CURRENT,
-    DATA,
-    DIGESTS,
-    DROP_PORT,
-    DROPPED,
-    EXHAUSTED,
-    FAILED_CHECKS,
-    FRAME,
-    GROUPS,
-    INDEX,
-    LIMIT,
-    LOOPED,
-    MASK,
-    NOW_US,
-    OUT,
-    PACKETS_OUT,
-    PARSE_ERRORS,
-    PASSES,
-    QUEUE,
-    RECIRCULATIONS,
-    REPLICAS,
-    RESUBMISSIONS,
-    ROWS,
-    SESSIONS,
-    SLOTS,
-    START,
-    STEPS,
-    STRIDE,
-    TOP,
-    TRUNCATED,
-    USED,
-    WAITING,
+    Context,
 )
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.runtime.program import (
@@ -102,102 +70,107 @@ MOST_OUT: Final = 1 << 30
 NO_FIELDS: Final = 0
 """The field list that is empty, whatever its number."""
 
-# A packet that waits for another pass: its bytes with this head, and these words; then saved fields and frame.
-WAIT_LENGTH: Final = 1
-WAIT_PORT: Final = 2
-WAIT_KIND: Final = 3
-WAIT_FIELDS: Final = 4
-WAIT_HEAD: Final = 5
+
+class Waiting(Record):
+    """A packet that waits for another pass; saved fields and the frame follow."""
+
+    size: int  # bytes of it all
+    length: int  # of the frame
+    port: int
+    kind: int
+    fields: int
 
 
 @native
-def none_waits(ctx: Words) -> None:
+def none_waits(ctx: Context) -> None:
     """Begin with a packet that does not come from the queue of those that wait."""
-    ctx[CURRENT] = _FAR
-    ctx[QUEUE + START] = 0
-    ctx[QUEUE + USED] = 0
+    ctx.current = _FAR
+    ctx.queue.start = 0
+    ctx.queue.used = 0
 
 
 @native
-def next_waiting(ctx: Words) -> int:
+def next_waiting(ctx: Context) -> int:
     """Take the next packet that waits for another pass; where it is."""
-    ctx[WAITING] -= 1
-    ctx[CURRENT] = ctx[QUEUE + START]
-    at = ctx[QUEUE + DATA] + ctx[QUEUE + START]
-    ctx[QUEUE + START] += Words(at)[0]
-    return at
+    ctx.waiting -= 1
+    ctx.current = ctx.queue.start
+    at = Waiting(ctx.queue.data + ctx.queue.start)
+    ctx.queue.start += at.size
+    return int(at)
 
 
 @native
-def pass_again(ctx: Words, waiting: int) -> None:
+def pass_again(ctx: Context, waiting: int) -> None:
     """The pass of a packet that has waited."""
-    at = Words(waiting)
-    saved = int(at + WAIT_HEAD)
-    ctx[FRAME] = saved + fields_size(at[WAIT_FIELDS])
-    pass_ingress(ctx, at[WAIT_LENGTH], at[WAIT_PORT], at[WAIT_KIND], 1, at[WAIT_FIELDS], saved)
+    at = Waiting(waiting)
+    saved = int(at + 1)
+    ctx.frame = saved + fields_size(at.fields)
+    pass_ingress(ctx, at.length, at.port, at.kind, 1, at.fields, saved)
 
 
 @native
-def _wait(ctx: Words, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
+def _wait(ctx: Context, m: Memory, frame: int, length: int, port: int, kind: int, fields: int) -> None:
     """Have a packet wait for another pass; ``frame`` is an address, or a place in OUT if negative."""
     kept = fields_size(fields)
-    size = (8 * WAIT_HEAD + kept + length + 7) & -8
-    if ctx[WAITING] == 0:
-        if size <= ctx[CURRENT]:  # only the current packet is in the queue, behind this place
-            ctx[QUEUE + START] = 0
-            ctx[QUEUE + USED] = 0
+    size = (8 * Waiting.WORDS + kept + length + 7) & -8
+    if ctx.waiting == 0:
+        if size <= ctx.current:  # only the current packet is in the queue, behind this place
+            ctx.queue.start = 0
+            ctx.queue.used = 0
         else:
-            ctx[QUEUE + START] = ctx[QUEUE + USED]
-    at = Words(append(ctx, QUEUE, size))
-    at[0] = size
-    at[WAIT_LENGTH] = length
-    at[WAIT_PORT] = port
-    at[WAIT_KIND] = kind
-    at[WAIT_FIELDS] = fields
-    saved = Bytes(int(at + WAIT_HEAD))
+            ctx.queue.start = ctx.queue.used
+    at = Waiting(append(ctx, offset(Context.queue), size))
+    at.size = size
+    at.length = length
+    at.port = port
+    at.kind = kind
+    at.fields = fields
+    saved = Bytes(int(at + 1))
     save_fields(saved, m, fields)
     if frame == 0:
-        frame = ctx[FRAME]
+        frame = ctx.frame
     copy(saved + kept, Bytes(frame), length)
-    ctx[WAITING] += 1
+    ctx.waiting += 1
 
 
 @native
-def _take_memory(ctx: Words) -> int:
+def _take_memory(ctx: Context) -> int:
     """The address of a packet memory; 0 when copies of copies have used up all."""
-    taken = ctx[TOP]
-    if taken == ctx[LIMIT]:
-        ctx[LOOPED] += 1
+    taken = ctx.top
+    if taken == ctx.limit:
+        ctx.looped += 1
         return 0
-    ctx[TOP] = taken + ctx[STRIDE]
+    ctx.top = taken + ctx.stride
     return taken
 
 
 @native
-def pass_ingress(ctx: Words, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
+def pass_ingress(ctx: Context, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
     """One way through parser and ingress, and the egress of every copy that comes of it."""
-    ctx[STEPS] -= PASS_STEPS
-    if ctx[STEPS] < 0:
+    ctx.steps -= PASS_STEPS
+    if ctx.steps < 0:
         return
     m = Memory(_take_memory(ctx))
     _pass_with(ctx, m, length, port, kind, restore, fields, saved)
-    ctx[TOP] = int(m)
+    ctx.top = int(m)
 
 
 @native
-def _pass_with(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> None:
-    ctx[DIGESTS + USED] = ctx[DIGESTS + START]
+def _pass_with(
+    ctx: Context, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int
+) -> None:
+    ctx.digests.used = ctx.digests.start
     if _parsed(ctx, m, length, port, kind, restore, fields, saved) != 0:
         return
-    ctx[PASSES] += 1
+    ctx.passes += 1
     if ingress(ctx, m) == CHECK_FAILED:
         _failed(ctx)
         return
-    ctx[DIGESTS + START] = ctx[DIGESTS + USED]
+    ctx.digests.start = ctx.digests.used
     if m[CLONE] != 0:
         _clone_ingress(ctx, m, length, port)
     if m[RESUBMIT] != 0:
-        ctx[RESUBMISSIONS] += 1
+        ctx.resubmissions += 1
         _wait(ctx, m, 0, length, 0, RESUBMITTED, m[RESUBMIT_FIELDS])
         return
     if m[GROUP] != 0:
@@ -205,105 +178,105 @@ def _pass_with(ctx: Words, m: Memory, length: int, port: int, kind: int, restore
         _multicast(ctx, m, m[GROUP])
         return
     leaving = m[EGRESS_SPEC]
-    if leaving == ctx[DROP_PORT]:
-        ctx[DROPPED] += 1
+    if leaving == ctx.drop_port:
+        ctx.dropped += 1
         return
     m[INSTANCE_TYPE] = NORMAL
     deliver(ctx, m, leaving)
 
 
 @native
-def _parsed(ctx: Words, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> int:
+def _parsed(ctx: Context, m: Memory, length: int, port: int, kind: int, restore: int, fields: int, saved: int) -> int:
     """Fresh memory after the parser and the verification of checksums; 1 if the packet has ended there."""
     start_memory(m)
     m[LENGTH] = length
     m[INGRESS_PORT] = port
     m[PACKET_LENGTH] = length
-    m[INGRESS_TIME] = ctx[NOW_US] & _MASK48
+    m[INGRESS_TIME] = ctx.now_us & _MASK48
     if restore != 0:
         restore_fields(m, Bytes(saved), fields)
     m[INSTANCE_TYPE] = kind
     code = parse(ctx, m)
     if code == FAULTED:
         m[PARSER_ERROR] = m[FAULT]
-        ctx[PARSE_ERRORS] += 1
+        ctx.parse_errors += 1
     if code == CHECK_FAILED or verify(ctx, m) == CHECK_FAILED:
         _failed(ctx)
         return 1
     if m[CHECKSUM_WRONG] != 0:
         m[CHECKSUM_ERROR] = 1
-        ctx[CHECKSUM_ERRORS] += 1
+        ctx.checksum_errors += 1
     return 0
 
 
 @native
-def leave(ctx: Words, m: Memory, port: int) -> None:
+def leave(ctx: Context, m: Memory, port: int) -> None:
     """Egress and what follows it, for one copy."""
     m[EGRESS_PORT] = port
-    m[EGRESS_SPEC] = (ctx[DROP_PORT] + 1) & 0x1FF
+    m[EGRESS_SPEC] = (ctx.drop_port + 1) & 0x1FF
     m[PACKET_LENGTH] = m[LENGTH] + m[GROWTH]
-    m[EGRESS_TIME] = ctx[NOW_US] & _MASK48
+    m[EGRESS_TIME] = ctx.now_us & _MASK48
     m[CLONE] = 0
     if egress(ctx, m) == CHECK_FAILED:
         _failed(ctx)
         return
     if m[CLONE] != 0:
         _clone_egress(ctx, m)
-    if m[EGRESS_SPEC] == ctx[DROP_PORT]:
-        ctx[DROPPED] += 1
+    if m[EGRESS_SPEC] == ctx.drop_port:
+        ctx.dropped += 1
         return
-    start = ctx[OUT + USED]
+    start = ctx.out.used
     if start > MOST_OUT:
-        ctx[STEPS] = -1
+        ctx.steps = -1
         return
-    ctx[OUT + START] = start
+    ctx.out.start = start
     if compute(ctx, m) == CHECK_FAILED or deparse(ctx, m) == CHECK_FAILED:
-        ctx[OUT + USED] = start
+        ctx.out.used = start
         _failed(ctx)
         return
     rest = m[LENGTH] - m[CURSOR]
-    copy(Bytes(append(ctx, OUT, rest)), Bytes(ctx[FRAME] + m[CURSOR]), rest)
-    length = ctx[OUT + USED] - start
+    copy(Bytes(append(ctx, offset(Context.out), rest)), Bytes(ctx.frame + m[CURSOR]), rest)
+    length = ctx.out.used - start
     if length > m[TRUNCATE]:
         length = m[TRUNCATE]
-        ctx[OUT + USED] = start + length
-        ctx[TRUNCATED] += 1
+        ctx.out.used = start + length
+        ctx.truncated += 1
     if m[RECIRCULATE] != 0:
-        ctx[RECIRCULATIONS] += 1
-        ctx[OUT + USED] = start
-        _wait(ctx, m, ctx[OUT + DATA] + start, length, 0, RECIRCULATED, m[RECIRCULATE_FIELDS])
+        ctx.recirculations += 1
+        ctx.out.used = start
+        _wait(ctx, m, ctx.out.data + start, length, 0, RECIRCULATED, m[RECIRCULATE_FIELDS])
         return
-    ctx[PACKETS_OUT] += 1
-    record = Words(append(ctx, INDEX, 16))
+    ctx.packets_out += 1
+    record = Words(append(ctx, offset(Context.index), 16))
     record[0] = port
     record[1] = length
 
 
 @native
-def _multicast(ctx: Words, m: Memory, group: int) -> None:
-    key = Words(ctx[TOP])  # scratch space: packet memories are larger than a key
-    if ctx[TOP] == ctx[LIMIT]:
-        ctx[LOOPED] += 1
+def _multicast(ctx: Context, m: Memory, group: int) -> None:
+    key = Words(ctx.top)  # scratch space: packet memories are larger than a key
+    if ctx.top == ctx.limit:
+        ctx.looped += 1
         return
     key[0] = group
-    number = find(Words(ctx[GROUPS + SLOTS]), ctx[GROUPS + MASK], key, 1)
+    number = find(ctx.groups.slots, ctx.groups.mask, key, 1)
     if number == 0:
-        ctx[DROPPED] += 1
+        ctx.dropped += 1
         return
-    _replicate(ctx, m, Words(ctx[GROUPS + ROWS]) + 3 * (number - 1))
+    _replicate(ctx, m, ctx.groups.rows + 3 * (number - 1))
 
 
 @native
-def _replicate(ctx: Words, m: Memory, row: Words) -> None:
+def _replicate(ctx: Context, m: Memory, row: Words) -> None:
     """Send copies as a row says: address of pairs of port and replication id, and how many they are."""
     replica = Words(row[0])
     count = row[1]
     if count == 0:
-        ctx[DROPPED] += 1
-    ctx[REPLICAS] += count
+        ctx.dropped += 1
+    ctx.replicas += count
     for _ in range(count):
-        ctx[STEPS] -= PASS_STEPS
-        if ctx[STEPS] < 0:
+        ctx.steps -= PASS_STEPS
+        if ctx.steps < 0:
             return
         taken = _take_memory(ctx)
         if taken == 0:
@@ -311,24 +284,24 @@ def _replicate(ctx: Words, m: Memory, row: Words) -> None:
         duplicate_memory(Memory(taken), m)
         Memory(taken)[REPLICATION_ID] = replica[1]
         deliver(ctx, Memory(taken), replica[0])
-        ctx[TOP] = taken
+        ctx.top = taken
         replica = replica + 2
 
 
 @native
-def _session(ctx: Words, session: int) -> int:
+def _session(ctx: Context, session: int) -> int:
     """The address of the row of a clone session; 0 if there is none."""
-    if ctx[TOP] == ctx[LIMIT]:
-        ctx[LOOPED] += 1
+    if ctx.top == ctx.limit:
+        ctx.looped += 1
         return 0
-    key = Words(ctx[TOP])
+    key = Words(ctx.top)
     key[0] = session
-    number = find(Words(ctx[SESSIONS + SLOTS]), ctx[SESSIONS + MASK], key, 1)
-    return 0 if number == 0 else int(Words(ctx[SESSIONS + ROWS]) + 3 * (number - 1))
+    number = find(ctx.sessions.slots, ctx.sessions.mask, key, 1)
+    return 0 if number == 0 else int(ctx.sessions.rows + 3 * (number - 1))
 
 
 @native
-def _clone_ingress(ctx: Words, m: Memory, length: int, port: int) -> None:
+def _clone_ingress(ctx: Context, m: Memory, length: int, port: int) -> None:
     """A clone of the packet as it came in, parsed again; of the metadata only the field list is kept."""
     m[CLONE] = 0
     row = _session(ctx, m[CLONE_SESSION])
@@ -343,11 +316,11 @@ def _clone_ingress(ctx: Words, m: Memory, length: int, port: int) -> None:
         transfer_fields(made, m, m[CLONE_FIELDS])
         made[INSTANCE_TYPE] = INGRESS_CLONE
         _send_clones(ctx, made, Words(row))
-    ctx[TOP] = taken
+    ctx.top = taken
 
 
 @native
-def _clone_egress(ctx: Words, m: Memory) -> None:
+def _clone_egress(ctx: Context, m: Memory) -> None:
     """A clone of the packet as egress has left it, which starts with egress."""
     m[CLONE] = 0
     row = _session(ctx, m[CLONE_SESSION])
@@ -362,28 +335,28 @@ def _clone_egress(ctx: Words, m: Memory) -> None:
     transfer_fields(made, m, m[CLONE_FIELDS])
     made[INSTANCE_TYPE] = EGRESS_CLONE
     _send_clones(ctx, made, Words(row))
-    ctx[TOP] = taken
+    ctx.top = taken
 
 
 @native
-def _send_clones(ctx: Words, m: Memory, row: Words) -> None:
-    ctx[CLONES] += row[1]
+def _send_clones(ctx: Context, m: Memory, row: Words) -> None:
+    ctx.clones += row[1]
     if row[2] != 0:
         m[TRUNCATE] = row[2]
     _replicate(ctx, m, row)
 
 
 @native
-def _failed(ctx: Words) -> None:
+def _failed(ctx: Context) -> None:
     """A block has been left at once: by a failed check, or since the packet has no more steps."""
-    if ctx[STEPS] >= 0:
-        ctx[FAILED_CHECKS] += 1
-        ctx[DROPPED] += 1
+    if ctx.steps >= 0:
+        ctx.failed_checks += 1
+        ctx.dropped += 1
 
 
 @native
-def end_steps(ctx: Words) -> None:
+def end_steps(ctx: Context) -> None:
     """The steps of a packet end, used up or not; what waits for another pass does not go on without them."""
-    if ctx[STEPS] < 0:
-        ctx[EXHAUSTED] += 1
-        ctx[WAITING] = 0
+    if ctx.steps < 0:
+        ctx.exhausted += 1
+        ctx.waiting = 0

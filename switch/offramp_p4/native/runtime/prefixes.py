@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.runtime.context import MASK, ROOT, SCORES, SLOTS
+from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.hashtable import find
 from offramp_p4.native.subset import Words, highest_bit, inlined, native
 
@@ -37,18 +37,18 @@ def masked(into: Words, key: Words, words: int, width: int, length: int, length_
 
 @inlined
 def find_longest(
-    table: Words, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
+    table: Table, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
 ) -> int:
     """The entry with the longest prefix of ``key``; ``probe`` is scratch space of as many words."""
-    slots = Words(table[SLOTS])
+    slots = table.slots
     sets = (width - root_bits + 63) // 64
     if exact != 0:
         masked(probe, key, words, width, 0, length_at)
         probe[length_at // 64] = probe[length_at // 64] | (ROOT_LENGTH << (length_at & 63))
-        number = find(slots, table[MASK], probe, words)
+        number = find(slots, table.mask, probe, words)
         if number == 0:
             return 0
-        row = Words(table[ROOT]) + (number - 1) * (sets + 1)
+        row = table.root + (number - 1) * (sets + 1)
     else:
         first = 0
         if root_bits > 0:
@@ -57,13 +57,13 @@ def find_longest(
             if (below & 63) + root_bits > 64:
                 first = first | (key[below // 64 + 1] << (64 - (below & 63)))
             first = first & ((1 << root_bits) - 1)
-        row = Words(table[ROOT]) + first * (sets + 1)
+        row = table.root + first * (sets + 1)
     for i in range(sets):
         lengths = row[sets - i]
         while lengths != 0:
             bit = highest_bit(lengths)
             masked(probe, key, words, width, root_bits + 1 + 64 * (sets - 1 - i) + bit, length_at)
-            number = find(slots, table[MASK], probe, words)
+            number = find(slots, table.mask, probe, words)
             if number != 0:
                 return number
             lengths = lengths ^ (1 << bit)
@@ -80,7 +80,7 @@ def _first_bits(key: Words, width: int, root_bits: int) -> int:
 
 
 @native
-def add_prefix(table: Words, row: Words, key: Words, width: int, root_bits: int, length: int, entry: int) -> None:
+def add_prefix(table: Table, row: Words, key: Words, width: int, root_bits: int, length: int, entry: int) -> None:
     """Note a prefix in the root; ``row`` is the first row, or the only one for the exact keys."""
     sets = (width - root_bits + 63) // 64
     first = 0
@@ -91,7 +91,7 @@ def add_prefix(table: Words, row: Words, key: Words, width: int, root_bits: int,
         at = row + first * (sets + 1) + (1 + bit // 64)
         at[0] = at[0] | (1 << (bit & 63))
         return
-    lengths = Words(table[SCORES])
+    lengths = table.scores
     for i in range(first, first + (1 << (root_bits - length))):
         best = row + i * (sets + 1)
         if best[0] == 0 or lengths[best[0] - 1] <= length:
@@ -100,7 +100,7 @@ def add_prefix(table: Words, row: Words, key: Words, width: int, root_bits: int,
 
 @native
 def drop_prefix(
-    table: Words,
+    table: Table,
     row: Words,
     key: Words,
     probe: Words,
@@ -122,7 +122,7 @@ def drop_prefix(
     shorter = length - 1
     while shorter >= 0 and heir == 0:
         masked(probe, key, words, width, shorter, length_at)
-        heir = find(Words(table[SLOTS]), table[MASK], probe, words)
+        heir = find(table.slots, table.mask, probe, words)
         shorter -= 1
     for i in range(first, first + (1 << (root_bits - length))):
         best = row + i * (sets + 1)

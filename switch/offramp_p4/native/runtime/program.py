@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.subset import Bytes, Field, Memory, Words, supplied
+from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.subset import Bytes, Field, Memory, supplied
 
 # How a block ends.
 DONE: Final = 0
@@ -50,43 +51,43 @@ DEQUEUE_DEPTH: Final = Field("deq_qdepth")
 
 
 @supplied
-def parse(ctx: Words, m: Memory) -> int:
+def parse(ctx: Context, m: Memory) -> int:
     """Run the parser."""
     raise NotImplementedError
 
 
 @supplied
-def verify(ctx: Words, m: Memory) -> int:
+def verify(ctx: Context, m: Memory) -> int:
     """Run the verification of checksums."""
     raise NotImplementedError
 
 
 @supplied
-def ingress(ctx: Words, m: Memory) -> int:
+def ingress(ctx: Context, m: Memory) -> int:
     """Run the ingress control."""
     raise NotImplementedError
 
 
 @supplied
-def egress(ctx: Words, m: Memory) -> int:
+def egress(ctx: Context, m: Memory) -> int:
     """Run the egress control."""
     raise NotImplementedError
 
 
 @supplied
-def compute(ctx: Words, m: Memory) -> int:
+def compute(ctx: Context, m: Memory) -> int:
     """Run the computation of checksums."""
     raise NotImplementedError
 
 
 @supplied
-def deparse(ctx: Words, m: Memory) -> int:
+def deparse(ctx: Context, m: Memory) -> int:
     """Run the deparser, which writes to the buffer OUT."""
     raise NotImplementedError
 
 
 @supplied
-def deliver(ctx: Words, m: Memory, port: int) -> None:
+def deliver(ctx: Context, m: Memory, port: int) -> None:
     """Send a copy on its way from ingress or from cloning to egress."""
     raise NotImplementedError
 

@@ -5,30 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.records import Record, offset
 from offramp_p4.native.runtime.blocks import give_block, take_block
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
-    DATA,
-    FRAME,
-    INDEX,
-    LOOPED,
-    MAX_PASSES,
-    MAX_STEPS,
-    NOW_PS,
-    NOW_US,
-    OUT,
-    PACKETS_IN,
-    PASSES_LEFT,
-    QUEUE,
-    READY,
-    RETURNED,
-    RETURNING,
-    START,
-    STEPS,
-    STRIDE,
-    TIMES,
-    USED,
-    WAITING,
+    Context,
 )
 from offramp_p4.native.runtime.ecn import mark
 from offramp_p4.native.runtime.heap import pop, push
@@ -36,10 +17,7 @@ from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
     NORMAL,
     RECIRCULATED,
-    WAIT_FIELDS,
-    WAIT_HEAD,
-    WAIT_KIND,
-    WAIT_LENGTH,
+    Waiting,
     end_steps,
     leave,
     next_waiting,
@@ -61,18 +39,10 @@ from offramp_p4.native.runtime.program import (
     fields_size,
 )
 from offramp_p4.native.runtime.queues import (
-    BLOCK_BYTES,
-    BUDGET,
-    CONGESTED,
-    CONTENT_BYTES,
-    ENQUEUED_PS,
-    FIELDS,
-    FRAME_BYTES,
     HEAD_BYTES,
-    MARKED_FRAMES,
-    NEXT,
-    NUMBER,
-    PACKETS,
+    Held,
+    Port,
+    Queue,
     admit,
     dequeue,
     enqueue,
@@ -85,17 +55,25 @@ from offramp_p4.native.subset import Bytes, Ints, Memory, Words, below, copy, na
 RECIRCULATION: Final = -1
 """The port number under which recirculated packets queue."""
 
-# The budget of a packet: passes that it and its copies may still make, and how many of them there are.
-_PASSES: Final = 0
-_USERS: Final = 1
-_BUDGET_BYTES: Final = 16
 _PS_PER_US: Final = 10**6
 _DEPTH_MASK: Final = (1 << 19) - 1
 _NEVER: Final = 1 << 62
 
 
+class _Budget(Record):
+    """What a packet and its copies may still do."""
+
+    passes: int
+    users: int  # how many of them there are
+
+
+_BUDGET_BYTES: Final = 8 * _Budget.WORDS
+
+
 @native
-def receive_batch(ctx: Words, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int) -> int:
+def receive_batch(
+    ctx: Context, times: Words, frames: Bytes, stride: int, lengths: Ints, ports: Ints, count: int
+) -> int:
     """``count`` packets arrive at their times, which never go back; 1, and nothing done, if a length is wrong."""
     for i in range(count):
         if below(stride, lengths[i]):
@@ -106,18 +84,18 @@ def receive_batch(ctx: Words, times: Words, frames: Bytes, stride: int, lengths:
 
 
 @native
-def receive(ctx: Words, now_ps: int, frame: int, length: int, port: int) -> None:
+def receive(ctx: Context, now_ps: int, frame: int, length: int, port: int) -> None:
     """A packet arrives; what was due before has happened then."""
     _run_until(ctx, now_ps - 1)
     _at(ctx, now_ps)
-    ctx[PACKETS_IN] += 1
-    budget = Words(take_block(ctx, _BUDGET_BYTES))
-    budget[_PASSES] = ctx[MAX_PASSES]
-    budget[_USERS] = 1
-    ctx[PASSES_LEFT] = int(budget)
-    ctx[FRAME] = frame
+    ctx.packets_in += 1
+    budget = _Budget(take_block(ctx, _BUDGET_BYTES))
+    budget.passes = ctx.max_passes
+    budget.users = 1
+    ctx.passes_left = int(budget)
+    ctx.frame = frame
     none_waits(ctx)
-    ctx[STEPS] = ctx[MAX_STEPS]
+    ctx.steps = ctx.max_steps
     pass_ingress(ctx, length, port, NORMAL, 0, NO_FIELDS, 0)
     end_steps(ctx)
     _again(ctx)
@@ -125,162 +103,162 @@ def receive(ctx: Words, now_ps: int, frame: int, length: int, port: int) -> None
 
 
 @native
-def advance(ctx: Words, until_ps: int) -> None:
+def advance(ctx: Context, until_ps: int) -> None:
     """Let time pass."""
     _run_until(ctx, until_ps)
-    if until_ps > ctx[NOW_PS]:
+    if until_ps > ctx.now_ps:
         _at(ctx, until_ps)
 
 
 @native
-def _run_until(ctx: Words, until_ps: int) -> None:
+def _run_until(ctx: Context, until_ps: int) -> None:
     """All events up to a time: recirculated packets before ports."""
     while True:
         back = _NEVER
         ready = _NEVER
-        if ctx[RETURNING + USED] > 0:
-            back = Words(ctx[RETURNING + DATA])[0]
-        if ctx[READY + USED] > 0:
-            ready = Words(ctx[READY + DATA])[0]
+        if ctx.returning.used > 0:
+            back = Words(ctx.returning.data)[0]
+        if ctx.ready.used > 0:
+            ready = Words(ctx.ready.data)[0]
         if min(back, ready) > until_ps:
             return
         if back <= ready:
             _at(ctx, back)
-            _return(ctx, Words(pop(ctx, RETURNING)))
+            _return(ctx, Held(pop(ctx, offset(Context.returning))))
         else:
             _at(ctx, ready)
-            _serve(ctx, Words(pop(ctx, READY)))
+            _serve(ctx, Port(pop(ctx, offset(Context.ready))))
 
 
 @native
-def _at(ctx: Words, now_ps: int) -> None:
-    ctx[NOW_PS] = now_ps
-    ctx[NOW_US] = now_ps // _PS_PER_US
+def _at(ctx: Context, now_ps: int) -> None:
+    ctx.now_ps = now_ps
+    ctx.now_us = now_ps // _PS_PER_US
 
 
 @native
-def hold(ctx: Words, m: Memory, number: int) -> None:
+def hold(ctx: Context, m: Memory, number: int) -> None:
     """Put a copy that has come out of ingress or of cloning into the queue that it asks for."""
     size = min(m[LENGTH] + m[GROWTH], m[TRUNCATE])
-    port = Words(find_port(ctx, number))
+    port = Port(find_port(ctx, number))
     queue = admit(ctx, port, m[PRIORITY], size)
     if queue == 0:
         return
     rest = m[LENGTH] - m[CURSOR]
-    held = _new_block(ctx, HEAD_BYTES + ctx[STRIDE] + rest)
+    held = _new_block(ctx, HEAD_BYTES + ctx.stride + rest)
     made = Memory(int(held) + HEAD_BYTES)
     duplicate_memory(made, m)
-    made[ENQUEUE_TIME] = ctx[NOW_US]
-    made[ENQUEUE_DEPTH] = Words(queue)[PACKETS] & _DEPTH_MASK
-    copy(Bytes(int(made) + ctx[STRIDE]), Bytes(ctx[FRAME] + m[CURSOR]), rest)
+    made[ENQUEUE_TIME] = ctx.now_us
+    made[ENQUEUE_DEPTH] = Queue(queue).packets & _DEPTH_MASK
+    copy(Bytes(int(made) + ctx.stride), Bytes(ctx.frame + m[CURSOR]), rest)
     enqueue(ctx, port, m[PRIORITY], size, held)
 
 
 @native
-def _hold_again(ctx: Words, waiting: Words) -> None:
+def _hold_again(ctx: Context, waiting: Waiting) -> None:
     """Put a packet that recirculates into the queue of its way back to the parser."""
-    length = waiting[WAIT_LENGTH]
-    port = Words(find_port(ctx, RECIRCULATION))
+    length = waiting.length
+    port = Port(find_port(ctx, RECIRCULATION))
     if admit(ctx, port, 0, length) == 0:
         return
-    saved = fields_size(waiting[WAIT_FIELDS])
+    saved = fields_size(waiting.fields)
     held = _new_block(ctx, HEAD_BYTES + saved + length)
-    held[CONTENT_BYTES] = length
-    held[FIELDS] = waiting[WAIT_FIELDS]
-    copy(Bytes(int(held) + HEAD_BYTES), Bytes(int(waiting + WAIT_HEAD)), saved + length)
+    held.content_bytes = length
+    held.fields = waiting.fields
+    copy(Bytes(int(held) + HEAD_BYTES), Bytes(int(waiting + 1)), saved + length)
     enqueue(ctx, port, 0, length, held)
 
 
 @native
-def _new_block(ctx: Words, size: int) -> Words:
+def _new_block(ctx: Context, size: int) -> Held:
     """A block that shares the budget of the current packet."""
-    held = Words(take_block(ctx, size))
-    held[BLOCK_BYTES] = size
-    held[BUDGET] = ctx[PASSES_LEFT]
-    Words(held[BUDGET])[_USERS] += 1
+    held = Held(take_block(ctx, size))
+    held.block_bytes = size
+    held.budget = ctx.passes_left
+    _Budget(held.budget).users += 1
     return held
 
 
 @native
-def _give_up(ctx: Words, held: Words) -> None:
+def _give_up(ctx: Context, held: Held) -> None:
     """A copy has gone; its budget is the current one."""
-    give_block(ctx, int(held), held[BLOCK_BYTES])
+    give_block(ctx, int(held), held.block_bytes)
     _leave_budget(ctx)
 
 
 @native
-def _leave_budget(ctx: Words) -> None:
-    budget = Words(ctx[PASSES_LEFT])
-    budget[_USERS] -= 1
-    if budget[_USERS] == 0:
+def _leave_budget(ctx: Context) -> None:
+    budget = _Budget(ctx.passes_left)
+    budget.users -= 1
+    if budget.users == 0:
         give_block(ctx, int(budget), _BUDGET_BYTES)
 
 
 @native
-def _serve(ctx: Words, port: Words) -> None:
+def _serve(ctx: Context, port: Port) -> None:
     """The egress of the frame whose turn it is at a port."""
-    held = Words(dequeue(ctx, port))
-    queue = Words(held[NEXT])
-    ctx[PASSES_LEFT] = held[BUDGET]
-    if port[NUMBER] == RECIRCULATION:
-        finish_ps = transmit(ctx, port, held[FRAME_BYTES])
+    held = Held(dequeue(ctx, port))
+    queue = Queue(held.next)
+    ctx.passes_left = held.budget
+    if port.number == RECIRCULATION:
+        finish_ps = transmit(ctx, port, held.frame_bytes)
         release(ctx, port)
-        ctx[RETURNED] += 1
-        push(ctx, RETURNING, finish_ps, ctx[RETURNED], int(held))
+        ctx.returned += 1
+        push(ctx, offset(Context.returning), finish_ps, ctx.returned, int(held))
         return
     m = Memory(int(held) + HEAD_BYTES)
-    m[DEQUEUE_TIME] = ctx[NOW_US] - held[ENQUEUED_PS] // _PS_PER_US
-    m[DEQUEUE_DEPTH] = queue[PACKETS] & _DEPTH_MASK
-    ctx[FRAME] = int(m) + ctx[STRIDE] - m[CURSOR]
+    m[DEQUEUE_TIME] = ctx.now_us - held.enqueued_ps // _PS_PER_US
+    m[DEQUEUE_DEPTH] = queue.packets & _DEPTH_MASK
+    ctx.frame = int(m) + ctx.stride - m[CURSOR]
     none_waits(ctx)
-    sent = ctx[INDEX + USED]
-    ctx[STEPS] = ctx[MAX_STEPS]
-    leave(ctx, m, port[NUMBER])
+    sent = ctx.index.used
+    ctx.steps = ctx.max_steps
+    leave(ctx, m, port.number)
     end_steps(ctx)
-    if ctx[INDEX + USED] > sent:
-        length = Words(ctx[INDEX + DATA] + sent)[1]
-        if held[CONGESTED] != 0:
-            queue[MARKED_FRAMES] += mark(ctx, ctx[OUT + DATA] + ctx[OUT + USED] - length, length)
-        time = Words(append(ctx, TIMES, 8))
+    if ctx.index.used > sent:
+        length = Words(ctx.index.data + sent)[1]
+        if held.congested != 0:
+            queue.marked_frames += mark(ctx, ctx.out.data + ctx.out.used - length, length)
+        time = Words(append(ctx, offset(Context.times), 8))
         time[0] = transmit(ctx, port, length)
     release(ctx, port)
-    if held[CONGESTED] != 0 and ctx[WAITING] > 0:
-        waiting = Words(ctx[QUEUE + DATA] + ctx[QUEUE + START])
-        frame = int(waiting + WAIT_HEAD) + fields_size(waiting[WAIT_FIELDS])
-        queue[MARKED_FRAMES] += mark(ctx, frame, waiting[WAIT_LENGTH])
+    if held.congested != 0 and ctx.waiting > 0:
+        waiting = Waiting(ctx.queue.data + ctx.queue.start)
+        frame = int(waiting + 1) + fields_size(waiting.fields)
+        queue.marked_frames += mark(ctx, frame, waiting.length)
     _again(ctx)
-    ctx[PASSES_LEFT] = held[BUDGET]
+    ctx.passes_left = held.budget
     _give_up(ctx, held)
 
 
 @native
-def _return(ctx: Words, held: Words) -> None:
+def _return(ctx: Context, held: Held) -> None:
     """A recirculated packet is back at the parser."""
-    ctx[PASSES_LEFT] = held[BUDGET]
+    ctx.passes_left = held.budget
     saved = int(held) + HEAD_BYTES
-    ctx[FRAME] = saved + fields_size(held[FIELDS])
+    ctx.frame = saved + fields_size(held.fields)
     none_waits(ctx)
-    ctx[STEPS] = ctx[MAX_STEPS]
-    pass_ingress(ctx, held[CONTENT_BYTES], 0, RECIRCULATED, 1, held[FIELDS], saved)
+    ctx.steps = ctx.max_steps
+    pass_ingress(ctx, held.content_bytes, 0, RECIRCULATED, 1, held.fields, saved)
     end_steps(ctx)
     _again(ctx)
     _give_up(ctx, held)
 
 
 @native
-def _again(ctx: Words) -> None:
+def _again(ctx: Context) -> None:
     """Send what was resubmitted and recirculated on its way, within the packet's budget."""
-    while ctx[WAITING] > 0:
-        budget = Words(ctx[PASSES_LEFT])
-        budget[_PASSES] -= 1
-        if budget[_PASSES] <= 0:
-            ctx[LOOPED] += ctx[WAITING]
-            ctx[WAITING] = 0
+    while ctx.waiting > 0:
+        budget = _Budget(ctx.passes_left)
+        budget.passes -= 1
+        if budget.passes <= 0:
+            ctx.looped += ctx.waiting
+            ctx.waiting = 0
             return
         waiting = next_waiting(ctx)
-        if Words(waiting)[WAIT_KIND] == RECIRCULATED:
-            _hold_again(ctx, Words(waiting))
+        if Waiting(waiting).kind == RECIRCULATED:
+            _hold_again(ctx, Waiting(waiting))
         else:
-            ctx[STEPS] = ctx[MAX_STEPS]
+            ctx.steps = ctx.max_steps
             pass_again(ctx, waiting)
             end_steps(ctx)

@@ -3,74 +3,76 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
+from offramp_base.native.records import At, Record, offset
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
-    BUFFER_BYTES,
-    CHANGES,
-    FOUND_PORT,
-    HELD_BYTES,
-    MAKE_PORT,
-    MISDIRECTED,
-    NOW_PS,
-    OBSERVED,
-    PORT_COUNT,
-    PORTS,
-    READY,
+    Context,
 )
 from offramp_p4.native.runtime.heap import push
 from offramp_p4.native.subset import Words, below, call_back, highest_bit, native
 from offramp_p4.tm.scheduler import QUANTUM_BYTES
 
-# A port: words, then the ring of its weighted queues that hold something, then its queues.
-NUMBER: Final = 0
-RATE: Final = 1  # bits a second; 0: none
-FREE_PS: Final = 2  # when the gap after the last frame ends
-FRACTION: Final = 3  # of a picosecond, in units of 1 / RATE
-SCHEDULED: Final = 4  # it is in the heap, or one of its frames is at the head
-WAITING: Final = 5  # frames in all its queues
-STRICT: Final = 6  # bit n: queue n is strict and holds something
-RING: Final = 7  # address of the ring; the queue at its first place has its turn
-RING_FIRST: Final = 8
-RING_COUNT: Final = 9
-TURN_BEGINS: Final = 10
-QUEUES: Final = 11  # address
-QUEUE_COUNT: Final = 12
-PORT_WORDS: Final = 16
 
-# A queue. Limits that are not set are UNLIMITED.
-LIMIT_BYTES: Final = 0
-LIMIT_PACKETS: Final = 1
-ECN_BYTES: Final = 2
-WEIGHT: Final = 3  # 0: strict
-BYTES: Final = 4
-PACKETS: Final = 5
-HEAD: Final = 6  # address of the first block
-TAIL: Final = 7
-DEFICIT: Final = 8
-ENQUEUED: Final = 9  # from here on in the order of QueueStats
-ENQUEUED_BYTES: Final = 10
-DEQUEUED: Final = 11
-DEQUEUED_BYTES: Final = 12
-DROPPED: Final = 13
-DROPPED_BYTES: Final = 14
-MARKED_FRAMES: Final = 15
-PEAK_PACKETS: Final = 16
-PEAK_BYTES: Final = 17
-QUEUE_WORDS: Final = 18
+class Held(Record):
+    """The beginning of a block: a frame in a queue."""
+
+    next: int  # address of the next block; out of the queue, of the queue
+    frame_bytes: int  # after ingress
+    enqueued_ps: int
+    congested: int
+    budget: int  # address of the passes that the packet and its copies may still make
+    block_bytes: int
+    content_bytes: int  # of the frame that comes back to the parser
+    fields: int  # its field list
+
+
+class Queue(Record):
+    """A queue. Limits that are not set are UNLIMITED."""
+
+    limit_bytes: int
+    limit_packets: int
+    ecn_bytes: int
+    weight: int  # 0: strict
+    bytes: int
+    packets: int
+    head: At[Held]  # address of the first block
+    tail: At[Held]
+    deficit: int
+    enqueued: int  # from here on in the order of QueueStats
+    enqueued_bytes: int
+    dequeued: int
+    dequeued_bytes: int
+    dropped: int
+    dropped_bytes: int
+    marked_frames: int
+    peak_packets: int
+    peak_bytes: int
+
+
+class Port(Record):
+    """A port. Behind it are the ring of its weighted queues that hold something, and its queues."""
+
+    number: int
+    rate: int  # bits a second; 0: none
+    free_ps: int  # when the gap after the last frame ends
+    fraction: int  # of a picosecond, in units of 1 / RATE
+    scheduled: int  # it is in the heap, or one of its frames is at the head
+    waiting: int  # frames in all its queues
+    strict: int  # bit n: queue n is strict and holds something
+    ring: Words  # address of the ring; the queue at its first place has its turn
+    ring_first: int
+    ring_count: int
+    turn_begins: int
+    queues: At[Queue]  # address
+    queue_count: int
+    reserved: Annotated[Words, 3]
+
+
 UNLIMITED: Final = 1 << 62
 
-# A frame in a queue: a block that begins with these words.
-NEXT: Final = 0  # address of the next block; out of the queue, of the queue
-FRAME_BYTES: Final = 1  # after ingress
-ENQUEUED_PS: Final = 2
-CONGESTED: Final = 3
-BUDGET: Final = 4  # address of the passes that the packet and its copies may still make
-BLOCK_BYTES: Final = 5
-CONTENT_BYTES: Final = 6  # of the frame that comes back to the parser
-FIELDS: Final = 7  # its field list
 HEAD_BYTES: Final = 64
 
 MOST_BPS: Final = 9 * 10**12
@@ -81,138 +83,138 @@ _OVERHEAD: Final = wire_bytes(1500) - 1500
 
 
 @native
-def find_port(ctx: Words, number: int) -> int:
+def find_port(ctx: Context, number: int) -> int:
     """The address of a port."""
-    if below(number + 1, ctx[PORT_COUNT]):
-        known = Words(ctx[PORTS])[number + 1]
+    if below(number + 1, ctx.port_count):
+        known = ctx.ports[number + 1]
         if known != 0:
             return known
-    call_back(ctx[MAKE_PORT], number, 0)
-    return ctx[FOUND_PORT]
+    call_back(ctx.make_port, number, 0)
+    return ctx.found_port
 
 
 @native
-def admit(ctx: Words, port: Words, number: int, size: int) -> int:
+def admit(ctx: Context, port: Port, number: int, size: int) -> int:
     """The address of a queue if another frame fits into it; else the frame is counted as dropped, and 0."""
-    if not below(number, port[QUEUE_COUNT]):
-        ctx[MISDIRECTED] += 1
+    if not below(number, port.queue_count):
+        ctx.misdirected += 1
         return 0
-    queue = Words(port[QUEUES]) + number * QUEUE_WORDS
-    fits = queue[PACKETS] < queue[LIMIT_PACKETS] and queue[BYTES] + size <= queue[LIMIT_BYTES]
-    if fits and ctx[HELD_BYTES] + size <= ctx[BUFFER_BYTES]:
+    queue = port.queues[number]
+    fits = queue.packets < queue.limit_packets and queue.bytes + size <= queue.limit_bytes
+    if fits and ctx.held_bytes + size <= ctx.buffer_bytes:
         return int(queue)
-    queue[DROPPED] += 1
-    queue[DROPPED_BYTES] += size
+    queue.dropped += 1
+    queue.dropped_bytes += size
     return 0
 
 
 @native
-def enqueue(ctx: Words, port: Words, number: int, size: int, held: Words) -> None:
+def enqueue(ctx: Context, port: Port, number: int, size: int, held: Held) -> None:
     """Append a frame to a queue that has admitted it."""
-    queue = Words(port[QUEUES]) + number * QUEUE_WORDS
-    held[NEXT] = 0
-    held[FRAME_BYTES] = size
-    held[ENQUEUED_PS] = ctx[NOW_PS]
-    held[CONGESTED] = int(queue[BYTES] > queue[ECN_BYTES])
-    if queue[PACKETS] == 0:
-        queue[HEAD] = int(held)
+    queue = port.queues[number]
+    held.next = 0
+    held.frame_bytes = size
+    held.enqueued_ps = ctx.now_ps
+    held.congested = int(queue.bytes > queue.ecn_bytes)
+    if queue.packets == 0:
+        queue.head = held
     else:
-        Words(queue[TAIL])[NEXT] = int(held)
-    queue[TAIL] = int(held)
-    queue[PACKETS] += 1
-    queue[BYTES] += size
-    queue[ENQUEUED] += 1
-    queue[ENQUEUED_BYTES] += size
-    if queue[PACKETS] > queue[PEAK_PACKETS]:
-        queue[PEAK_PACKETS] = queue[PACKETS]
-    if queue[BYTES] > queue[PEAK_BYTES]:
-        queue[PEAK_BYTES] = queue[BYTES]
-    ctx[HELD_BYTES] += size
-    port[WAITING] += 1
-    if queue[PACKETS] == 1:
+        queue.tail.next = int(held)
+    queue.tail = held
+    queue.packets += 1
+    queue.bytes += size
+    queue.enqueued += 1
+    queue.enqueued_bytes += size
+    if queue.packets > queue.peak_packets:
+        queue.peak_packets = queue.packets
+    if queue.bytes > queue.peak_bytes:
+        queue.peak_bytes = queue.bytes
+    ctx.held_bytes += size
+    port.waiting += 1
+    if queue.packets == 1:
         _fill(port, queue, number)
-        if port[SCHEDULED] == 0:
+        if port.scheduled == 0:
             _schedule(ctx, port)
     _changed(ctx, port, number, queue)
 
 
 @native
-def _fill(port: Words, queue: Words, number: int) -> None:
+def _fill(port: Port, queue: Queue, number: int) -> None:
     """A queue that was empty holds a frame."""
-    if queue[WEIGHT] == 0:
-        port[STRICT] |= 1 << number
+    if queue.weight == 0:
+        port.strict |= 1 << number
     else:
-        Words(port[RING])[(port[RING_FIRST] + port[RING_COUNT]) % port[QUEUE_COUNT]] = number
-        port[RING_COUNT] += 1
+        port.ring[(port.ring_first + port.ring_count) % port.queue_count] = number
+        port.ring_count += 1
 
 
 @native
-def dequeue(ctx: Words, port: Words) -> int:
+def dequeue(ctx: Context, port: Port) -> int:
     """Take out the frame whose turn it is; its block, which now has the address of the queue for NEXT."""
-    number = highest_bit(port[STRICT]) if port[STRICT] != 0 else _choose_weighted(port)
-    queue = Words(port[QUEUES]) + number * QUEUE_WORDS
-    held = Words(queue[HEAD])
-    queue[HEAD] = held[NEXT]
-    held[NEXT] = int(queue)
-    queue[PACKETS] -= 1
-    queue[BYTES] -= held[FRAME_BYTES]
-    queue[DEQUEUED] += 1
-    queue[DEQUEUED_BYTES] += held[FRAME_BYTES]
-    ctx[HELD_BYTES] -= held[FRAME_BYTES]
-    port[WAITING] -= 1
-    if queue[PACKETS] == 0 and queue[WEIGHT] == 0:
-        port[STRICT] &= (1 << number) ^ -1
+    number = highest_bit(port.strict) if port.strict != 0 else _choose_weighted(port)
+    queue = port.queues[number]
+    held = queue.head
+    queue.head = Held(held.next)
+    held.next = int(queue)
+    queue.packets -= 1
+    queue.bytes -= held.frame_bytes
+    queue.dequeued += 1
+    queue.dequeued_bytes += held.frame_bytes
+    ctx.held_bytes -= held.frame_bytes
+    port.waiting -= 1
+    if queue.packets == 0 and queue.weight == 0:
+        port.strict &= (1 << number) ^ -1
     _changed(ctx, port, number, queue)
     return int(held)
 
 
 @native
-def _choose_weighted(port: Words) -> int:
+def _choose_weighted(port: Port) -> int:
     """Deficit round robin: as in :class:`offramp_p4.tm.scheduler.Scheduler`."""
-    ring = Words(port[RING])
-    number = ring[port[RING_FIRST]]
-    queue = Words(port[QUEUES]) + number * QUEUE_WORDS
-    needed = line_bytes(Words(queue[HEAD])[FRAME_BYTES])
-    if port[TURN_BEGINS] != 0:
-        queue[DEFICIT] += QUANTUM_BYTES * queue[WEIGHT]
-        port[TURN_BEGINS] = 0
-    while needed > queue[DEFICIT]:
-        ring[(port[RING_FIRST] + port[RING_COUNT]) % port[QUEUE_COUNT]] = number
-        port[RING_FIRST] = (port[RING_FIRST] + 1) % port[QUEUE_COUNT]
-        number = ring[port[RING_FIRST]]
-        queue = Words(port[QUEUES]) + number * QUEUE_WORDS
-        needed = line_bytes(Words(queue[HEAD])[FRAME_BYTES])
-        queue[DEFICIT] += QUANTUM_BYTES * queue[WEIGHT]
-    queue[DEFICIT] -= needed
-    if queue[PACKETS] == 1:
-        queue[DEFICIT] = 0
-        port[RING_FIRST] = (port[RING_FIRST] + 1) % port[QUEUE_COUNT]
-        port[RING_COUNT] -= 1
-        port[TURN_BEGINS] = 1
+    ring = port.ring
+    number = ring[port.ring_first]
+    queue = port.queues[number]
+    needed = line_bytes(queue.head.frame_bytes)
+    if port.turn_begins != 0:
+        queue.deficit += QUANTUM_BYTES * queue.weight
+        port.turn_begins = 0
+    while needed > queue.deficit:
+        ring[(port.ring_first + port.ring_count) % port.queue_count] = number
+        port.ring_first = (port.ring_first + 1) % port.queue_count
+        number = ring[port.ring_first]
+        queue = port.queues[number]
+        needed = line_bytes(queue.head.frame_bytes)
+        queue.deficit += QUANTUM_BYTES * queue.weight
+    queue.deficit -= needed
+    if queue.packets == 1:
+        queue.deficit = 0
+        port.ring_first = (port.ring_first + 1) % port.queue_count
+        port.ring_count -= 1
+        port.turn_begins = 1
     return number
 
 
 @native
-def transmit(ctx: Words, port: Words, size: int) -> int:
+def transmit(ctx: Context, port: Port, size: int) -> int:
     """Occupy the line of a port, which is free, with a frame; when it is free again."""
-    now_ps = ctx[NOW_PS]
-    if port[RATE] == 0:
-        port[FREE_PS] = now_ps
+    now_ps = ctx.now_ps
+    if port.rate == 0:
+        port.free_ps = now_ps
         return now_ps
-    if now_ps > port[FREE_PS]:
-        port[FRACTION] = 0
+    if now_ps > port.free_ps:
+        port.fraction = 0
     scaled = 8 * line_bytes(size) * _MEGA
-    rest = scaled % port[RATE] * _MEGA + port[FRACTION]
-    port[FRACTION] = rest % port[RATE]
-    port[FREE_PS] = now_ps + scaled // port[RATE] * _MEGA + rest // port[RATE]
-    return port[FREE_PS]
+    rest = scaled % port.rate * _MEGA + port.fraction
+    port.fraction = rest % port.rate
+    port.free_ps = now_ps + scaled // port.rate * _MEGA + rest // port.rate
+    return port.free_ps
 
 
 @native
-def release(ctx: Words, port: Words) -> None:
+def release(ctx: Context, port: Port) -> None:
     """The frame at the head of a port has gone."""
-    port[SCHEDULED] = 0
-    if port[WAITING] > 0:
+    port.scheduled = 0
+    if port.waiting > 0:
         _schedule(ctx, port)
 
 
@@ -224,21 +226,21 @@ def line_bytes(size: int) -> int:
 
 
 @native
-def _schedule(ctx: Words, port: Words) -> None:
-    port[SCHEDULED] = 1
-    time = ctx[NOW_PS]
-    if port[FREE_PS] > time:
-        time = port[FREE_PS]
-    push(ctx, READY, time, port[NUMBER], int(port))
+def _schedule(ctx: Context, port: Port) -> None:
+    port.scheduled = 1
+    time = ctx.now_ps
+    if port.free_ps > time:
+        time = port.free_ps
+    push(ctx, offset(Context.ready), time, port.number, int(port))
 
 
 @native
-def _changed(ctx: Words, port: Words, number: int, queue: Words) -> None:
+def _changed(ctx: Context, port: Port, number: int, queue: Queue) -> None:
     """Tell an observer the depth of a queue."""
-    if ctx[OBSERVED] != 0:
-        change = Words(append(ctx, CHANGES, 40))
-        change[0] = ctx[NOW_PS]
-        change[1] = port[NUMBER]
+    if ctx.observed != 0:
+        change = Words(append(ctx, offset(Context.changes), 40))
+        change[0] = ctx.now_ps
+        change[1] = port.number
         change[2] = number
-        change[3] = queue[PACKETS]
-        change[4] = queue[BYTES]
+        change[3] = queue.packets
+        change[4] = queue.bytes

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.runtime.context import RANDOM_NEXT, RANDOM_STATE
-from offramp_p4.native.subset import Words, below, call_word, highest_bit, native
+from offramp_p4.native.runtime.context import Context
+from offramp_p4.native.subset import below, call_word, highest_bit, native
 
 
 @native
-def draw_word(ctx: Words) -> int:
+def draw_word(ctx: Context) -> int:
     """As ``getrandbits(32)``."""
-    return call_word(ctx[RANDOM_NEXT], ctx[RANDOM_STATE])
+    return call_word(ctx.random_next, ctx.random_state)
 
 
 @native
-def _draw_bits(ctx: Words, bits: int) -> int:
+def _draw_bits(ctx: Context, bits: int) -> int:
     if bits <= 32:
         return draw_word(ctx) >> (32 - bits)
     low = draw_word(ctx)
@@ -22,7 +22,7 @@ def _draw_bits(ctx: Words, bits: int) -> int:
 
 
 @native
-def draw_between(ctx: Words, low: int, high: int) -> int:
+def draw_between(ctx: Context, low: int, high: int) -> int:
     """As ``randint(low, high)`` for numbers whose difference has at most 63 bits."""
     choices = high - low + 1
     bits = highest_bit(choices) + 1

@@ -9,6 +9,7 @@ from typing import Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Words
 from offramp_p4.native.state.numbers import Numbers
@@ -61,34 +62,39 @@ class NativeMeterCell(MeterCell):
     @property
     def rates(self) -> tuple[tuple[float, int], ...]:
         """(units a second, burst) of each bucket."""
-        pairs = self._numbers[at.COMMITTED : at.LEVELS].reshape(2, 2)[: self._words[at.RATES]]
+        pairs = self._numbers[offset(at.Meter.buckets) : offset(at.Meter.levels)].reshape(2, 2)[
+            : self._words[at.Meter.rates]
+        ]
         return tuple((rate, int(burst)) for rate, burst in pairs.tolist())
 
     @rates.setter
     def rates(self, rates: tuple[tuple[float, int], ...]) -> None:
         assert len(rates) <= 2, rates
-        self._words[at.RATES] = len(rates)
+        self._words[at.Meter.rates] = len(rates)
         for i, pair in enumerate(rates):
-            self._numbers[at.COMMITTED + 2 * i : at.COMMITTED + 2 * i + 2] = pair
+            self._numbers[offset(at.Meter.buckets) + 2 * i : offset(at.Meter.buckets) + 2 * i + 2] = pair
 
     @property
     def levels(self) -> list[float]:
         """What is in each bucket; an array that may be written to."""
-        return cast("list[float]", self._numbers[at.LEVELS : at.LEVELS + self._words[at.RATES]])
+        return cast(
+            "list[float]",
+            self._numbers[offset(at.Meter.levels) : offset(at.Meter.levels) + self._words[at.Meter.rates]],
+        )
 
     @levels.setter
     def levels(self, levels: Iterable[float]) -> None:
         for i, level in enumerate(levels):
-            self._numbers[at.LEVELS + i] = level
+            self._numbers[offset(at.Meter.levels) + i] = level
 
     @property
     def last_us(self) -> int:
         """When the levels were last brought up to date."""
-        return int(self._words[at.LAST_US])
+        return int(self._words[at.Meter.last_us])
 
     @last_us.setter
     def last_us(self, now_us: int) -> None:
-        self._words[at.LAST_US] = now_us
+        self._words[at.Meter.last_us] = now_us
 
     def take_over(self, cell: MeterCell) -> None:
         """Become the same meter as ``cell``."""
@@ -140,7 +146,7 @@ class NativeMeter(MeterState):
     """
 
     def __post_init__(self) -> None:
-        self.rows: Words = np.zeros((self.size, at.METER_WORDS), np.int64)
+        self.rows: Words = np.zeros((self.size, at.Meter.WORDS), np.int64)
         self.cells = cast("list[MeterCell]", _MeterCells(self.rows))
 
     def reset(self) -> None:

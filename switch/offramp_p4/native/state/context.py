@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.records import offset
 from offramp_p4.limits import MAX_STEPS
 from offramp_p4.native.runtime import context as at
 
@@ -36,7 +37,7 @@ class Context:
     """One switch's context.
 
     Attributes:
-        words: the words; constants of :mod:`offramp_p4.native.runtime.context` are indices.
+        words: the words; see :class:`offramp_p4.native.runtime.context.Context`.
         pointer: their address.
     """
 
@@ -57,15 +58,16 @@ class Context:
         self._taken: dict[int, list[Bytes]] = {}
         for buffer in at.BUFFERS:
             self._set(buffer, np.empty(_FIRST_SIZE, np.uint8))
-        self.hold_function(at.GROW, or_abort(self._enlarge))
+        self.hold_function(at.Context.grow, or_abort(self._enlarge))
         memories = np.zeros(_LEVELS * memory_size + 64, np.uint8)
         first = (address(memories) + 63) // 64 * 64
-        self.hold(at.TOP, memories)
-        self.words[[at.TOP, at.STRIDE, at.LIMIT]] = first, memory_size, first + _LEVELS * memory_size
-        self.words[[at.MAX_PASSES, at.MAX_STEPS, at.DROP_PORT]] = max_passes, max_steps, drop_port
+        self.hold(at.Context.top, memories)
+        fields = at.Context(self.words)
+        fields.top, fields.stride, fields.limit = first, memory_size, first + _LEVELS * memory_size
+        fields.max_passes, fields.max_steps, fields.drop_port = max_passes, max_steps, drop_port
         self._seed(seed)
-        self.hold(at.CRC16_TABLE, _crc_table(0xA001))
-        self.hold(at.CRC32_TABLE, _crc_table(0xEDB88320))
+        self.hold(offset(at.Context.crc16), _crc_table(0xA001))
+        self.hold(offset(at.Context.crc32), _crc_table(0xEDB88320))
 
     def hold(self, word: int, array: npt.NDArray[Any]) -> None:
         """Set a word to the address of an array, which is kept alive as long as it stands there."""
@@ -78,41 +80,43 @@ class Context:
         self._held[word] = made
         self._hold_number(word, ctypes.cast(made, ctypes.c_void_p).value)
 
-    def buffer(self, buffer: int) -> Bytes:
+    def buffer(self, buffer: object) -> Bytes:
         """The used part of a buffer."""
-        return self._buffers[buffer][: self.words[buffer + at.USED]]
+        first = offset(buffer)
+        return self._buffers[first][: self.words[first + at.Buffer.used]]
 
-    def take(self, buffer: int) -> Bytes:
+    def take(self, buffer: object) -> Bytes:
         """The used part of a buffer, which goes on with other memory.
 
         Memory that was taken and is no longer referred to is used again: its pages are there already.
         """
-        used = self.buffer(buffer)
-        whole = self._buffers[buffer]
+        used, first = self.buffer(buffer), offset(buffer)
+        whole = self._buffers[first]
         size = len(whole)
-        taken = self._taken.setdefault(buffer, [])
+        taken = self._taken.setdefault(first, [])
         free = next((i for i in range(len(taken)) if len(taken[i]) == size and sys.getrefcount(taken[i]) == 2), None)
-        self._set(buffer, np.empty(size, np.uint8) if free is None else taken.pop(free))
-        self._taken[buffer] = [*taken[1 - _POOL :], whole]
+        self._set(first, np.empty(size, np.uint8) if free is None else taken.pop(free))
+        self._taken[first] = [*taken[1 - _POOL :], whole]
         self.empty(buffer)
         return used
 
-    def empty(self, buffer: int) -> None:
+    def empty(self, buffer: object) -> None:
         """Forget what is in a buffer."""
-        self.words[buffer + at.USED] = self.words[buffer + at.START] = 0
+        first = offset(buffer)
+        self.words[first + at.Buffer.used] = self.words[first + at.Buffer.start] = 0
 
     def _set(self, buffer: int, memory: Bytes) -> None:
         self._buffers[buffer] = memory
-        self.words[buffer + at.DATA], self.words[buffer + at.SIZE] = address(memory), len(memory)
+        self.words[buffer + at.Buffer.data], self.words[buffer + at.Buffer.size] = address(memory), len(memory)
 
     def _enlarge(self, buffer: int, size: int) -> None:
         old = self._buffers[buffer]
         first = address(old)
         self._set(buffer, np.empty(max(2 * len(old), size + size // 2), np.uint8))
         self._buffers[buffer][: len(old)] = old
-        frame = int(self.words[at.FRAME])
-        if buffer == at.QUEUE and first <= frame <= first + len(old):
-            self.words[at.FRAME] = frame - first + address(self._buffers[buffer])
+        frame = int(self.words[at.Context.frame])
+        if buffer == offset(at.Context.queue) and first <= frame <= first + len(old):
+            self.words[at.Context.frame] = frame - first + address(self._buffers[buffer])
 
     def _seed(self, seed: int) -> None:
         _, state, _ = Random(seed).getstate()
@@ -120,9 +124,9 @@ class Context:
         key = np.array(state[:-1], np.uint32)
         generator.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": state[-1]}}
         interface = generator.ctypes
-        self._held[at.RANDOM_STATE] = generator
-        self._hold_number(at.RANDOM_STATE, interface.state_address)
-        self._hold_number(at.RANDOM_NEXT, ctypes.cast(interface.next_uint32, ctypes.c_void_p).value)
+        self._held[at.Context.random_state] = generator
+        self._hold_number(at.Context.random_state, interface.state_address)
+        self._hold_number(at.Context.random_next, ctypes.cast(interface.next_uint32, ctypes.c_void_p).value)
 
     def _hold_number(self, word: int, value: int | None) -> None:
         assert value

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, Words, address
 from offramp_p4.native.state.library import updates
@@ -60,5 +61,5 @@ class HashTable:
 
     def _resize(self, size: int) -> None:
         self._slots: Words = np.zeros((size, self._words + 1), np.int64)
-        self._context.hold(self._base + at.SLOTS, self._slots)
-        self._context.words[self._base + at.MASK] = size - 1
+        self._context.hold(self._base + offset(at.Table.slots), self._slots)
+        self._context.words[self._base + at.Table.mask] = size - 1

@@ -81,7 +81,7 @@ class NativeObjects(Objects):
             state.attach(context, table_plan, plan.actions)
             self._tables.append(state)
         bases = [t.words for t in plan.tables.values()]
-        self._counters = np.array([word for b in bases for word in (b + at.HITS, b + at.MISSES)], np.int64)
+        self._counters = np.array([word for b in bases for word in (b + at.Table.hits, b + at.Table.misses)], np.int64)
         self._sets: list[tuple[ValueSetState, Search | None, list[tuple[Match, ...]]]] = []
         for value_set, set_plan in plan.value_sets.items():
             search = make_search(context, set_plan.words, set_plan.key)

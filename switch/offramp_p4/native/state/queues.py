@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime import queues as q
 from offramp_p4.native.runtime.heap import ENTRY
@@ -18,7 +19,7 @@ from offramp_p4.tm.queue import QueueStats
 
 _CHUNK_BYTES = 1 << 20
 _PORTS = 1 + 512
-_BUFFERS = (at.READY, at.RETURNING, at.TIMES, at.CHANGES)
+_BUFFERS = (at.Context.ready, at.Context.returning, at.Context.times, at.Context.changes)
 
 
 class NativeQueue:
@@ -32,17 +33,17 @@ class NativeQueue:
         self.config, self._words = config, words
 
     def __len__(self) -> int:
-        return int(self._words[q.PACKETS])
+        return int(self._words[q.Queue.packets])
 
     @property
     def bytes(self) -> int:
         """Of the frames that wait."""
-        return int(self._words[q.BYTES])
+        return int(self._words[q.Queue.bytes])
 
     @property
     def stats(self) -> QueueStats:
         """Counts since the start."""
-        return QueueStats(*self._words[q.ENQUEUED : q.PEAK_BYTES + 1].tolist())
+        return QueueStats(*self._words[q.Queue.enqueued : q.Queue.peak_bytes + 1].tolist())
 
 
 class _Port:
@@ -50,24 +51,25 @@ class _Port:
 
     def __init__(self, number: int, config: PortConfig) -> None:
         count = len(config.queues)
-        self.memory: Words = np.zeros(q.PORT_WORDS + count + count * q.QUEUE_WORDS, np.int64)
+        self.memory: Words = np.zeros(q.Port.WORDS + count + count * q.Queue.WORDS, np.int64)
         words = self.memory
-        ring = address(words[q.PORT_WORDS :])
-        words[[q.NUMBER, q.TURN_BEGINS, q.QUEUE_COUNT]] = number, 1, count
-        words[[q.RING, q.QUEUES]] = ring, ring + 8 * count
+        ring = address(words[q.Port.WORDS :])
+        port = q.Port(words)
+        port.number, port.turn_begins, port.queue_count = number, 1, count
+        words[[offset(q.Port.ring), offset(q.Port.queues)]] = ring, ring + 8 * count
         self.queues = []
         for i, queue in enumerate(config.queues):
-            start = q.PORT_WORDS + count + i * q.QUEUE_WORDS
-            mine = words[start : start + q.QUEUE_WORDS]
+            start = q.Port.WORDS + count + i * q.Queue.WORDS
+            mine = words[start : start + q.Queue.WORDS]
             limits = (queue.limit_bytes, queue.limit_packets, queue.ecn_bytes)
-            mine[: q.WEIGHT] = [q.UNLIMITED if limit is None else limit for limit in limits]
-            mine[q.WEIGHT] = queue.weight or 0
+            mine[: q.Queue.weight] = [q.UNLIMITED if limit is None else limit for limit in limits]
+            mine[q.Queue.weight] = queue.weight or 0
             self.queues.append(NativeQueue(queue, mine))
         self.limit_rate(config.rate_bps)
 
     def limit_rate(self, rate_bps: int | None) -> None:
         if rate_bps is not None:
-            self.memory[q.RATE] = min(rate_bps, int(self.memory[q.RATE]) or rate_bps)
+            self.memory[q.Port.rate] = min(rate_bps, int(self.memory[q.Port.rate]) or rate_bps)
 
 
 class NativeManager:
@@ -86,8 +88,8 @@ class NativeManager:
             _check_rate(port.rate_bps)
         self.config, self._context = config, context
         self.observer: Observer | None = None
-        context.hold_function(at.MAKE_PORT, or_abort(self._find))
-        context.hold_function(at.NEW_CHUNK, or_abort(self._more_memory))
+        context.hold_function(at.Context.make_port, or_abort(self._find))
+        context.hold_function(at.Context.new_chunk, or_abort(self._more_memory))
         self.reset()
 
     def reset(self) -> None:
@@ -95,30 +97,32 @@ class NativeManager:
         words = self._context.words
         self._ports: dict[int, _Port] = {}
         self._chunks: list[Bytes] = []
-        words[at.FREE : at.FREE + 64] = 0
-        words[[at.NOW_PS, at.RETURNED, at.HELD_BYTES, at.MISDIRECTED, at.ARENA, at.ARENA_END]] = 0
+        words[offset(at.Context.free) : offset(at.Context.free) + 64] = 0
+        fields = at.Context(words)
+        fields.now_ps = fields.returned = fields.held_bytes = fields.misdirected = 0
+        fields.arena = fields.arena_end = 0
         limit = self.config.buffer_bytes
-        words[at.BUFFER_BYTES] = q.UNLIMITED if limit is None else limit
+        fields.buffer_bytes = q.UNLIMITED if limit is None else limit
         self._table: Words = np.zeros(_PORTS, np.int64)
-        self._context.hold(at.PORTS, self._table)
-        words[at.PORT_COUNT] = _PORTS
+        self._context.hold(offset(at.Context.ports), self._table)
+        fields.port_count = _PORTS
         for buffer in _BUFFERS:
             self._context.empty(buffer)
 
     @property
     def next_ps(self) -> int | None:
         """When the next frame reaches the head of its port; None while all queues are empty."""
-        return self.first_time(at.READY)
+        return self.first_time(at.Context.ready)
 
     @property
     def held_bytes(self) -> int:
         """Of the frames in all queues."""
-        return int(self._context.words[at.HELD_BYTES])
+        return int(self._context.words[at.Context.held_bytes])
 
     @property
     def misdirected(self) -> int:
         """Frames dropped because their queue does not exist."""
-        return int(self._context.words[at.MISDIRECTED])
+        return int(self._context.words[at.Context.misdirected])
 
     def limit_rate(self, port: int, rate_bps: int) -> None:
         """The link of a port is no faster than ``rate_bps``; for use before anything is sent.
@@ -132,8 +136,8 @@ class NativeManager:
     def pause(self, port: int, until_ps: int) -> None:
         """Let a port begin nothing before ``until_ps``, as a PAUSE frame asks (IEEE 802.3, annex 31B)."""
         memory = self._port(port).memory
-        memory[q.FREE_PS] = max(int(memory[q.FREE_PS]), until_ps)
-        entries = self._context.buffer(at.READY).view(np.int64).reshape(-1, ENTRY)
+        memory[q.Port.free_ps] = max(int(memory[q.Port.free_ps]), until_ps)
+        entries = self._context.buffer(at.Context.ready).view(np.int64).reshape(-1, ENTRY)
         mine = entries[:, 1] == port
         entries[mine, 0] = np.maximum(entries[mine, 0], until_ps)
         entries[:] = entries[np.lexsort((entries[:, 1], entries[:, 0]))]  # a sorted list is a heap
@@ -148,20 +152,20 @@ class NativeManager:
         """One queue."""
         return self._port(port).queues[number]
 
-    def first_time(self, heap: int) -> int | None:
+    def first_time(self, heap: object) -> int | None:
         """The time of the first entry of a heap."""
         words = self._context.words
-        return int(self._context.buffer(heap)[:8].view(np.int64)[0]) if words[heap + at.USED] else None
+        return int(self._context.buffer(heap)[:8].view(np.int64)[0]) if words[offset(heap) + at.Buffer.used] else None
 
     def start(self) -> None:
         """To be called before machine code runs."""
-        self._context.words[at.OBSERVED] = self.observer is not None
+        self._context.words[at.Context.observed] = self.observer is not None
 
     def finish(self) -> None:
         """To be called when machine code has run: tells the observer."""
-        if self._context.words[at.CHANGES + at.USED]:
-            changes = self._context.buffer(at.CHANGES).view(np.int64).reshape(-1, 5).tolist()
-            self._context.empty(at.CHANGES)
+        if self._context.words[at.Context.changes.used]:
+            changes = self._context.buffer(at.Context.changes).view(np.int64).reshape(-1, 5).tolist()
+            self._context.empty(at.Context.changes)
             if self.observer is not None:
                 for change in changes:
                     self.observer(*change)
@@ -177,13 +181,13 @@ class NativeManager:
         return port
 
     def _find(self, number: int, _: int) -> None:
-        self._context.words[at.FOUND_PORT] = address(self._port(number).memory)
+        self._context.words[at.Context.found_port] = address(self._port(number).memory)
 
     def _more_memory(self, size: int, _: int) -> None:
         chunk = np.empty(max(2 * size, _CHUNK_BYTES), np.uint8)
         self._chunks.append(chunk)
         start = (address(chunk) + 63) // 64 * 64
-        self._context.words[[at.ARENA, at.ARENA_END]] = start, address(chunk) + len(chunk)
+        self._context.words[[at.Context.arena, at.Context.arena_end]] = start, address(chunk) + len(chunk)
 
 
 def _check_rate(rate_bps: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from offramp_base.native.records import offset
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, address
 from offramp_p4.native.state.hashtable import HashTable, as_words
@@ -67,8 +68,8 @@ class NativeReplication(ReplicationEngine):
 
     def attach(self, context: Context) -> None:
         """Be found in the context."""
-        self._groups = _Rows(context, at.GROUPS)
-        self._sessions = _Rows(context, at.SESSIONS)
+        self._groups = _Rows(context, offset(at.Context.groups))
+        self._sessions = _Rows(context, offset(at.Context.sessions))
 
     def sync(self) -> None:
         """Write what has changed."""
@@ -103,6 +104,6 @@ class _Rows:
         for _, replicas, length in listed:
             rows.append((start, len(replicas), length))
             start += 16 * len(replicas)
-        self._context.hold(self._base + at.ROWS, np.array(rows or [(0, 0, 0)], np.int64))
+        self._context.hold(self._base + offset(at.Table.rows), np.array(rows or [(0, 0, 0)], np.int64))
         if listed:
             self._hash.insert(as_words((n for n, _, _ in listed), 1), np.arange(1, len(listed) + 1))

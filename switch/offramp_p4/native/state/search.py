@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from offramp_base.native.records import offset
 from offramp_p4.native.keys import KeyFormat
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.runtime.prefixes import ROOT_LENGTH
@@ -105,14 +106,14 @@ class PrefixSearch:
         self._hash.clear()
         self._roots: dict[int, int] = {}
         self._root = np.zeros((1 << self._key.root_bits, self._key.row_words), np.int64)
-        self._context.hold(self._base + at.ROOT, self._root)
+        self._context.hold(self._base + offset(at.Table.root), self._root)
         self._lengths = np.zeros(capacity, np.int64)
-        self._context.hold(self._base + at.SCORES, self._lengths)
+        self._context.hold(self._base + offset(at.Table.scores), self._lengths)
 
     def grow(self, capacity: int) -> None:
         """Room for more numbers."""
         self._lengths = enlarged(self._lengths, capacity)
-        self._context.hold(self._base + at.SCORES, self._lengths)
+        self._context.hold(self._base + offset(at.Table.scores), self._lengths)
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
         """Find these entries, too."""
@@ -169,7 +170,7 @@ class PrefixSearch:
         row = self._roots[exact] = len(self._roots)
         if row >= len(self._root):
             self._root = enlarged(self._root, 2 * row)
-            self._context.hold(self._base + at.ROOT, self._root)
+            self._context.hold(self._base + offset(at.Table.root), self._root)
         key = as_words([exact << self._width | ROOT_LENGTH << self._key.extra_at], self._key.words)
         self._hash.insert(key, np.array([row + 1]))
         return row
@@ -205,7 +206,11 @@ class PatternSearch:
         """Room for more numbers."""
         self._scores, self._next = enlarged(self._scores, capacity), enlarged(self._next, capacity)
         self._ranges = enlarged(self._ranges, capacity)
-        for word, array in ((at.SCORES, self._scores), (at.NEXT, self._next), (at.RANGES, self._ranges)):
+        for word, array in (
+            (offset(at.Table.scores), self._scores),
+            (offset(at.Table.next), self._next),
+            (offset(at.Table.ranges), self._ranges),
+        ):
             self._context.hold(self._base + word, array)
 
     def add(self, entries: Sequence[Entry], numbers: Words) -> None:
@@ -266,8 +271,8 @@ class PatternSearch:
             rows[:, 0] = [p.score for _, p in ordered]
             rows[:, 1] = [p.number for _, p in ordered]
             rows[:, 2:] = as_words([mask for mask, _ in ordered], self._key.words)
-        self._context.hold(self._base + at.PATTERNS, rows)
-        self._context.words[self._base + at.PATTERN_COUNT] = len(rows)
+        self._context.hold(self._base + offset(at.Table.patterns), rows)
+        self._context.words[self._base + at.Table.pattern_count] = len(rows)
 
 
 def _signed(word: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.runtime import context as at
@@ -93,7 +94,7 @@ class NativeTable(TableState):
     def sync(self) -> None:
         """Make all changes since the last call; to be called under the lock of changes."""
         row = self._actions.encode(self.default)
-        self._context.hold(self._base + at.DEFAULT, np.frombuffer(row, np.uint8))
+        self._context.hold(self._base + at.Table.default, np.frombuffer(row, np.uint8))
         if self._search is None:
             return
         if self._stale:
@@ -111,15 +112,15 @@ class NativeTable(TableState):
     def collect(self) -> None:
         """Add what machine code has counted since the last call."""
         words = self._context.words
-        self.hits += int(words[self._base + at.HITS])
-        self.misses += int(words[self._base + at.MISSES])
-        words[[self._base + at.HITS, self._base + at.MISSES]] = 0
-        touches = int(words[self._base + at.TOUCHES])
+        self.hits += int(words[self._base + at.Table.hits])
+        self.misses += int(words[self._base + at.Table.misses])
+        words[[self._base + at.Table.hits, self._base + at.Table.misses]] = 0
+        touches = int(words[self._base + at.Table.touches])
         if not touches:
             return
-        words[self._base + at.TOUCHES] = 0
+        words[self._base + at.Table.touches] = 0
         numbers = self._touched[:touches]
-        counts, now_us = self._counts[numbers - 1].tolist(), int(words[at.NOW_US])
+        counts, now_us = self._counts[numbers - 1].tolist(), int(words[at.Context.now_us])
         self._counts[numbers - 1] = 0
         for number, (packets, volume) in zip(numbers.tolist(), counts, strict=True):
             entry = self._by_number[number - 1]
@@ -139,7 +140,7 @@ class NativeTable(TableState):
         self._rows: npt.NDArray[np.uint8] = np.zeros((self._capacity, self._plan.row_size), np.uint8)
         self._counts: Words = np.zeros((self._capacity if self._counted else 0, 2), np.int64)
         self._touched: Words = np.zeros(self._capacity if self._counted else 0, np.int64)
-        self._meters: Words = np.zeros((self._capacity if self._metered else 0, at.METER_WORDS), np.int64)
+        self._meters: Words = np.zeros((self._capacity if self._metered else 0, at.Meter.WORDS), np.int64)
         assert self._search is not None
         self._search.clear(self._capacity)
         self._publish()
@@ -147,10 +148,10 @@ class NativeTable(TableState):
 
     def _publish(self) -> None:
         for word, array in (
-            (at.ROWS, self._rows),
-            (at.COUNTS, self._counts),
-            (at.TOUCHED, self._touched),
-            (at.METERS, self._meters),
+            (offset(at.Table.rows), self._rows),
+            (offset(at.Table.counts), self._counts),
+            (offset(at.Table.touched), self._touched),
+            (offset(at.Table.meters), self._meters),
         ):
             self._context.hold(self._base + word, array)
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import places
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.llvm import I64, Value, const, i64
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Meter, Table
 from offramp_p4.native.runtime.meters import execute_meter
 from offramp_p4.native.runtime.program import LENGTH
 from offramp_p4.native.shape import bits_of
@@ -108,7 +109,7 @@ def _execute(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _colour(g: Emitter, kind: str, meters: Value, index: Value) -> Value:
-    meter = g.at(meters, g.b.mul(index, i64(8 * context.METER_WORDS)))
+    meter = g.at(meters, g.b.mul(index, i64(8 * Meter.WORDS)))
     return g.call(execute_meter, g.context, meter, i64(1) if kind == "packets" else field(g, LENGTH.name))
 
 
@@ -129,7 +130,7 @@ def on_hit(target: V1Target, g: Emitter, table: ir.Table, entry: Value) -> None:
     meter = table.properties.get("meters")
     if isinstance(meter, ir.ExternInstance):
         kind = target.objects.of[meter].kind
-        colour = _colour(g, kind, g.pointer(words + context.METERS), index)
+        colour = _colour(g, kind, g.pointer(words + offset(Table.meters)), index)
         g.store_number(colour, g.cell(target.cells.colour), 64)
 
 
@@ -141,12 +142,12 @@ def on_miss(target: V1Target, g: Emitter, table: ir.Table) -> None:
 
 def _count_entry(g: Emitter, words: int, entry: Value, index: Value) -> None:
     """Count, and remember which entries have been counted."""
-    both = g.at(g.pointer(words + context.COUNTS), g.b.mul(index, i64(16)))
+    both = g.at(g.pointer(words + offset(Table.counts)), g.b.mul(index, i64(16)))
     before = g.tags.mark(g.b.load(both, typ=I64), "Counts")
     with g.when(g.b.icmp_unsigned("==", before, const(I64, 0)), likely=False):
-        number = g.word(words + context.TOUCHES)
-        place = g.at(g.pointer(words + context.TOUCHED), g.b.mul(number, i64(8)))
+        number = g.word(words + Table.touches)
+        place = g.at(g.pointer(words + offset(Table.touched)), g.b.mul(number, i64(8)))
         g.tags.mark(g.b.store(entry, place), "Words")
-        g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + context.TOUCHES)), "Words")
+        g.tags.mark(g.b.store(g.b.add(number, i64(1)), g.word_address(words + Table.touches)), "Words")
     _add(g, both, i64(1))
     _add(g, g.at(both, 8), field(g, LENGTH.name))

@@ -14,7 +14,7 @@ from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.llvm import I1, Value, const, i64
 from offramp_p4.native.runtime import checksums as algorithms
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH
 from offramp_p4.native.shape import bits_of
 from offramp_p4.native.v1model.fields import packed
@@ -72,7 +72,7 @@ def _digest(g: Emitter, algorithm: Callable[..., int], data: ir.Expr, *, payload
     rest = None
     if payload:
         start = field(g, CURSOR.name)
-        rest = (g.at(g.pointer(context.FRAME), start), g.b.sub(field(g, LENGTH.name), start))
+        rest = (g.at(g.pointer(Context.frame), start), g.b.sub(field(g, LENGTH.name), start))
     filled = packed(g, data, rest)
     return g.call(algorithm, g.context, filled.address, filled.size)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import places
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.llvm import Value, i64
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import bits_of
@@ -38,15 +39,15 @@ def _log(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     if not isinstance(message, ir.Const) or not isinstance(message.value, str):
         raise Unsupported(e.pos, "log_msg of a text that is not a constant")
     values = (g.temporary(argument(e, 1)), argument(e, 1).type) if len(e.args) > 1 else None
-    with g.when(g.b.icmp_unsigned("!=", g.word(context.LOGGING), i64(0)), likely=False):
-        target.events.append(record(g, context.EVENTS, len(target.events), message.value, values))
+    with g.when(g.b.icmp_unsigned("!=", g.word(Context.logging), i64(0)), likely=False):
+        target.events.append(record(g, offset(Context.events), len(target.events), message.value, values))
     return None
 
 
 def _check(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     with g.when(g.b.not_(g.value(argument(e, 0))), likely=False):
         text = f"{CHECK_MARK}{e.pos}: {e.method} failed"
-        target.events.append(record(g, context.EVENTS, len(target.events), text))
+        target.events.append(record(g, offset(Context.events), len(target.events), text))
         g.leave(CHECK_FAILED)
     return None
 

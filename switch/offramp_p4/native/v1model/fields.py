@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.bits import scalar_bits
+from offramp_p4.engine.packing import fields_of
 from offramp_p4.engine.places import is_place
 from offramp_p4.native import codec, places
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
 from offramp_p4.native.llvm import I8, I64, Value, const, i64, ll
-from offramp_p4.native.runtime import buffers, context
+from offramp_p4.native.runtime import buffers
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.shape import is_scalar, offsets, shape
 from offramp_p4.types import Header, Structure, Type, strip
 
@@ -33,7 +36,7 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
 
     As in bmv2, fields of headers that are not valid are left out, and zeros fill the last byte.
     """
-    parts = data.parts if isinstance(data, ir.Compose) else [data]
+    parts = fields_of(data)
     guards = [_guard(g, part) for part in parts]
     if payload is None and all(is_scalar(p.type) for p in parts) and all(h is guards[0] for h in guards):
         return _packed_at_once(g, parts, guards[0] if guards else None)
@@ -42,7 +45,11 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
         room = g.allocate(ll.ArrayType(I8, most))
     else:  # the unused end of the output buffer is free for such use
         free = g.call(
-            buffers.room, g.context, context.OUT, g.word(context.OUT + context.USED), g.b.add(payload[1], i64(most))
+            buffers.room,
+            g.context,
+            offset(Context.out),
+            g.word(Context.out.used),
+            g.b.add(payload[1], i64(most)),
         )
         room = g.b.inttoptr(free, g.memory.type)
     writer = codec.BitWriter(g, room)
@@ -109,8 +116,8 @@ def field_lists(metadata: Type, base: int) -> dict[int, list[Span]]:
     t = strip(metadata)
     if not isinstance(t, Structure):
         return lists
-    for f, offset in zip(t.fields, offsets(t), strict=True):
-        at = base + offset
+    for f, start in zip(t.fields, offsets(t), strict=True):
+        at = base + start
         marks = f.annotations.get("field_list")
         for number in marks.args if marks else ():
             if not isinstance(number, int):

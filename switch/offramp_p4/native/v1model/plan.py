@@ -10,7 +10,7 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.keys import key_format
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Context, Table
 from offramp_p4.native.shape import container
 from offramp_p4.native.tables import TablePlan
 from offramp_p4.state import RegisterState
@@ -55,7 +55,7 @@ class Plan:
     """
 
     def __init__(self, program: ir.Program, objects: Objects) -> None:
-        self.size = context.OBJECTS
+        self.size = Context.WORDS
         self.actions = Actions(program.tables)
         self.columns = self._columns(objects.registers.values())
         self.arrays: dict[ir.ExternInstance, int] = {}
@@ -70,7 +70,7 @@ class Plan:
                 self.member_sizes[instance] = max((self._row_size(t) for t in users), default=rows.HEAD)
         self.tables = {t: self._table(t, objects) for t in program.tables}
         self.value_sets = {
-            v: TablePlan(self._take(context.TABLE_WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
+            v: TablePlan(self._take(Table.WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
             for v in program.value_sets
         }
 
@@ -83,7 +83,7 @@ class Plan:
 
     def _table(self, table: ir.Table, objects: Objects) -> TablePlan:
         state = objects.tables[table]
-        words, key = self._take(context.TABLE_WORDS), key_format(state.kinds, state.widths)
+        words, key = self._take(Table.WORDS), key_format(state.kinds, state.widths)
         instance = table.properties.get("implementation")
         if isinstance(instance, ir.ExternInstance) and instance in self.profiles:
             return TablePlan(words, key, self._row_size(table), self.profiles[instance], self.member_sizes[instance])

@@ -10,7 +10,7 @@ from offramp_p4.native.codec import leaves
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.llvm import Value, i64
 from offramp_p4.native.runtime.buffers import append
-from offramp_p4.native.runtime.context import USED
+from offramp_p4.native.runtime.context import Buffer
 from offramp_p4.native.shape import aligned, bits_of, shape
 from offramp_p4.types import Bits, Type, Varbit, strip
 
@@ -40,7 +40,7 @@ class Record:
 def record(g: Emitter, buffer: int, number: int, text: str, data: tuple[Value, Type] | None = None) -> Record:
     """Write the instructions that append a record of the value at an address; returns how to read it."""
     size = aligned(_HEAD + (shape(data[1]).size if data else 0), 8)
-    with g.when(g.b.icmp_unsigned("<", g.word(buffer + USED), i64(_MOST_BYTES)), likely=True):
+    with g.when(g.b.icmp_unsigned("<", g.word(buffer + Buffer.used), i64(_MOST_BYTES)), likely=True):
         at = g.b.inttoptr(g.call(append, g.context, buffer, size), g.memory.type)
         g.tags.mark(g.b.store(i64(number), at), "Words")
         if data:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import places
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.llvm import Value, i64
-from offramp_p4.native.runtime import context
+from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import (
     CLONE,
     CLONE_FIELDS,
@@ -59,7 +60,7 @@ def _mark_to_drop(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     base = g.cell(target.cells.standard)
     if e.args:
         base = places.place(g, argument(e, 0)).address
-    for name, word in ((EGRESS_SPEC.name, g.word(context.DROP_PORT)), (GROUP.name, i64(0))):
+    for name, word in ((EGRESS_SPEC.name, g.word(Context.drop_port)), (GROUP.name, i64(0))):
         at, width = target.cells.standard_field(name)
         g.store_number(g.resize(word, width), g.at(base, at), width)
     return None
@@ -108,5 +109,5 @@ def _digest(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     t = strip(data.type)
     name = t.name if isinstance(t, Structure) else f"digest_{len(target.digests)}"
     values = (g.temporary(data), data.type)
-    target.digests.append(record(g, context.DIGESTS, len(target.digests), name, values))
+    target.digests.append(record(g, offset(Context.digests), len(target.digests), name, values))
     return None

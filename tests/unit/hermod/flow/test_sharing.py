@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from offramp.hermod.dag import Coflow, Dag, Flows
 from offramp.hermod.factors import CType, Factors
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow import layout as at
 from offramp_sim.hermod.flow.fabric import Fabric
+from offramp_sim.hermod.flow.layout import Context
 from offramp_sim.hermod.flow.network import Loaded, load
 from offramp_sim.hermod.flow.policies import order_of
 from offramp_sim.hermod.flow.simulate import memory, simulate
@@ -68,13 +68,13 @@ def test_rates_are_those_of_progressive_filling(seed: int, routing: str, separat
         return
     every = loaded(coflows, ports, routing, granularity="flow" if separate else "coflow")
     order = order_of(every.dag, "hermod")
-    context, arrays = memory(every, order, 0.0)
-    _until_first_rates(context)
+    arrays = memory(every, order, 0.0)
+    _until_first_rates(arrays.address)
     expected = filled(every, order.level[every.coflow_of_flow])
-    assert arrays[at.RATE] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert arrays[Context.rate] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def _until_first_rates(context: np.ndarray) -> None:
+def _until_first_rates(context: int) -> None:
     from offramp_sim.hermod.flow.simulate import engine
 
     assert engine()(context, 1) == 0

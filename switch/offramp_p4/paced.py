@@ -10,9 +10,9 @@ import numpy as np
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.engines import make_switch
+from offramp_p4.queued import QueuedSwitch
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.joint import PS_PER_US, Times
-from offramp_p4.tm.queued import QueuedSwitch
 
 if TYPE_CHECKING:
     from offramp_p4 import ir

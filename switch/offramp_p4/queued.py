@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.tm.config import TmConfig
 from offramp_p4.tm.ecn import mark_ce
 from offramp_p4.tm.joint import Departure, Joint, Mark, Times
-from offramp_p4.tm.manager import TrafficManager
+from offramp_p4.tm.view import QueuesView
 
 if TYPE_CHECKING:
     from offramp_p4.engines import PlainSwitch
-    from offramp_p4.native.state.queues import NativeManager
 
 
 class QueuedSwitch:
@@ -34,7 +33,7 @@ class QueuedSwitch:
         self._joint: Joint = switch.join(config, mark)
 
     @property
-    def tm(self) -> TrafficManager[Any] | NativeManager:
+    def tm(self) -> QueuesView:
         """Queues and their counts."""
         return self._joint.tm
 

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A record with the arrays that its fields point to, as compiled code is given them."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from offramp_base.native.records import Record, offset
+
+R = TypeVar("R", bound=Record)
+Array = npt.NDArray[Any]
+
+
+class RecordArrays(Generic[R]):
+    """The words of a record, and the arrays whose addresses some of them are, which it keeps alive.
+
+    Attributes:
+        fields: the words by their names.
+    """
+
+    def __init__(self, record: type[R]) -> None:
+        self.fields = record(np.zeros(record.WORDS, np.int64))
+        self._arrays: dict[int, Array] = {}
+
+    @property
+    def address(self) -> int:
+        """Where the record is."""
+        address: int = self.fields.words.ctypes.data
+        return address
+
+    def give(self, field: object, array: npt.ArrayLike) -> Array:
+        """Let a field, such as ``Context.ports``, point to an array; returns the array that it points to."""
+        held = self._arrays[offset(field)] = np.ascontiguousarray(array)
+        self.fields.words[offset(field)] = held.ctypes.data
+        return held
+
+    def __getitem__(self, field: object) -> Array:
+        """The array that a field points to."""
+        return self._arrays[offset(field)]

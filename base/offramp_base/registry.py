@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places where other packages add things of a kind: a model, a device, a rule.
+
+What ships with Offramp registers itself with a decorator; a package outside names it in an entry point
+(https://packaging.python.org/en/latest/specifications/entry-points/) of the registry's group. Nothing is imported
+before it is needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from offramp_base.errors import OfframpError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Things of one kind by their names, in the order in which they were registered, those of other packages last.
+
+    Args:
+        kind: what one of them is called in messages, such as ``model``.
+        group: of entry points, such as ``offramp.models``.
+        package: whose modules register things, in folders below as well; they are imported at the first look-up.
+    """
+
+    def __init__(self, kind: str, group: str, package: str | None = None) -> None:
+        self.kind, self.group = kind, group
+        self._package = package
+        self._things: dict[str, T] = {}
+        self._whole = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator for what is called ``name``.
+
+        Raises:
+            OfframpError: something else has the name.
+        """
+
+        def enter(thing: T) -> T:
+            if self._things.setdefault(name, thing) is not thing:
+                raise OfframpError(f"{self.kind} {name}: registered twice")
+            return thing
+
+        return enter
+
+    def names(self) -> list[str]:
+        """All names.
+
+        Raises:
+            OfframpError: two packages bring the same name.
+        """
+        self._discover()
+        return [*self._things, *(name for name in self._brought if name not in self._things)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+    def get(self, name: str) -> T:
+        """What has this name; what a package brings is imported now.
+
+        Raises:
+            OfframpError: nothing has the name, or what has it cannot be imported.
+        """
+        self._discover()
+        if name not in self._things:
+            if name not in self._brought:
+                raise OfframpError(f"{self.kind} {name}: {self._expected(name)}")
+            self._things[name] = self._load(self._brought[name])
+        return self._things[name]
+
+    def _expected(self, name: str) -> str:
+        nearest = get_close_matches(name, self.names(), 1)
+        return f"expected one of {', '.join(self.names())}" + (f"; nearest: {nearest[0]}" if nearest else "")
+
+    def _load(self, point: EntryPoint) -> T:
+        try:
+            thing: T = point.load()
+        except ModuleNotFoundError as error:
+            raise OfframpError(f"{self.kind} {point.name}: this installation lacks {error.name}") from None
+        except (ImportError, AttributeError) as error:
+            raise OfframpError(f"{self.kind} {point.name}: {_origin(point)} cannot be imported: {error}") from None
+        return thing
+
+    @cached_property
+    def _brought(self) -> dict[str, EntryPoint]:
+        found: dict[str, EntryPoint] = {}
+        for point in entry_points(group=self.group):
+            other = found.setdefault(point.name, point)
+            if other.value != point.value:
+                raise OfframpError(f"{self.kind} {point.name}: both {_origin(other)} and {_origin(point)} bring it")
+        for name in self._things.keys() & found.keys():
+            raise OfframpError(f"{self.kind} {name}: Offramp has one, and {_origin(found[name])} brings another")
+        return found
+
+    def _discover(self) -> None:
+        if self._package is not None and not self._whole:
+            self._whole = True
+            package = importlib.import_module(self._package)
+            for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
+                importlib.import_module(module.name)
+        _ = self._brought  # two of one name are refused at the first look-up, whatever it is for
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"{point.value} of {point.dist.name}" if point.dist else point.value

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a control plane sees of queues and may ask of lines, whichever engine has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from typing import Protocol
+
+from offramp_p4.tm.config import QueueConfig
+from offramp_p4.tm.manager import Observer
+from offramp_p4.tm.queue import QueueStats
+
+
+class QueueView(Sized, Protocol):
+    """One queue; its length is the number of frames that wait."""
+
+    @property
+    def config(self) -> QueueConfig:
+        """Its limits."""
+
+    @property
+    def bytes(self) -> int:
+        """Of the frames that wait."""
+
+    @property
+    def stats(self) -> QueueStats:
+        """Counts since the start."""
+
+
+class QueuesView(Protocol):
+    """All queues and their lines.
+
+    Attributes:
+        observer: called with time, port, queue, packets and bytes of it whenever a depth changes.
+    """
+
+    observer: Observer | None
+
+    @property
+    def next_ps(self) -> int | None:
+        """When the next frame reaches the head of its port; None while all queues are empty."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the frames in all queues."""
+
+    @property
+    def misdirected(self) -> int:
+        """Frames dropped because their queue does not exist."""
+
+    def limit_rate(self, port: int, rate_bps: int) -> None:
+        """The link of a port is no faster than ``rate_bps``; for use before anything is sent."""
+
+    def pause(self, port: int, until_ps: int) -> None:
+        """Let a port begin nothing before ``until_ps``."""
+
+    def queues(self) -> Iterator[tuple[int, int, QueueView]]:
+        """Port, number and queue of all that have been in use, in order."""
+
+    def queue(self, port: int, number: int) -> QueueView:
+        """One queue."""

@@ -9,6 +9,7 @@ from offramp.g3.schedule import SCHEDULES
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.graph.partition_file import names_file
+from offramp.models import MODELS
 from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
@@ -16,7 +17,6 @@ from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
 PROPAGATORS = ("local", "p2p", "switch", "strawman")
-MODELS = ("gcn", "sage", "gat", "gcnii", "jknet", "dagnn")
 PLAIN = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
 DTYPES = ("float32", "float64")
@@ -120,7 +120,7 @@ class TrainSettings:
         _one_of("--target", self.target, TARGETS)
         if self.target != "v1model" and self.propagator != "switch":
             raise OfframpError(f"--target {self.target}: goes with --propagator switch only")
-        _one_of("--model", self.model, MODELS)
+        _one_of("--model", self.model, tuple(MODELS.names()))
         _one_of("--aggregator", self.aggregator, AGGREGATORS)
         _one_of("--dtype", self.dtype, DTYPES)
         _one_of("--schedule", self.schedule, (PLAIN, *SCHEDULES))

@@ -192,7 +192,7 @@ def test_golden_settings_errors() -> None:
             ),
         ),
         ({"model": "gat", "heads": 4}, "--hidden 6: expected a multiple of --heads 4"),
-        ({"model": "gin"}, "--model gin: expected one of gcn, sage, gat, gcnii, jknet, dagnn"),
+        ({"model": "gin"}, "--model gin: expected one of dagnn, gat, gcn, gcnii, jknet, sage"),
         ({"dtype": "int8"}, "--dtype int8: expected one of float32, float64"),
     ):
         with pytest.raises(OfframpError) as caught:

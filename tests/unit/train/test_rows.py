@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.data import build_graph
+from offramp.models import MODELS as REGISTRY
 from offramp.models import make_model
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_way
-from offramp.train.settings import MODELS, TrainSettings
+from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.group import Group
 from offramp.workers.mailbox import NoMailbox
@@ -71,6 +72,9 @@ def assert_equal(found, expected) -> None:
     assert len(found) == len(expected)
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12 * max(1e-3, np.abs(theirs).max()))
+
+
+MODELS = REGISTRY.names()
 
 
 @pytest.mark.parametrize("model", MODELS)

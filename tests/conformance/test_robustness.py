@@ -222,7 +222,7 @@ def test_switch_ends_with_its_parent(tmp_path):
     folder = tmp_path / "s"
     code = (
         "import os, sys\n"
-        "from offramp_p4.serve import EmbeddedSwitch\n"
+        "from offramp_p4.embedded import EmbeddedSwitch\n"
         "switch = EmbeddedSwitch(sys.argv[1], 1, workdir=sys.argv[2]).__enter__()\n"
         "print(switch.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"

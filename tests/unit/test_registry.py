@@ -37,7 +37,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     things: Registry[int] = Registry("thing", "offramp.test_things")
     things.register("sylvie")(1)
     things.register("adaqp")(2)
-    with pytest.raises(OfframpError, match=r"^thing silvie: expected one of sylvie, adaqp; nearest: sylvie$"):
+    with pytest.raises(OfframpError, match=r"^thing silvie: expected one of adaqp, sylvie; nearest: sylvie$"):
         things.get("silvie")
 
 
@@ -79,17 +79,18 @@ def test_what_cannot_be_imported_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 PROGRAM = """
-import numpy as np
-from offramp.graph.generate import generate
+from offramp.graph.load import load as load_graph
 from offramp.leo.devices import open_device
-from offramp.models import MODELS
+from offramp.train.run import train
+from offramp.train.settings import TrainSettings
 from offramp_p4.frontend import load
 from offramp_p4.lint import lint
 from offramp.p4src import p4_source
 from offramp_sim.reproduce.catalogue import find, items
 
-assert "smooth" in MODELS.names()
-assert MODELS.get("smooth").__module__ == "offramp_outside.model"
+settings = TrainSettings("karate", workers=1, propagator="local", model="smooth", epochs=20)
+trained = train(load_graph("karate"), settings).as_dict()["per_epoch"]
+assert trained[-1]["loss"] < trained[0]["loss"]
 open_device("counted:service_us=1", "c").close()
 assert "outside/table1" in [item.name for item in items()]
 assert find("outside")[0].reproduce(0.5, 1).comparisons[0].ours == "0.5"

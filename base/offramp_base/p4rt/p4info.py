@@ -55,6 +55,8 @@ def _parse_text(text: str) -> Any:
         return text_format.Parse(text, schema.config.P4Info(), descriptor_pool=schema.POOL)
     except text_format.ParseError as error:
         raise OfframpError(f"P4Info: line {error} (expected text protobuf of p4.config.v1.P4Info)") from None
+    except ValueError as error:  # a number that its field cannot hold: some versions of protobuf give no line
+        raise OfframpError(f"P4Info: {error} (expected text protobuf of p4.config.v1.P4Info)") from None
 
 
 def load(path: Path | str) -> Any:

@@ -11,6 +11,7 @@ from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.graph.partition_file import names_file
 from offramp.graph.settings import GraphSettings
+from offramp.models import MODELS
 from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
@@ -20,7 +21,6 @@ from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
 from offramp_base.wire.objects import sendable
 
-MODELS: Final = ("gcn", "sage", "gat", "gcnii", "jknet", "dagnn")
 PLAIN: Final = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
 ROW_CODECS: Final = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
@@ -89,7 +89,7 @@ class TrainSettings(GraphSettings):
         ),
     ] = "auto"
     link_bps: Link = None
-    model: Annotated[str, Field("Graph neural network", choices=MODELS, group=MODEL)] = "gcn"
+    model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "gcn"
     layers: Annotated[int, Field("Graph convolution layers", least=2, most=64)] = 2
     hidden: Hidden = 64
     heads: Heads = 1

@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from offramp_base.p4rt import schema
+from offramp_base.errors import OfframpError
+from offramp_base.p4rt import p4info, schema
 from offramp_base.p4rt.schema import config, rpc, v1, wellknown
 
 
@@ -83,3 +84,9 @@ def test_lives_beside_another_copy_of_the_messages():
 def test_unknown_message_is_named():
     with pytest.raises(AttributeError, match=r"no message p4.v1.TableEnty"):
         schema.v1.TableEnty  # noqa: B018
+
+
+@pytest.mark.parametrize("value", ["4294967296", "-1", "99999999999999999999"])
+def test_a_number_that_its_field_cannot_hold_is_refused_in_one_line(value: str) -> None:
+    with pytest.raises(OfframpError, match=r"^P4Info: [^\n]*$"):
+        p4info.parse(f"tables {{ preamble {{ id: {value} }} }}")

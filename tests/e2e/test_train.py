@@ -244,14 +244,14 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
         ),
         ({"memory": "lots"}, "--memory lots: expected a size such as 4MB, 512KiB or 4096"),
         ({"switch": "127.0.0.1:1"}, "--ports: expected 3 links, one for each worker, got 0"),
-        ({"loss": 1.0}, "--loss 1: expected a probability of at least 0 and below 1"),
-        ({"duplicate": 0.1, "propagator": "p2p"}, "--duplicate: goes with --propagator switch only"),
-        ({"retry": 0.0}, "--retry 0: expected more than 0 seconds, less than --timeout"),
+        ({"loss": 1.0}, "--loss 1: expected at least 0 and below 1"),
+        ({"duplicate": 0.1, "propagator": "p2p"}, "--duplicate 0.1: goes with --propagator switch only"),
+        ({"retry": 0.0}, "--retry 0: expected more than 0"),
         ({"ports": "a,b,c"}, "--ports: goes with --switch ADDRESS only"),
         ({"switch": "x", "propagator": "p2p"}, "--switch: goes with --propagator switch or strawman only"),
         (
             {"switch": "x:1", "ports": "a,b,c", "p4info": Path("p")},
-            "--p4info, --device-config: expected both or none",
+            "--p4info: goes with --device-config only, and the other way round",
         ),
     ],
 )

@@ -104,7 +104,7 @@ def _strawman(boundary: Boundary, settings: TrainSettings, width: int) -> Scheme
 def _loaded(settings: TrainSettings, boundary: Boundary, chunk_counts: Sequence[int]) -> Plan:
     assert settings.plan is not None
     plan = load_plan(Path(settings.plan))
-    require_fit(f"plan {settings.plan}", plan, boundary, settings.memory)
+    require_fit(str(settings.plan), plan, boundary, settings.memory)
     if list(chunk_counts) != [plan.chunks]:
         raise SettingsError(
             "plan", f"made for features of {plan.chunks} packets, the layers take {list(chunk_counts)}", settings.plan

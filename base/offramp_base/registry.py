@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Things of one kind by their names, in the order in which they were registered, those of other packages last.
+    """Things of one kind by their names.
 
     Args:
         kind: what one of them is called in messages, such as ``model``.
@@ -51,13 +51,13 @@ class Registry(Generic[T]):
         return enter
 
     def names(self) -> list[str]:
-        """All names.
+        """All names, in alphabetical order: that of the imports depends on who came first.
 
         Raises:
             OfframpError: two packages bring the same name.
         """
         self._discover()
-        return [*self._things, *(name for name in self._brought if name not in self._things)]
+        return sorted(self._things.keys() | self._brought.keys())
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()

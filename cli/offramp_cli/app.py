@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 import offramp
+from offramp_cli.command import add
 from offramp_cli.demo import demo
 from offramp_cli.fpga.group import fpga
 from offramp_cli.hermod.group import coflow
 from offramp_cli.leo.group import leo
 from offramp_cli.nic.group import nic
 from offramp_cli.reproduce import reproduce
+from offramp_cli.schema import schema
 from offramp_cli.simulate_group import simulate
 from offramp_cli.switch.bench import bench
 from offramp_cli.switch.doctor import doctor
@@ -45,10 +47,10 @@ switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, conte
 
 transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=True, context_settings=_CONTEXT)
 
-app.command()(demo)
+add(app, demo)
 app.add_typer(training, name="train")
-app.command()(plan)
-app.command()(reproduce)
+add(app, plan)
+add(app, reproduce)
 app.add_typer(switch, name="switch")
 app.add_typer(simulate, name="simulate")
 app.add_typer(coflow, name="coflow")
@@ -66,9 +68,9 @@ switch.command()(p4info)
 switch.command()(resources)
 switch.command(context_settings=SHELL_CONTEXT)(shell)
 app.add_typer(transport, name="transport")
-transport.command("list")(list_transports)
-transport.command("bench")(transport_bench)
+add(transport, list_transports, transport_bench)
 app.command()(token)
+app.command()(schema)
 
 
 def _version(wanted: bool) -> None:

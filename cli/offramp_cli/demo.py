@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from offramp_base.errors import OfframpError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -28,52 +30,54 @@ _NOTE = (
 )
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("out/demo"),
-    graph: Annotated[str, typer.Option(help="Graph, as in offramp train.")] = "digits",
-    workers: Annotated[int, typer.Option(help="Worker processes.")] = 4,
-    epochs: Annotated[int, typer.Option(help="Full-batch steps of each run.")] = 30,
-    hidden: Annotated[int, typer.Option(help="Width of the hidden layer; 32 fill one packet.")] = 32,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.02,
-    partition: Annotated[str, typer.Option(help="hash (as graph stores do), or as in offramp train.")] = "hash",
-    memory: Annotated[str, typer.Option(help="Aggregator memory of the switch.")] = "128KB",
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-) -> None:
+@dataclass(frozen=True)
+class DemoSettings:
+    """Settings of the demo; each of its runs has them."""
+
+    graph: Annotated[str, Field("Graph, as of offramp train")] = "digits"
+    workers: Annotated[int, Field("Worker processes", least=1)] = 4
+    epochs: Annotated[int, Field("Full-batch steps of each run", least=1)] = 30
+    hidden: Annotated[int, Field("Width of the hidden layer; 32 fill one packet", least=1)] = 32
+    lr: Annotated[float, Field("Learning rate of Adam", above=0)] = 0.02
+    partition: Annotated[str, Field("hash (as graph stores do), or as of offramp train")] = "hash"
+    memory: Annotated[int, Field("Aggregator memory of the switch", least=1, unit=BYTES)] = 128_000
+    seed: Annotated[int, Field("Moves everything random")] = 0
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the report goes."""
+
+    out: Annotated[Path, Field("Folder for the report", group=OUTPUT)] = Path("out/demo")
+
+
+@command(DemoSettings, Outputs, example="demo --epochs 5 --out report")
+def demo(settings: DemoSettings, outputs: Outputs) -> None:
     """Train on one process, by p2p, through a best-effort switch and through SwitchGNN; compare and report."""
     from rich.console import Console
 
     from offramp.report import Note, Report, write_report
     from offramp.report.console import runs_table
     from offramp.train.settings import TrainSettings
-    from offramp_cli.size import parse_size
-    from offramp_cli.train import command, describe, load_graph
+    from offramp_cli.train import command_line, describe
 
-    base = TrainSettings(
-        graph=graph,
-        workers=workers,
-        epochs=epochs,
-        hidden=hidden,
-        lr=lr,
-        partition=partition,
-        memory=parse_size(memory, "--memory"),
-        seed=seed,
-    )
+    base = TrainSettings(**asdict(settings))
     console = Console(highlight=False)
-    loaded = load_graph(base)
+    loaded = base.load()
     replayed = occupancies(loaded, base)  # first: it plans every run, so settings that cannot work end here
     runs = run_all(loaded, base, console.print)
     claims = checks(runs)
     report = Report(
         title="Training a graph neural network through a P4 switch",
-        summary=describe(runs[-1].result) + f" {memory} of aggregator memory.",
+        summary=describe(runs[-1].result) + f" {BYTES.shown(base.memory)} of aggregator memory.",
         runs=runs,
-        command=command(),
+        command=command_line(),
         checks=claims,
         occupancy=replayed,
         tables=[predictions(loaded, base)],
         notes=[Note("What is counted", _NOTE)],
     )
-    page, data = write_report(report, out / "report.html")
+    page, data = write_report(report, outputs.out / "report.html")
     console.print(runs_table(runs))
     console.print()
     for claim in claims:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,10 @@ import typer
 
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
 from offramp_cli.switch.stages import Stages, stages
 
 if TYPE_CHECKING:
@@ -20,17 +24,27 @@ if TYPE_CHECKING:
     from offramp_sim.reproduce.item import Item, Reproduction
 
 
-def reproduce(
-    names: Annotated[list[str], typer.Argument(help="list, all, or system/item as list prints them.")],
-    scale: Annotated[float, typer.Option(help="Size of generated graphs; 1 takes seconds to a minute.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
+@dataclass(frozen=True)
+class ReproduceSettings:
+    """What is reproduced, at which size."""
+
+    names: Annotated[tuple[str, ...], Field("list, all, or system/item as list prints them", position=True)]
+    scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute")] = 1.0
+    seed: Annotated[int, Field("Moves everything random")] = 0
     data: Annotated[
-        Path | None,
-        typer.Option(help="Folder with data sets as OGB, PyG or DGL download them; else they are generated."),
-    ] = None,
-    plots: Annotated[str, typer.Option(help="Folder for the plots.")] = "reproduced",
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        Path | None, Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a reproduction writes."""
+
+    out: Annotated[Path, Field("Folder for the plots", group=OUTPUT, aliases=("plots",))] = Path("reproduced")
+
+
+@command(ReproduceSettings, Outputs, example="reproduce themis/table1 --json -")
+def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
     """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each."""
     from rich.console import Console
 
@@ -38,17 +52,16 @@ def reproduce(
     from offramp_sim.reproduce import catalogue
 
     console = Console(highlight=False)
-    if names == ["list"]:
+    if settings.names == ("list",):
         for item in catalogue.items():
             typer.echo(f"{item.name:20} {item.seconds:4} s  {item.title}")
         return
-    items = list(dict.fromkeys(item for name in names for item in catalogue.find(name)))
-    folder = Path(plots)
+    items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
+    folder = outputs.out
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OfframpError(f"--plots {plots}: cannot be made: {error.strerror}") from None
-    expect_writable("--json", json_path)
+        raise SettingsError("out", f"cannot be made: {error.strerror}", str(folder)) from None
     written: list[dict[str, Any]] = []
     failed: list[str] = []
     for place, item in enumerate(items, 1):
@@ -57,7 +70,7 @@ def reproduce(
                 name = f"{item.name} ({place} of {len(items)}; about {item.seconds} s at scale 1)"
                 stage(name)
                 with listen(partial(_advance, stage, name)):
-                    found = item.reproduce(scale, seed, data)
+                    found = item.reproduce(settings.scale, settings.seed, settings.data)
         except OfframpError as error:
             if len(items) == 1:
                 raise
@@ -68,7 +81,7 @@ def reproduce(
         draw(found.panels, f"{item.name}: {item.title}", path)
         written.append(found.as_json(item.name))
         _show(console, item, found, path)
-    write_json(json_path, written)
+    outputs.write("offramp.reproduce/1", {"items": written})
     if failed:
         raise OfframpError(f"not reproduced here: {', '.join(failed)}")
 

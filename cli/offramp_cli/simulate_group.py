@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp_cli.command import add
 from offramp_cli.dgtp.simulate import placement
 from offramp_cli.g3.simulate import g3
 from offramp_cli.hermod.simulate import hermod
@@ -17,9 +18,4 @@ simulate = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-simulate.command()(themis)
-simulate.command()(placement)
-simulate.command()(hermod)
-simulate.command()(leo)
-simulate.command()(unitg)
-simulate.command()(g3)
+add(simulate, themis, placement, hermod, leo, unitg, g3)

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from offramp_base.listening.token import FILE_VARIABLE, Token
-
 
 def token(
     path: Annotated[Path, typer.Argument(help="New file; nobody else may open it (mode 0600).")],
@@ -21,5 +19,7 @@ def token(
 
     Example: offramp token job.token && scp job.token other: && export OFFRAMP_TOKEN_FILE=$PWD/job.token
     """
+    from offramp_base.listening.token import FILE_VARIABLE, Token
+
     Token.random().write(path)
     typer.echo(f"{path}: a new token; name it in {FILE_VARIABLE} on every machine of the job")

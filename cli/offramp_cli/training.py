@@ -9,13 +9,14 @@ import typer
 from typer.core import TyperGroup
 
 from offramp_base.errors import OfframpError
+from offramp_cli.command import Late, add
 from offramp_cli.dgs.train import dgs
 from offramp_cli.torchgt.train import torchgt
 from offramp_cli.train import train
 from offramp_cli.unitg.train import unitg
 
 
-class Systems(TyperGroup):
+class Systems(Late, TyperGroup):
     """Runs the callback where no system is named, and only there."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -36,9 +37,10 @@ class Systems(TyperGroup):
 
 
 training = typer.Typer(
-    cls=Systems, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Systems,
+    invoke_without_command=True,
+    epilog=train.epilog,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-training.callback()(train)
-training.command()(dgs)
-training.command()(torchgt)
-training.command()(unitg)
+training.callback()(train.stub())
+add(training, dgs, torchgt, unitg)

@@ -39,7 +39,7 @@ def test_training_gives_the_bits_of_quantised_p2p(kind: type[Target], tmp_path: 
     finally:
         target.close()
     assert done.returncode == 0, done.stderr
-    train(**OPTIONS, propagator="p2p", codec="fixed", json_path=tmp_path / "p2p.json")
+    train(**OPTIONS, propagator="p2p", codec="fixed", json=tmp_path / "p2p.json")
     result, host = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("live", "p2p"))
     assert [epoch["loss"] for epoch in result["per_epoch"]] == [epoch["loss"] for epoch in host["per_epoch"]]
     assert result["test_accuracy"] == host["test_accuracy"]

@@ -28,7 +28,7 @@ KEYS = {
 
 def run(folder: Path, propagator: str, **options: object) -> dict:
     path = folder / f"{propagator}{len(list(folder.iterdir()))}.json"
-    train(propagator=propagator, json_path=path, **{**TINY, **options})
+    train(propagator=propagator, json=path, **{**TINY, **options})
     return json.loads(path.read_text())
 
 
@@ -89,7 +89,8 @@ def test_p2p(local: dict, tmp_path: Path) -> None:
     assert result["settings"]["graph"] == GRAPH
     assert result["passes"] == 0
     assert "Training with features sent" in (tmp_path / "r.html").read_text("utf-8")
-    assert json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"] == result
+    in_report = json.loads((tmp_path / "r.json").read_text("utf-8"))["runs"][0]["result"]
+    assert {"schema": "offramp.train/1", **in_report} == result
 
 
 @pytest.mark.p4
@@ -165,7 +166,7 @@ def test_a_plan_of_another_graph_partition_or_memory_is_refused(tmp_path: Path) 
     from offramp_cli.switchgnn.plan import plan
 
     file = tmp_path / "plan.npz"
-    plan(GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
+    plan(graph=GRAPH, workers=3, partition="hash", memory="64KB", width=8, save=str(file))
     wanted = {"plan": file, "memory": "64KB", "epochs": 2}
     assert (
         losses(run(tmp_path, "switch", **wanted)).tolist()
@@ -218,7 +219,7 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom offramp_cli.train import train\n"
-        f"train(propagator='p2p', json_path=Path(sys.argv[1]), **{settings})\n"
+        f"train(propagator='p2p', json=Path(sys.argv[1]), **{settings})\n"
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     out = tmp_path / "out.json"
@@ -243,14 +244,14 @@ def test_torchrun_starts_the_workers(local: dict, tmp_path: Path) -> None:
         ),
         ({"memory": "lots"}, "--memory lots: expected a size such as 4MB, 512KiB or 4096"),
         ({"switch": "127.0.0.1:1"}, "--ports: expected 3 links, one for each worker, got 0"),
-        ({"loss": 1.0}, "--loss 1: expected a probability of at least 0 and below 1"),
-        ({"duplicate": 0.1, "propagator": "p2p"}, "--duplicate: goes with --propagator switch only"),
-        ({"retry": 0.0}, "--retry 0: expected more than 0 seconds, less than --timeout"),
+        ({"loss": 1.0}, "--loss 1: expected at least 0 and below 1"),
+        ({"duplicate": 0.1, "propagator": "p2p"}, "--duplicate 0.1: goes with --propagator switch only"),
+        ({"retry": 0.0}, "--retry 0: expected more than 0"),
         ({"ports": "a,b,c"}, "--ports: goes with --switch ADDRESS only"),
         ({"switch": "x", "propagator": "p2p"}, "--switch: goes with --propagator switch or strawman only"),
         (
             {"switch": "x:1", "ports": "a,b,c", "p4info": Path("p")},
-            "--p4info, --device-config: expected both or none",
+            "--p4info: goes with --device-config only, and the other way round",
         ),
     ],
 )
@@ -268,7 +269,7 @@ def test_a_switch_that_does_not_answer_is_named_at_once() -> None:
 def test_a_json_path_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OfframpError, match=r"^--json .*x.json: cannot be written: "):
-        train(**{**TINY, "epochs": 1}, propagator="local", json_path=tmp_path / "file" / "x.json")
+        train(**{**TINY, "epochs": 1}, propagator="local", json=tmp_path / "file" / "x.json")
 
 
 @pytest.mark.p4

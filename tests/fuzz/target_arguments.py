@@ -5,33 +5,38 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fuzzing import mutate
+from offramp.dgs.settings import DgsSettings
 from offramp.nic.worker import parse_nic_link
 from offramp.switchgnn.scheme import parse_scheme
 from offramp.train.fabric import parse_ports
+from offramp_base.settings.check import from_text
+from offramp_base.settings.field import declared
+from offramp_base.settings.units import parse_rate, parse_size
 from offramp_base.transport.links import parse_link
 from offramp_base.transport.udp import resolve
-from offramp_cli.dgs.train import parse_columns, parse_fanout, parse_lag
 from offramp_cli.hermod.deploy import _host, _ports
-from offramp_cli.hermod.plan import parse_dscps
-from offramp_cli.size import parse_size
-from offramp_cli.switch.traffic import _weights, parse_rate
+from offramp_cli.hermod.plan import QueueSettings
+from offramp_cli.switch.traffic import _weights
 from offramp_p4.serve import parse_port
 from offramp_sim.hermod.faults import parse_pause
 from offramp_sim.leo.study import parse_rule
 
 NAME = "arguments of commands"
+_DGS = {each.attribute: each for each in declared(DgsSettings)}
+_CONTROL = next(each for each in declared(QueueSettings) if each.attribute == "control")
 LIMIT_S = 20.0  # a name of a host may be looked up
 _PARSERS: tuple[tuple[Callable[[str], Any], tuple[str, ...]], ...] = (
     (lambda text: parse_size(text, "--size"), ("4MB", "512KiB", "1.5 GB", "4096")),
     (lambda text: parse_rate(text, "--rate"), ("10mbit", "2.5gbit", "64000", "1 kbit/s")),
     (lambda text: _weights([text]), ("0=3", "7=1")),
-    (lambda text: parse_fanout(text, 2), ("10,5", "all", "10")),
-    (parse_columns, ("0.5", "32")),
-    (parse_lag, ("3", "free")),
-    (parse_dscps, ("48,56", "8")),
+    (partial(from_text, _DGS["fanout"]), ("10,5", "all", "10")),
+    (partial(from_text, _DGS["columns"]), ("0.5", "32")),
+    (partial(from_text, _DGS["lag"]), ("3", "free")),
+    (partial(from_text, _CONTROL), ("48,56", "8")),
     (_ports, ("1-4,7", "510")),
     (_host, ("02:00:00:00:00:01=1",)),
     (parse_link, ("udp:127.0.0.1:7002", "unix:/tmp/port1", "veth1", "af_xdp:eth0", "nic:/tmp/agent#1")),

@@ -7,8 +7,7 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
-from offramp_cli.size import parse_size
-from offramp_cli.switch.traffic import parse_rate
+from offramp_base.settings.units import parse_rate, parse_size
 from offramp_p4.serve import parse_port
 from offramp_sim.leo.study import parse_rule
 

@@ -37,7 +37,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     things: Registry[int] = Registry("thing", "offramp.test_things")
     things.register("sylvie")(1)
     things.register("adaqp")(2)
-    with pytest.raises(OfframpError, match=r"^thing silvie: expected one of sylvie, adaqp; nearest: sylvie$"):
+    with pytest.raises(OfframpError, match=r"^thing silvie: expected one of adaqp, sylvie; nearest: sylvie$"):
         things.get("silvie")
 
 

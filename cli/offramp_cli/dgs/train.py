@@ -4,185 +4,54 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_base.numerals import whole_number
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.dgs.results import DgsEpoch
+    from offramp.dgs.settings import DgsSettings
 
-_GRAPH = "digits, karate, FILE.npz, an edge list, pyg:CLASS/NAME, or a generator (sbm:n=1000,k=4)."
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a run writes."""
+
+    save_masks: Annotated[
+        str | None, Field("dgs: write the last masks to this .npz file", written=True, group=OUTPUT)
+    ] = None
 
 
-def dgs(
-    graph: Annotated[str, typer.Option(help=_GRAPH)] = "digits",
-    features: Annotated[Path | None, typer.Option(help="Edge list: features, a row a vertex.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="Edge list: labels, a row a vertex.")] = None,
-    sampler: Annotated[str, typer.Option(help="dgs | random | fastgcn | ladies | clustergcn | full.")] = "dgs",
-    workers: Annotated[int, typer.Option(help="Worker processes; torchrun brings its own.")] = 4,
-    model: Annotated[str, typer.Option(help="sage | gcn | gat.")] = "sage",
-    layers: Annotated[int, typer.Option(help="Of the model: hops that are sampled.")] = 2,
-    hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 16,
-    heads: Annotated[int, typer.Option(help="Of attention (gat).")] = 1,
-    epochs: Annotated[int, typer.Option(help="Passes over the training vertices.")] = 30,
-    batch: Annotated[int, typer.Option(help="Training vertices of a worker in a step.")] = 1024,
-    fanout: Annotated[
-        str, typer.Option(help="Neighbours of a vertex at each hop: 10,10; one number for all hops; all.")
-    ] = "10",
-    epsilon: Annotated[
-        float, typer.Option(help="dgs: share of the fan-out moved to remote neighbours; -1: local ones first.")
-    ] = 0.1,
-    node_mask: Annotated[bool, typer.Option(help="dgs: sample remote neighbours by the node mask.")] = True,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Features of remote vertices that travel: a share up to 1, or a number; dgs: 0.85, those of greatest "
-            "mask; else all, or random ones."
-        ),
-    ] = None,
-    period: Annotated[int, typer.Option(help="Batches between explanations.")] = 30,
-    lag: Annotated[
-        str | None,
-        typer.Option(help="Batches until masks take effect: 0 to period - 1, or free: when they are ready."),
-    ] = None,
-    explain: Annotated[str, typer.Option(help="Where masks are made: beside (a process of its own) | inline.")] = (
-        "beside"
-    ),
-    explain_epochs: Annotated[int, typer.Option(help="Steps of an explanation.")] = 50,
-    explain_lr: Annotated[float, typer.Option(help="Learning rate of the masks.")] = 0.1,
-    threshold: Annotated[float, typer.Option(help="Divergence at which an explanation may stop.")] = 0.01,
-    explain_features: Annotated[
-        str, typer.Option(help="Remote features to explain with: cache (received ones) | fetch (all; counted).")
-    ] = "cache",
-    explain_scope: Annotated[
-        str, typer.Option(help="Local vertices pooled into one each class (classes), or into one (pooled; the thesis).")
-    ] = "classes",
-    topology: Annotated[
-        str, typer.Option(help="Edges: owned (of others asked for) | replicated (all workers have all).")
-    ] = "owned",
-    partition: Annotated[
-        str,
-        typer.Option(help="metis | metis-volume | kahypar | auto | g3 | g3-best | g3-literal | hash | chunk | random."),
-    ] = "metis",
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
-    dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.0,
-    split: Annotated[
-        str | None, typer.Option(help="planetoid, or fractions: 0.6/0.2/0.2; default: the graph's own.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of split, partition, weights, batches, draws and masks.")] = 0,
-    masks: Annotated[str | None, typer.Option(help="dgs: begin with the masks in this file.")] = None,
-    save_masks: Annotated[str | None, typer.Option(help="dgs: write the last masks to this .npz file.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the result as JSON.")] = None,
-) -> None:
+@command(
+    "offramp.dgs.settings:DgsSettings",
+    Outputs,
+    example="train dgs --graph karate --workers 2 --epochs 5 --fanout 5,5 --json -",
+)
+def dgs(settings: DgsSettings, outputs: Outputs) -> None:
     """Train on mini-batches whose remote neighbours and features are sampled by what explains the model (DGS)."""
     from rich.console import Console
 
-    from offramp.dgs.mask_file import save_masks as write_masks
+    from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
-    from offramp.dgs.settings import DgsSettings
-    from offramp.graph.load import load
 
-    settings = DgsSettings(
-        graph=graph,
-        sampler=sampler,
-        workers=workers,
-        model=model,
-        hidden=hidden,
-        layers=layers,
-        heads=heads,
-        epochs=epochs,
-        batch=batch,
-        lr=lr,
-        dropout=dropout,
-        fanout=parse_fanout(fanout, layers),
-        epsilon=epsilon,
-        node_mask=node_mask,
-        columns=parse_columns(columns),
-        period=period,
-        lag=parse_lag(lag),
-        explain=explain,
-        explain_epochs=explain_epochs,
-        explain_lr=explain_lr,
-        threshold=threshold,
-        explain_features=explain_features,
-        explain_scope=explain_scope,
-        topology=topology,
-        partition=partition,
-        split=split,
-        seed=seed,
-        masks=masks,
-    )
-    if save_masks is not None and sampler != "dgs":
-        raise OfframpError("--save-masks: goes with --sampler dgs only")
-    expect_writable("--json", json_path)
-    expect_writable("--save-masks", save_masks)
-    files = (str(name) if name else None for name in (features, labels))
-    data = load(graph, seed, split, *files)
+    if outputs.save_masks is not None and settings.sampler != "dgs":
+        raise SettingsError("save_masks", "goes with {sampler} dgs only")
     console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
-    with epoch_bar(console, settings.sampler, epochs) as on_epoch:
-        result = train_dgs(data, settings, on_epoch=on_epoch)
+    with epoch_bar(console, settings.sampler, settings.epochs) as on_epoch:
+        result = train_dgs(settings.load(), settings, on_epoch=on_epoch)
     if result is None:
         return
     numbers = result.as_dict()
     show(console, numbers)
-    if save_masks is not None:
-        write_masks(save_masks, result.masks)
-    write_json(json_path, numbers)
-
-
-def parse_fanout(text: str, layers: int) -> tuple[int, ...]:
-    """``10,5`` for two hops; one number stands for every hop; ``all`` takes every neighbour.
-
-    Raises:
-        OfframpError: something else.
-    """
-    from offramp.dgs.picks import ALL
-
-    parts = [part.strip() for part in text.split(",")]
-    numbers = tuple(number for part in parts if (number := ALL if part == "all" else whole_number(part)) is not None)
-    if len(numbers) < len(parts):
-        raise OfframpError(f"--fanout {text}: expected numbers of at least 1, or all")
-    return numbers * layers if len(numbers) == 1 else numbers
-
-
-def parse_columns(text: str | None) -> float:
-    """A share or a number of features; 0 for the default.
-
-    Raises:
-        OfframpError: no number above 0.
-    """
-    if text is None:
-        return 0.0
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not number > 0:
-        raise OfframpError(f"--columns {text}: expected a share of more than 0 and at most 1, or a number of features")
-    return number
-
-
-def parse_lag(text: str | None) -> int | None:
-    """A number of batches, or ``free``.
-
-    Raises:
-        OfframpError: something else.
-    """
-    from offramp.dgs.settings import FREE
-
-    if text is None or text == "free":
-        return None if text is None else FREE
-    lag = whole_number(text)
-    if lag is None:
-        raise OfframpError(f"--lag {text}: expected a number of batches, or free")
-    return lag
+    if outputs.save_masks is not None:
+        save_masks(outputs.save_masks, result.masks)
+    outputs.write("offramp.train.dgs/1", numbers)
 
 
 def epoch_bar(console: Console, name: str, epochs: int) -> Any:

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
@@ -20,36 +24,53 @@ if TYPE_CHECKING:
     from offramp.dgtp.setup_file import Setup
 
 
-def placement(
-    setup: Annotated[str, typer.Argument(help="A YAML file of machines and a job, or a setup of the paper; list.")],
-    method: Annotated[str, typer.Option("--search", help="paper (IFS and ETP) | portfolio.")] = "portfolio",
-    walks: Annotated[
-        int | None, typer.Option(help="Walks of the portfolio, in parallel; 4, or 2 for large jobs.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of a walk; 10,000 or what seconds allow.")] = None,
-    reliefs: Annotated[
-        int | None, typer.Option(help="Changes that annealing of the cards' load tries; what seconds allow.")
-    ] = None,
-    trials: Annotated[int | None, typer.Option(help="Simulations of a refinement; what seconds allow.")] = None,
-    beta: Annotated[float, typer.Option(help="Greed of a walk: 1 / the relative cost that it shrugs off.")] = 20.0,
-    gamma: Annotated[float, typer.Option(help="Simulate placements within this share of the best path.")] = 0.1,
-    mu: Annotated[float, typer.Option(help="Capacities may be exceeded by this share on the way.")] = 1.0,
+def _policies() -> list[str]:
+    from offramp_sim.dgtp.policies import POLICIES
+
+    return [*POLICIES, "all"]
+
+
+@dataclass(frozen=True)
+class PlacementSettings:
+    """What is placed, how it is searched for, and what it is compared with."""
+
+    setup: Annotated[str, Field("A YAML file of machines and a job, or a setup of the paper; list", position=True)]
+    search: Annotated[str, Field("paper (IFS and ETP) | portfolio", group="Search")] = "portfolio"
+    walks: Annotated[int | None, Field("Walks of the portfolio, in parallel; 4, or 2 for large jobs")] = None
+    steps: Annotated[int | None, Field("Steps of a walk; 10,000 or what seconds allow")] = None
+    reliefs: Annotated[int | None, Field("Changes that annealing of the cards' load tries; what seconds allow")] = None
+    trials: Annotated[int | None, Field("Simulations of a refinement; what seconds allow")] = None
+    beta: Annotated[float, Field("Greed of a walk: 1 / the relative cost that it shrugs off")] = 20.0
+    gamma: Annotated[float, Field("Simulate placements within this share of the best path")] = 0.1
+    mu: Annotated[float, Field("Capacities may be exceeded by this share on the way")] = 1.0
+    processes: Annotated[int | None, Field("Processes that search; all cores by default")] = None
+    dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     iterations: Annotated[
-        int, typer.Option(help="Iterations of the comparison, on volumes kept from the search.")
-    ] = 100,
+        int, Field("Iterations of the comparison, on volumes kept from the search", least=1, group="Comparison")
+    ] = 100
     policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="oes | hermod | fifo | fifo-greedy | mrtf | mrtf-exclusive | omcoflow | maxmin; repeat; all."
-        ),
-    ] = None,
-    processes: Annotated[int | None, typer.Option(help="Processes that search; all cores by default.")] = None,
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that searches instead.")] = None,
-    gantt: Annotated[str | None, typer.Option(help="Write tasks and flows over time to this .png.")] = None,
-    export: Annotated[str | None, typer.Option(help="Write the plan for torchrun and Slurm into this folder.")] = None,
-    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        tuple[str, ...],
+        Field("Policies of the flows; repeat", choices=_policies, shown_default="oes, fifo, mrtf, omcoflow"),
+    ] = ()
+    seed: Annotated[int, Field("Moves everything random")] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a search writes."""
+
+    plot: Annotated[
+        Path | None,
+        Field("Write tasks and flows over time to this .png", group=OUTPUT, written=True, aliases=("gantt",)),
+    ] = None
+    export: Annotated[Path | None, Field("Write the plan for torchrun and Slurm into this folder")] = None
+
+
+@command(PlacementSettings, Outputs, example="simulate placement testbed-1 --search paper --steps 100 --json -")
+def placement(settings: PlacementSettings, outputs: Outputs) -> None:
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""
     from rich.console import Console
 
@@ -59,29 +80,24 @@ def placement(
     from offramp_sim.dgtp.policies import POLICIES
     from offramp_sim.dgtp.setups import NAMES
 
-    if setup == "list":
+    if settings.setup == "list":
         for name in NAMES:
             typer.echo(name)
         return
     console = Console(highlight=False)
-    policies = list(dict.fromkeys(policy or ["oes", "fifo", "mrtf", "omcoflow"]))
+    policies = list(dict.fromkeys(settings.policy or ("oes", "fifo", "mrtf", "omcoflow")))
     policies = list(POLICIES) if "all" in policies else policies
-    for name in policies:
-        if name not in POLICIES:
-            raise OfframpError(f"--policy {name}: expected all or one of {', '.join(POLICIES)}")
-    if iterations < 1:
-        raise OfframpError(f"--iterations {iterations}: expected at least 1")
-    expect_writable("--gantt", gantt)
-    expect_writable("--json", json_path)
-    made = _load(setup, seed)
-    how = Search(method, walks, steps, reliefs, trials, how=Exploration(beta=beta, gamma=gamma, mu=mu), seed=seed)
+    made = _load(settings.setup, settings.seed)
+    explored = Exploration(beta=settings.beta, gamma=settings.gamma, mu=settings.mu)
+    budget = (settings.walks, settings.steps, settings.reliefs, settings.trials)
+    how = Search(settings.search, *budget, how=explored, seed=settings.seed)
     with stages(console) as stage:
         stage("searching")
-        found = search(made.problem, FastCluster, how, processes=processes, dask=dask)
+        found = search(made.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
         stage("simulating")
-        numbers = _judge(made, found, how, iterations, policies)
+        numbers = _judge(made, found, how, settings.iterations, policies)
     _show(console, made, found, numbers)
-    _write(made, found, numbers, gantt, export, json_path, iterations, seed)
+    _write(made, found, numbers, settings, outputs)
 
 
 def _load(setup: str, seed: int) -> Setup:
@@ -166,28 +182,19 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
     )
 
 
-def _write(
-    setup: Setup,
-    found: Found,
-    numbers: dict[str, Any],
-    gantt: str | None,
-    export: str | None,
-    json_path: str | None,
-    iterations: int,
-    seed: int,
-) -> None:
-    if gantt is not None:
+def _write(setup: Setup, found: Found, numbers: dict[str, Any], settings: PlacementSettings, outputs: Outputs) -> None:
+    if outputs.plot is not None:
         from offramp.dgtp.draws import draw
         from offramp_sim.dgtp.gantt import draw_gantt
         from offramp_sim.dgtp.native.machine import FastCluster
 
-        shown = draw(setup.problem.graph, min(iterations, 3), seed + 1_000_003)
+        shown = draw(setup.problem.graph, min(settings.iterations, 3), settings.seed + 1_000_003)
         times = FastCluster(setup.problem, shown).times(found.machine)
-        draw_gantt(setup.problem, found.machine, times, f"{setup.name}: first iterations", Path(gantt))
-    if export is not None:
-        from offramp.dgtp.launch import export as write_plan
+        draw_gantt(setup.problem, found.machine, times, f"{setup.name}: first iterations", outputs.plot)
+    if outputs.export is not None:
+        from offramp.dgtp.launch import export
         from offramp.dgtp.plan import make_plan
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
-        write_plan(make_plan(setup.problem, found.machine, kept), Path(export))
-    write_json(json_path, numbers)
+        export(make_plan(setup.problem, found.machine, kept), outputs.export)
+    outputs.write("offramp.simulate.placement/1", numbers)

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND
+from offramp_cli.command import command
+from offramp_cli.result import Plotted
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
@@ -19,54 +21,57 @@ _SHOWN = 4
 """Workers in a picture."""
 
 
-def g3(
-    graph: Annotated[
-        str, typer.Option(help="A graph as of offramp train: a generator (ba:n=2000,m=5), karate, FILE.npz, …")
-    ] = "ba:n=2000,m=5",
-    workers: Annotated[int, typer.Option(help="Machines with one device each.")] = 8,
-    partition: Annotated[str, typer.Option(help="As of offramp train: g3, metis, chunk, random, …")] = "g3",
-    layers: Annotated[int, typer.Option(help="Of the model.")] = 3,
-    hidden: Annotated[int, typer.Option(help="Width of the hidden layers.")] = 16,
-    link: Annotated[str, typer.Option(help="Rate of each network card: 10G, 100M.")] = "10G",
-    device_link: Annotated[str, typer.Option(help="Rate between host and device.")] = "100G",
-    targets: Annotated[int | None, typer.Option(help="Vertices of a bin; default: a sixteenth of a worker's.")] = None,
-    mode: Annotated[
-        list[str] | None, typer.Option(help="sequential | inter | intra | g3; several: repeat; default: all.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of graph and partition.")] = 0,
-    plot: Annotated[str | None, typer.Option(help="Write what every engine does over time to this .png.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+def _modes() -> tuple[str, ...]:
+    from offramp_sim.g3.pipeline import MODES
+
+    return tuple(MODES)
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """What is simulated."""
+
+    graph: Annotated[str, Field("A graph as of offramp train: ba:n=2000,m=5, karate, FILE.npz, …")] = "ba:n=2000,m=5"
+    workers: Annotated[int, Field("Machines with one device each", least=1)] = 8
+    partition: Annotated[str, Field("As of offramp train: g3, metis, chunk, random, …")] = "g3"
+    layers: Annotated[int, Field("Layers of the model", least=1)] = 3
+    hidden: Annotated[int, Field("Width of the hidden layers", least=1)] = 16
+    link_bps: Annotated[
+        int, Field("Rate of each network card: 10G, 100M", key="link", above=0, unit=BITS_PER_SECOND)
+    ] = 10**10
+    device_link_bps: Annotated[
+        int, Field("Rate between host and device", key="device_link", above=0, unit=BITS_PER_SECOND)
+    ] = 10**11
+    targets: Annotated[int | None, Field("Vertices of a bin; a sixteenth of a worker's by default", least=1)] = None
+    mode: Annotated[tuple[str, ...], Field("Pipelines; repeat; all by default", choices=_modes)] = ()
+    seed: Annotated[int, Field("Moves everything random: graph and partition")] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")
+def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     """Simulate a forward pass of G3's pipelines and their baselines: bins that load, compute, unload and travel."""
     from rich.console import Console
     from rich.table import Table
 
     from offramp.graph.load import load
     from offramp.graph.partition import partition as cut
-    from offramp_cli.switch.traffic import parse_rate
-    from offramp_sim.g3.pipeline import MODES, Costs, simulate
+    from offramp_sim.g3.pipeline import Costs, simulate
 
-    expect_writable("--plot", plot)
-    expect_writable("--json", json_path)
-    chosen = list(dict.fromkeys(mode or MODES))
-    for name in chosen:
-        if name not in MODES:
-            raise OfframpError(f"--mode {name}: expected one of {', '.join(MODES)}")
-    for flag, number in (("layers", layers), ("hidden", hidden), ("workers", workers)):
-        if number < 1:
-            raise OfframpError(f"--{flag} {number}: expected at least 1")
-    if targets is not None and targets < 1:
-        raise OfframpError(f"--targets {targets}: expected at least 1")
-    rate = parse_rate(device_link, "--device-link") / 8
-    costs = Costs(load_bps=rate, unload_bps=rate, send_bps=parse_rate(link, "--link") / 8)
+    workers, hidden, plot = settings.workers, settings.hidden, outputs.plot
+    chosen = dict.fromkeys(settings.mode or _modes())
+    rate = settings.device_link_bps / 8
+    costs = Costs(load_bps=rate, unload_bps=rate, send_bps=settings.link_bps / 8)
     console = Console(highlight=False)
     found: dict[str, Pipelined] = {}
     with stages(console) as stage:
         stage("partition")
-        made = load(graph, seed, None)
-        owner = cut(made, workers, partition, seed)
-        each = targets or max(1, -(-made.vertices // (16 * workers)))
-        widths = [made.width or hidden, *[hidden] * (layers - 1), max(made.classes, 1)]
+        made = load(settings.graph, settings.seed, None)
+        owner = cut(made, workers, settings.partition, settings.seed)
+        each = settings.targets or max(1, -(-made.vertices // (16 * workers)))
+        widths = [made.width or hidden, *[hidden] * (settings.layers - 1), max(made.classes, 1)]
         for name in chosen:
             stage(name)
             found[name] = simulate(made, owner, widths, name, costs, targets=each)
@@ -89,11 +94,9 @@ def g3(
     bound = max(outcome.bound_s for outcome in found.values())
     console.print(f"no pipeline of these bins takes less than {bound * 1e3:.3f} ms: the busiest engine of any worker")
     if plot is not None:
-        from pathlib import Path
-
         from offramp_sim.figures.plot import draw
 
-        draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", Path(plot))
+        draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", plot)
         console.print(f"plot: {plot}", soft_wrap=True)
     numbers = {
         name: {
@@ -104,15 +107,9 @@ def g3(
         }
         for name, o in found.items()
     }
-    settings = {
-        "graph": graph,
-        "workers": workers,
-        "partition": partition,
-        "widths": widths,
-        "targets": each,
-        "seed": seed,
-    }
-    write_json(json_path, {"settings": settings, "pipelines": numbers})
+    known = {name: getattr(settings, name) for name in ("graph", "workers", "partition", "seed")}
+    known |= {"widths": widths, "targets": each}
+    outputs.write("offramp.simulate.g3/1", {"settings": known, "pipelines": numbers})
 
 
 def _gantt(name: str, outcome: Pipelined) -> Gantt:

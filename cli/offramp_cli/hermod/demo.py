@@ -3,27 +3,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND
+from offramp_cli.command import command
+from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
     from offramp_sim.hermod.lab import Outcome
 
 
-def demo(
-    ranks: Annotated[int, typer.Option(help="Processes, each in a network namespace of its own; an even number.")] = 4,
-    rate: Annotated[str, typer.Option(help="Of each port of the switch, as for tc.")] = "10mbit",
-    busy: Annotated[float, typer.Option(help="Seconds that the activations keep a port busy.")] = 0.6,
-    queues: Annotated[int, typer.Option(help="Of each port, the highest for control.")] = 8,
-    congestion: Annotated[str, typer.Option(help="TCP's congestion control.")] = "cubic",
-    plot: Annotated[str | None, typer.Option(help="Draw when each coflow was on its way: .svg, .png, .pdf.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the sizes of the all-to-all.")] = 0,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+@dataclass(frozen=True)
+class LabSettings:
+    """What is sent, through which ports."""
+
+    ranks: Annotated[int, Field("Processes, each in a network namespace of its own; an even number")] = 4
+    rate_bps: Annotated[int, Field("Rate of each port of the switch, as for tc", key="rate", unit=BITS_PER_SECOND)] = (
+        10**7
+    )
+    busy_s: Annotated[float, Field("Seconds that the activations keep a port busy", key="busy")] = 0.6
+    queues: Annotated[int, Field("Queues of each port, the highest for control")] = 8
+    congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
+    seed: Annotated[int, Field("Moves everything random: the sizes of the all-to-all")] = 0
+
+
+@command(LabSettings, Plotted, example="coflow demo --ranks 4 --rate 10mbit --json -")
+def demo(settings: LabSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens at once through p4/hermod, by priority and in one queue. Needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
@@ -31,26 +38,22 @@ def demo(
     """
     from rich.console import Console
 
-    from offramp_cli.switch.traffic import parse_rate
     from offramp_sim.hermod.lab import Scenario, measure
     from offramp_sim.hermod.lab.picture import check_format, draw
 
-    bits = parse_rate(rate, "--rate")
-    scenarios = [Scenario(ranks, bits, busy, on, queues, congestion, seed) for on in (True, False)]
-    expect_writable("--json", json_path)
-    expect_writable("--plot", plot)
-    if plot is not None:
-        check_format(Path(plot))
+    scenarios = [Scenario(priorities=on, **asdict(settings)) for on in (True, False)]
+    if outputs.plot is not None:
+        check_format(outputs.plot)
     console = Console(highlight=False)
     outcomes = []
     for scenario in scenarios:
         with console.status("by priority" if scenario.priorities else "in one queue"):
             outcomes.append(measure(scenario))
     _show(console, *outcomes)
-    if plot is not None:
-        draw(outcomes, Path(plot))
-        console.print(f"picture: {plot}", soft_wrap=True)
-    write_json(json_path, {"runs": [outcome.as_json() for outcome in outcomes]})
+    if outputs.plot is not None:
+        draw(outcomes, outputs.plot)
+        console.print(f"picture: {outputs.plot}", soft_wrap=True)
+    outputs.write("offramp.coflow.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 
 def _show(console: Any, by_priority: Outcome, one_queue: Outcome) -> None:

@@ -77,14 +77,13 @@ def deploy(
     P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
     """
     from offramp.hermod.deploy.plan import load_plan
-    from offramp_cli.hermod.plan import parse_dscps
 
     given = [flag for flag, on in zip(_ACTIONS, (dry_run, check, read_back, undo), strict=True) if on]
     if len(given) > 1:
         first, second = (f"--{flag.replace('_', '-')}" for flag in given[:2])
         raise OfframpError(f"{first} and {second}: expected one of them")
     action = given[0] if given else "apply"
-    made = load_plan(plan, queues, classes=classes, control=parse_dscps(control), scheme=scheme)
+    made = load_plan(plan, queues, classes=classes, control=_dscps(control), scheme=scheme)
     made = _with_ecn(made, ecn or [])
     rates = _police(police or [])
     if target == "p4":
@@ -107,6 +106,15 @@ def deploy(
         _act(opened, target, action, json_path, replace=replace)
     else:
         raise OfframpError(f"--target {target}: expected p4, sonic or linux")
+
+
+def _dscps(text: str) -> list[int]:
+    from offramp_cli.hermod.plan import parse_dscps
+
+    try:
+        return list(parse_dscps(text))
+    except ValueError as error:
+        raise OfframpError(f"--control {text}: {error}") from None
 
 
 def _act(opened: Target, target: str, action: str, json_path: str | None, *, replace: bool) -> None:
@@ -154,7 +162,7 @@ def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iter
 
 
 def _police(texts: list[str]) -> dict[int, int]:
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
 
     rates: dict[int, int] = {}
     for text in texts:
@@ -168,7 +176,7 @@ def _police(texts: list[str]) -> dict[int, int]:
 
 def _limits(rate: str | None, control_share: float, lowest_share: float, rates: dict[int, int]) -> Limits | None:
     from offramp.hermod.deploy.limits import Limits
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
 
     if rate is None:
         if rates:
@@ -222,7 +230,7 @@ def _linux(
 ) -> Target:
     from offramp.hermod.deploy.linux.several import LinuxTargets
     from offramp.hermod.deploy.linux.target import LinuxTarget
-    from offramp_cli.switch.traffic import parse_rate
+    from offramp_base.settings.units import parse_rate
 
     if not interfaces or len(set(interfaces)) != len(interfaces):
         raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
@@ -241,7 +249,7 @@ def _linux(
 def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
     from dataclasses import replace
 
-    from offramp_cli.size import parse_size
+    from offramp_base.settings.units import parse_size
 
     sizes: dict[int, int] = {}
     for text in texts:

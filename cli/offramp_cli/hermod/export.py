@@ -3,21 +3,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.hermod.plan import JOB
+from offramp_cli.result import OUTPUT
 
-from offramp_base.errors import OfframpError
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """A job, and how its DAG is written."""
+
+    job: Annotated[str, Field(JOB, position=True)]
+    out: Annotated[Path, Field("Folder for trace.RANK.et, one per worker", group=OUTPUT)]
+    iterations: Annotated[int, Field("How many to write", least=1)] = 1
+    text: Annotated[bool, Field("JSON in place of protobuf")] = False
+    seed: Annotated[int, Field("Moves everything random")] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
-def export(
-    job: Annotated[str, typer.Argument(help="A YAML or TOML file, or a model of table 5.5.")],
-    folder: Annotated[str, typer.Option("--out", help="Folder for trace.RANK.et, one a worker.")],
-    iterations: Annotated[int, typer.Option(help="How many to write.")] = 1,
-    as_json: Annotated[bool, typer.Option("--text", help="JSON in place of protobuf.")] = False,
-    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
-) -> None:
+@command(ExportSettings, example="coflow export mixtral-8x22b --out traces")
+def export(settings: ExportSettings) -> None:
     """Write a job's computation and coflows as MLCommons Chakra traces, for other simulators."""
     from rich.console import Console
 
@@ -25,10 +37,8 @@ def export(
     from offramp.hermod.chakra import export_dag
     from offramp.hermod.job_file import load_job
 
-    if iterations < 1:
-        raise OfframpError(f"--iterations {iterations}: expected at least 1")
     console = Console(highlight=False)
     with console.status("the job's DAG"):
-        dag = job_dag(load_job(job), iterations, tensor_parallel=True, seed=seed)
-        paths = export_dag(dag, Path(folder), "json" if as_json else "et")
+        dag = job_dag(load_job(settings.job), settings.iterations, tensor_parallel=True, seed=settings.seed)
+        paths = export_dag(dag, settings.out, "json" if settings.text else "et")
     console.print(f"{len(dag.tasks)} tasks in {len(paths)} traces: {paths[0]} to {paths[-1]}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp_cli.command import add
 from offramp_cli.hermod.demo import demo
 from offramp_cli.hermod.deploy import deploy
 from offramp_cli.hermod.export import export
@@ -17,9 +18,5 @@ coflow = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-coflow.command()(models)
-coflow.command()(plan)
 coflow.command()(deploy)
-coflow.command()(match)
-coflow.command()(export)
-coflow.command()(demo)
+add(coflow, models, plan, match, export, demo)

@@ -3,38 +3,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
-from offramp_cli.json_file import write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 _SHOWN = 40
 _MOST_BYTES = 64 << 20
 
 
-def match(
-    matrix: Annotated[str, typer.Argument(help="A file: rows of integers (commas or blanks), JSON or .npy.")],
-    algorithm: Annotated[str, typer.Option(help="bottleneck | paper_literal | matched_minimum.")] = "bottleneck",
-    quantum: Annotated[int, typer.Option(help="0: exact; 8: fewer sub-phases, about 5 % longer.")] = 0,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the schedule to this file.")] = None,
-) -> None:
+@dataclass(frozen=True)
+class MatchSettings:
+    """An all-to-all, and how it is cut."""
+
+    matrix: Annotated[Path, Field("A file: rows of integers (commas or blanks), JSON or .npy", position=True)]
+    algorithm: Annotated[str, Field("Algorithm", choices=("bottleneck", "paper_literal", "matched_minimum"))] = (
+        "bottleneck"
+    )
+    quantum: Annotated[int, Field("0: exact; 8: fewer sub-phases, about 5 % longer")] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(MatchSettings, Result, example="coflow match matrix.csv --json -")
+def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and hears one."""
     from rich.console import Console
     from rich.table import Table
 
     from offramp.hermod.matching import bound, check_matrix, decompose, literal
 
-    given = check_matrix(_read(Path(matrix)))
-    if algorithm == "bottleneck":
-        schedule = decompose(given, quantum=quantum)
-    elif algorithm in ("paper_literal", "matched_minimum"):
-        schedule = literal(given, matched_minimum=algorithm == "matched_minimum")
+    given = check_matrix(_read(settings.matrix))
+    if settings.algorithm == "bottleneck":
+        schedule = decompose(given, quantum=settings.quantum)
     else:
-        raise OfframpError(f"--algorithm {algorithm}: expected bottleneck, paper_literal or matched_minimum")
+        schedule = literal(given, matched_minimum=settings.algorithm == "matched_minimum")
     least = bound(given - given * _diagonal(len(given)))
     table = Table(box=None, pad_edge=False)
     for heading in ("sub-phase", "length", "rank \N{RIGHTWARDS ARROW} rank: amount"):
@@ -50,7 +60,7 @@ def match(
         console.print(f"… and {len(schedule) - _SHOWN} more")
     ratio = schedule.total / least if least else 1.0
     console.print(f"{len(schedule)} sub-phases, {schedule.total} in all; the bound is {least} ({ratio:.3f} of it)")
-    write_json(json_path, {"bound": least, "total": schedule.total, "phases": _phases(schedule)})
+    result.write("offramp.coflow.match/1", {"bound": least, "total": schedule.total, "phases": _phases(schedule)})
 
 
 def _phases(schedule: Any) -> list[dict[str, Any]]:

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from offramp_cli.json_file import write_json
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 _PANELS = (
     {
@@ -33,9 +32,8 @@ _PANELS = (
 )
 
 
-def models(
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+@command(Result, example="coflow models --json -")
+def models(result: Result) -> None:
     """List the six models of table 5.5: parameters, messages of a GPU, and times at its share of the NICs."""
     from rich.console import Console
     from rich.table import Table
@@ -55,7 +53,7 @@ def models(
             table.add_row(name, *(_text(row[field]) for field in fields))
         console.print(table)
         console.print()
-    write_json(json_path, rows)
+    result.write("offramp.coflow.models/1", {"models": rows})
 
 
 def _text(value: float | str) -> str:

@@ -3,23 +3,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-import typer
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import write_json
+JOB = "A YAML or TOML file, or a model of table 5.5"
 
 
-def plan(
-    job: Annotated[str, typer.Argument(help="A YAML or TOML file, or a model of table 5.5.")],
-    queues: Annotated[int, typer.Option(help="Strict-priority queues of the switches.")] = 8,
-    classes: Annotated[int | None, typer.Option(help="Of them for data; all but control's by default.")] = None,
-    control: Annotated[str, typer.Option(help="DSCPs to keep free for control traffic, with commas.")] = "48",
-    scheme: Annotated[str, typer.Option(help="Code points to queues: split | msb.")] = "split",
-    plain: Annotated[bool, typer.Option("--plain", help="The printed layout, which inverts orders beyond 8.")] = False,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the plan to this file.")] = None,
-) -> None:
+def parse_dscps(text: str) -> tuple[int, ...]:
+    """DSCPs with commas.
+
+    Raises:
+        ValueError: something else.
+    """
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("expected DSCPs with commas") from None
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """A job, and the queues that its coflows share."""
+
+    job: Annotated[str, Field(JOB, position=True)]
+    queues: Annotated[int, Field("Strict-priority queues of the switches")] = 8
+    classes: Annotated[int | None, Field("Of them for data; all but control's by default")] = None
+    control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
+    scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
+    plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(QueueSettings, Result, example="coflow plan mixtral-8x22b --queues 8 --json plan.json")
+def plan(settings: QueueSettings, result: Result) -> None:
     """Plan which DSCP each coflow of a job carries, and which switch queue it goes into."""
     from rich.console import Console
     from rich.table import Table
@@ -29,10 +52,10 @@ def plan(
     from offramp.hermod.plan_file import plan_document
     from offramp.hermod.queues import plan_queues
 
-    described = load_job(job)
-    codec = Codec(described.micro_batches, described.model.layers, described.interleaved, plain)
-    made = plan_queues(codec, queues, classes, parse_dscps(control), scheme)
-    document = plan_document(described.as_json(), codec, queues, made)
+    described = load_job(settings.job)
+    codec = Codec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)
+    made = plan_queues(codec, settings.queues, settings.classes, list(settings.control), settings.scheme)
+    document = plan_document(described.as_json(), codec, settings.queues, made)
     table = Table(box=None, pad_edge=False)
     for heading in ("code", "DSCP", "queue", "microbatch", "type", "layers"):
         table.add_column(heading, justify="left" if heading == "type" else "right")
@@ -45,15 +68,7 @@ def plan(
     console.print(
         f"{len(made.dscp)} priorities, {made.classes} queues for data; higher queues go first; control: {kept}"
     )
-    write_json(json_path, document)
-
-
-def parse_dscps(text: str) -> list[int]:
-    """The DSCPs of ``--control``."""
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise OfframpError(f"--control {text}: expected DSCPs with commas") from None
+    result.write("offramp.coflow.plan/1", document)
 
 
 def _range(bounds: list[int]) -> str:

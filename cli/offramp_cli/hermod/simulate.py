@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import write_json
+from offramp_base.settings.check import check, expect_choice
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,30 +24,61 @@ if TYPE_CHECKING:
 _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
 
 
-def hermod(
-    job: Annotated[str, typer.Option(help="A YAML or TOML file, a model of table 5.5, or a folder of Chakra traces.")],
-    policies: Annotated[str, typer.Option(help="With commas; the gain is over the first.")] = _POLICIES,
-    gpus: Annotated[int | None, typer.Option(help="In place of the job's; more of them are more replicas.")] = None,
-    nic_gbps: Annotated[float | None, typer.Option(help="In place of the job's.")] = None,
-    queues: Annotated[int | None, typer.Option(help="Data queues of the switches, 1 to 8; exact without.")] = None,
-    scheme: Annotated[str, typer.Option(help="Code points to queues: split | msb.")] = "split",
-    hosts: Annotated[str, typer.Option(help="With queues, what senders order by: exact | queues.")] = "exact",
-    routing: Annotated[str, typer.Option(help="ecmp | spray.")] = "ecmp",
-    all_to_all: Annotated[str, typer.Option(help="How EP sends: fluid | matched | shifted.")] = "fluid",
-    overhead_us: Annotated[float, typer.Option(help="Of each sub-phase or round of an all-to-all.")] = 0.0,
-    iterations: Annotated[int, typer.Option(help="The last one counts.")] = 3,
-    timeline: Annotated[str | None, typer.Option(help="Write the timeline of the first and last policy here.")] = None,
-    level: Annotated[str, typer.Option(help="flow | packet: every packet through p4/hermod, up to 16 NICs.")] = "flow",
-    leaf: Annotated[int, typer.Option(help="NICs under a leaf switch.")] = 16,
-    packets: Annotated[int, typer.Option(help="Packet level: about so many stand for all bytes.")] = 100_000,
-    loss: Annotated[float, typer.Option(help="Packet level: probability that a link loses a frame.")] = 0.0,
-    pause: Annotated[
-        list[str] | None, typer.Option(help="Packet level: NIC@START+SECONDS, the switch may not send there.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="Packet level: of the P4 switch, auto | native | python.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+@dataclass(frozen=True)
+class HermodSettings:
+    """What is simulated, and by which policies."""
+
+    job: Annotated[str, Field("A YAML or TOML file, a model of table 5.5, or a folder of Chakra traces", group="Job")]
+    gpus: Annotated[int | None, Field("In place of the job's; more of them are more replicas")] = None
+    nic_gbps: Annotated[float | None, Field("In place of the job's")] = None
+    iterations: Annotated[int, Field("Iterations, of which the last one counts", least=2)] = 3
+    seed: Annotated[int, Field("Moves everything random")] = 0
+    policies: Annotated[
+        str, Field("With commas; the gain is over the first", aliases=("policy",), group="Policies")
+    ] = _POLICIES
+    queues: Annotated[int | None, Field("Data queues of the switches, 1 to 8; exact without")] = None
+    scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
+    hosts: Annotated[str, Field("With queues, what senders order by: exact | queues")] = "exact"
+    routing: Annotated[str, Field("ecmp | spray", group="Network")] = "ecmp"
+    all_to_all: Annotated[str, Field("How EP sends: fluid | matched | shifted")] = "fluid"
+    overhead_us: Annotated[float, Field("Of each sub-phase or round of an all-to-all")] = 0.0
+    leaf: Annotated[int, Field("NICs under a leaf switch")] = 16
+    level: Annotated[
+        str,
+        Field(
+            "Simulate", choices={"flow": "", "packet": "every packet through p4/hermod, up to 16 NICs"}, group="Packets"
+        ),
+    ] = "flow"
+    packets: Annotated[int, Field("About so many stand for all bytes")] = 100_000
+    loss: Annotated[float, Field("Probability that a link loses a frame")] = 0.0
+    pause: Annotated[tuple[str, ...], Field("NIC@START+SECONDS, the switch may not send there")] = ()
+    engine: Annotated[str, Field("Engine of the P4 switch: auto | native | python")] = "auto"
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.level == "flow" and (self.loss or self.pause):
+            raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
+
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a simulation writes."""
+
+    plot: Annotated[
+        Path | None,
+        Field(
+            "Draw the timeline of the first and last policy into this file",
+            group=OUTPUT,
+            written=True,
+            aliases=("timeline",),
+        ),
+    ] = None
+
+
+@command(
+    HermodSettings, Outputs, example="simulate hermod --job mixtral-8x22b --gpus 64 --policies fair,hermod --json -"
+)
+def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     """Simulate a training job's coflows under several policies: iteration time and gain, and a timeline."""
     from rich.console import Console
     from rich.progress import Progress
@@ -54,24 +86,19 @@ def hermod(
     from offramp_sim.hermod.flow.policies import NAMES
     from offramp_sim.hermod.flow.study import Setup, one
 
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    names = [name.strip() for name in settings.policies.split(",") if name.strip()]
     for name in names or [""]:
-        if name not in NAMES:
-            raise OfframpError(f"--policies {name}: expected some of {', '.join(NAMES)}")
-    if iterations < 2:
-        raise OfframpError(f"--iterations {iterations}: expected at least 2")
-    overhead_s = overhead_us * 1e-6
-    setup = Setup(
-        iterations, routing, leaf, all_to_all, overhead_s, queues=queues, scheme=scheme, hosts=hosts, seed=seed
-    )
-    packet_level = _packet_level(level, setup, packets, engine, loss, pause or [])
+        expect_choice("policies", name, NAMES)
+    kept = ("iterations", "routing", "leaf", "all_to_all", "queues", "scheme", "hosts", "seed")
+    setup = Setup(overhead_s=settings.overhead_us * 1e-6, **{name: getattr(settings, name) for name in kept})
+    packet_level = _packet_level(settings, setup)
     if packet_level is not None:
         setup = packet_level.setup
     console = Console(highlight=False)
     outcomes: dict[str, Outcome] = {}
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("the job's DAG", total=len(names))
-        source = _traces(Path(job), nic_gbps, setup) if Path(job).is_dir() else _job(job, gpus, nic_gbps, setup)
+        source = _source(settings, setup)
         for k, name in enumerate(names):
             bar.update(task, description=name)
 
@@ -83,33 +110,27 @@ def hermod(
             else:
                 outcomes[name] = packet_level.run(source.loaded, name, report)
     rows = _numbers(outcomes, source.tokens)
-    numbers = {"job": source.facts, "setup": asdict(setup), "level": level, "policies": rows}
+    numbers = {"job": source.facts, "setup": asdict(setup), "level": settings.level, "policies": rows}
     console.print(source.title)
     _show(console, rows)
     if packet_level is not None:
         numbers["packets"] = packet_level.numbers()
         packet_level.show(console)
-    if timeline is not None:
+    if outputs.plot is not None:
         from offramp_sim.hermod.flow.timeline import draw
 
         shown = {name: outcomes[name] for name in dict.fromkeys((names[0], names[-1]))}
-        draw(shown, Path(timeline), source.title)
-        console.print(f"timeline: {timeline}")
-    write_json(json_path, numbers)
+        draw(shown, outputs.plot, source.title)
+        console.print(f"timeline: {outputs.plot}")
+    outputs.write("offramp.simulate.hermod/1", numbers)
 
 
-def _packet_level(
-    level: str, setup: Setup, packets: int, engine: str, loss: float, pauses: list[str]
-) -> PacketLevel | None:
-    if level == "packet":
-        from offramp_cli.hermod.simulate_packets import PacketLevel
+def _packet_level(settings: HermodSettings, setup: Setup) -> PacketLevel | None:
+    if settings.level == "flow":
+        return None
+    from offramp_cli.hermod.simulate_packets import PacketLevel
 
-        return PacketLevel.of(setup, packets, engine, loss, pauses)
-    if level != "flow":
-        raise OfframpError(f"--level {level}: expected flow or packet")
-    if loss or pauses:
-        raise OfframpError("--loss and --pause: expected with --level packet")
-    return None
+    return PacketLevel.of(setup, settings.packets, settings.engine, settings.loss, list(settings.pause))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +141,13 @@ class _Source:
     title: str
     facts: dict[str, Any]
     tokens: int
+
+
+def _source(settings: HermodSettings, setup: Setup) -> _Source:
+    folder = Path(settings.job)
+    if folder.is_dir():
+        return _traces(folder, settings.nic_gbps, setup)
+    return _job(settings.job, settings.gpus, settings.nic_gbps, setup)
 
 
 def _job(name: str, gpus: int | None, nic_gbps: float | None, setup: Setup) -> _Source:
@@ -138,7 +166,7 @@ def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
     from offramp_sim.hermod.flow.study import prepare_traces
 
     if nic_gbps is None or nic_gbps <= 0:
-        raise OfframpError("--nic-gbps: expected a rate above 0, as traces name none")
+        raise SettingsError("nic_gbps", "expected a rate above 0, as traces name none")
     dag = load_dag(folder)
     facts = {"traces": str(folder), "ranks": dag.workers, "nic_gbps": nic_gbps}
     title = f"{folder}: {dag.workers} ranks, {nic_gbps:g} Gb/s"

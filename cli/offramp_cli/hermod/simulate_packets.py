@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_sim.hermod.faults import Faults, parse_pause
 from offramp_sim.hermod.flow.network import SEPARATE, Loaded
 from offramp_sim.hermod.flow.simulate import Outcome
@@ -45,8 +45,8 @@ class PacketLevel:
             OfframpError: one of them does not fit.
         """
         if setup.all_to_all != "fluid":
-            raise OfframpError(
-                f"--all-to-all {setup.all_to_all}: the packet level sends all flows at once, as fluid does"
+            raise SettingsError(
+                "all_to_all", "the packet level sends all flows at once, as fluid does", setup.all_to_all
             )
         chosen = replace(setup, granularity=SEPARATE, queues=setup.queues or _QUEUES)
         faults = Faults(loss, tuple(map(parse_pause, pauses)))

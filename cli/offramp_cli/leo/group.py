@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typer
 
+from offramp_cli.command import add
 from offramp_cli.leo.plan import plan, validate
 from offramp_cli.leo.profile import profile
 from offramp_cli.leo.run import run
@@ -14,7 +15,4 @@ leo = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-leo.command()(validate)
-leo.command()(plan)
-leo.command()(profile)
-leo.command()(run)
+add(leo, validate, plan, profile, run)

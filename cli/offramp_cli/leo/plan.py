@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,34 +21,45 @@ if TYPE_CHECKING:
     from offramp.leo.config.topology import Hop
     from offramp.leo.selection.capacity import Capacity
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        help="YAML files, or kvs | dfs | ebs | dml and direct | on-path | off-path, which ship with Offramp."
-    ),
-]
+
+@dataclass(frozen=True)
+class Files:
+    """The files of an application and a host."""
+
+    files: Annotated[
+        tuple[str, ...],
+        Field(
+            "YAML files, or kvs | dfs | ebs | dml and direct | on-path | off-path, which are built in",
+            position=True,
+        ),
+    ]
 
 
-def validate(files: Files) -> None:
+@dataclass(frozen=True)
+class PlanSettings(Files):
+    """What is shown of them."""
+
+    cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number")] = None
+    steps: Annotated[bool, Field("Show every link and function on the way")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(Files, example="leo validate kvs on-path")
+def validate(given: Files) -> None:
     """Check an application on a host model; the first fault is one line with file and line."""
     from offramp.leo.config import load_config
 
-    config = load_config(files)
+    config = load_config(list(given.files))
     requests = ", ".join(config.application.requests)
     typer.echo(
         f"{config.application.name} on {config.hardware.name} ({config.hardware.model}): good; requests {requests}"
     )
 
 
-def plan(
-    files: Files,
-    cores: Annotated[
-        int | None, typer.Option(help="Cores of each host that serve, in the place of the file's number.")
-    ] = None,
-    steps: Annotated[bool, typer.Option(help="Show every link and function on the way.")] = False,
-    plot: Annotated[str | None, typer.Option(help="Draw the steps of every dataflow into this .png.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+@command(PlanSettings, Plotted, example="leo plan kvs on-path --steps --json -")
+def plan(settings: PlanSettings, outputs: Plotted) -> None:
     """Show an application on a host: physical links, T and toll of every dataflow, and what all paths sustain."""
     from rich.console import Console
 
@@ -52,20 +67,18 @@ def plan(
     from offramp.leo.config.overrides import with_cores
     from offramp.leo.selection.capacity import capacity
 
-    expect_writable("--plot", plot)
-    expect_writable("--json", json_path)
-    resolved = resolve(with_cores(load_config(files), cores))
+    resolved = resolve(with_cores(load_config(list(settings.files)), settings.cores))
     mix = mix_of(resolved)
     found = capacity(resolved.routes.table, mix)
     console = Console(highlight=False)
     _show_links(console, resolved)
     _show_flows(console, resolved, found)
-    if steps:
+    if settings.steps:
         _show_steps(console, resolved)
-    if plot is not None:
-        _draw(resolved, Path(plot))
-        console.print(f"plot: {plot}")
-    write_json(json_path, _numbers(resolved, found))
+    if outputs.plot is not None:
+        _draw(resolved, outputs.plot)
+        console.print(f"plot: {outputs.plot}")
+    outputs.write("offramp.leo.plan/1", _numbers(resolved, found))
 
 
 def mix_of(resolved: Resolved) -> list[float]:

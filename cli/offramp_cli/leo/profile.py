@@ -4,71 +4,81 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from offramp_base.ending.files import write_text
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
 from offramp_cli.leo.plan import Files
+from offramp_cli.result import OUTPUT, Result
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
     from offramp.device import Device
 
 
-def profile(
-    files: Files,
+@dataclass(frozen=True)
+class ProfileSettings(Files):
+    """What is measured, on what."""
+
     link: Annotated[
-        list[str] | None,
-        typer.Option(help="LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else."),
-    ] = None,
+        tuple[str, ...],
+        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else"),
+    ] = ()
     device: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat."
-        ),
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="For each function.")] = 0.2,
+        tuple[str, ...],
+        Field("NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat"),
+    ] = ()
+    seconds: Annotated[float, Field("For each function", above=0, most=600)] = 0.2
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a profile writes."""
+
     out: Annotated[
-        str | None, typer.Option(help="Write the profile part to this .yaml, for use beside the others.")
-    ] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        Path | None,
+        Field("Write the profile part to this .yaml, for use beside the others", group=OUTPUT, written=True),
+    ] = None
+
+
+@command(ProfileSettings, Outputs, example="leo profile kvs on-path --seconds 0.1 --out profile.yaml")
+def profile(settings: ProfileSettings, outputs: Outputs) -> None:
     """Measure bandwidth, message rate and latency of every link, and the time of every function, on this machine."""
     from rich.console import Console
 
     from offramp.leo.config import load_config
     from offramp.leo.profile.machine import measure_machine
 
-    expect_writable("--out", out)
-    expect_writable("--json", json_path)
-    if not 0 < seconds <= 600:
-        raise OfframpError(f"--seconds {seconds:g}: expected over 0, up to 600")
-    config = load_config(files)
-    links = dict(_pair("--link", text) for text in link or [])
+    config = load_config(list(settings.files))
+    links = dict(_pair("link", text) for text in settings.link)
     console = Console(highlight=False)
     with ExitStack() as stack, stages(console) as stage:
         stage("measuring")
-        devices = {name: _open(stack, text) for name, text in (_pair("--device", d) for d in device or [])}
-        measured = measure_machine(config, links, devices, seconds)
+        devices = {name: _open(stack, text) for name, text in (_pair("device", d) for d in settings.device)}
+        measured = measure_machine(config, links, devices, settings.seconds)
     _show(measured, links)
-    if out is not None:
+    if outputs.out is not None:
         import yaml
 
         try:
-            write_text(Path(out), yaml.safe_dump({"profile": measured}, sort_keys=False))
+            write_text(outputs.out, yaml.safe_dump({"profile": measured}, sort_keys=False))
         except OSError as error:
-            raise OfframpError(f"--out {out}: cannot be written: {error.strerror}") from None
-    write_json(json_path, measured)
+            raise SettingsError("out", f"cannot be written: {error.strerror}", str(outputs.out)) from None
+    outputs.write("offramp.leo.profile/1", measured)
 
 
-def _pair(flag: str, text: str) -> tuple[str, str]:
+def _pair(field: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        raise OfframpError(f"{flag} {text}: expected NAME=VALUE")
+        raise SettingsError(field, "expected NAME=VALUE", text)
     return name, value
 
 
@@ -78,7 +88,7 @@ def _open(stack: ExitStack, text: str) -> Device:
     try:
         registry = import_module("offramp.leo.devices.registry")
     except ModuleNotFoundError:
-        raise OfframpError(f"--device {text}: this installation has no devices") from None
+        raise SettingsError("device", "this installation has no devices", text) from None
     made: Device = registry.open_device(text)
     stack.callback(made.close)
     return made

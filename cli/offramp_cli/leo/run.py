@@ -3,40 +3,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from offramp.leo.applications.compare import Comparison
 
 
-def run(
+@dataclass(frozen=True)
+class RunSettings:
+    """What is run, over which paths, and how it is measured."""
+
     names: Annotated[
-        list[str],
-        typer.Argument(
-            help="kvs, dfs, ebs, allreduce, or YAML files of an application and a host.", metavar="NAME|FILE…"
+        tuple[str, ...],
+        Field(
+            "kvs, dfs, ebs, allreduce, or YAML files of an application and a host",
+            position=True,
+            metavar="NAME|FILE…",
         ),
-    ],
-    paths: Annotated[str, typer.Option(help="Paths to use, such as cpu,model; all by default.")] = "",
+    ]
+    paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
     device: Annotated[
-        list[str], typer.Option(help="NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET.")
-    ] = [],  # noqa: B006
-    seconds: Annotated[float, typer.Option(help="Length of each measurement.", min=0.05)] = 0.5,
-    load: Annotated[float, typer.Option(help="Part of the rate for the latency.", min=0.01, max=1.0)] = 0.6,
-    rounds: Annotated[int, typer.Option(help="How often all measurements are made.", min=1)] = 5,
-    policy: Annotated[str, typer.Option(help="Rule that selects paths, see simulate leo.")] = "lookahead",
-    transport: Annotated[str, typer.Option(help="shm, tcp or ucx.")] = "shm",
-    workload: Annotated[str, typer.Option(help="Of kvs: B or C, of ebs: 4K or 64K.")] = "",
-    window: Annotated[
-        int, typer.Option(help="Requests that the closed loop keeps unfinished; 0: the application's.", min=0)
-    ] = 0,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of keys, arrivals and devices.")] = 1,
-) -> None:
+        tuple[str, ...], Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET")
+    ] = ()
+    seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
+    load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
+    rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
+    policy: Annotated[str, Field("Rule that selects paths, see simulate leo")] = "lookahead"
+    transport: Annotated[str, Field("shm, tcp or ucx")] = "shm"
+    workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
+    window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
+    seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices")] = 1
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
+def run(settings: RunSettings, result: Result) -> None:
     """Run an application between two processes: every path alone, then all, with a path for each request."""
     from rich.console import Console
 
@@ -45,38 +56,43 @@ def run(
     from offramp.leo.selection import Policy
     from offramp_cli.switch.stages import stages
 
-    expect_writable("--json", json_path)
-    rule = Policy.named(policy)
+    rule = Policy.named(settings.policy)
     application = open_application(
-        names,
-        devices=_devices(device),
-        paths=tuple(filter(None, paths.split(","))),
-        transport=transport,
-        workload=workload,
-        seed=seed,
-        window=window,
+        list(settings.names),
+        devices=_devices(settings.device),
+        paths=tuple(filter(None, settings.paths.split(","))),
+        transport=settings.transport,
+        workload=settings.workload,
+        seed=settings.seed,
+        window=settings.window,
     )
     console = Console()
     with stages(console) as stage:
         stage(f"{application.name}: starting")
         found = compare(
-            application, seconds=seconds, load=load, rounds=rounds, policy=rule, seed=seed, show=stage.advance
+            application,
+            seconds=settings.seconds,
+            load=settings.load,
+            rounds=settings.rounds,
+            policy=rule,
+            seed=settings.seed,
+            show=stage.advance,
         )
     _report(console, found, application.request_bytes)
-    write_json(json_path, found.numbers())
+    result.write("offramp.leo.run/1", found.numbers())
     wrong = sum(row.wrong for row in found.rows)
     if wrong:
         raise OfframpError(f"{wrong} requests were not answered as they should have been")
 
 
-def _devices(given: list[str]) -> dict[str, str]:
+def _devices(given: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
         name, equals, spec = text.partition("=")
         if not equals or not name or not spec:
-            raise OfframpError(f"--device {text}: expected NAME=KIND:OPTIONS")
+            raise SettingsError("device", "expected NAME=KIND:OPTIONS", text)
         if name in found:
-            raise OfframpError(f"--device {text}: two devices named {name}")
+            raise SettingsError("device", f"two devices named {name}", text)
         found[name] = spec
     return found
 

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
 from offramp_cli.leo.plan import mix_of
+from offramp_cli.result import Plotted
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
@@ -20,70 +23,109 @@ if TYPE_CHECKING:
     from offramp_sim.leo.study import Study
 
 
-def leo(
+_RULES = ("lookahead", "outstanding", "min", "paper-literal", "greedy-intra", "greedy-e2e")
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """``3-9``, or one number for both.
+
+    Raises:
+        ValueError: something else.
+    """
+    low, _, high = text.partition("-")
+    try:
+        return float(low), float(high or low)
+    except ValueError:
+        raise ValueError("expected two numbers such as 3-9") from None
+
+
+def parse_tenant(text: str) -> tuple[float, float]:
+    """``SHARE:WEIGHT``; a weight of 1 by default.
+
+    Raises:
+        ValueError: something else.
+    """
+    share, _, weight = text.partition(":")
+    try:
+        return float(share), float(weight or 1)
+    except ValueError:
+        raise ValueError("expected SHARE:WEIGHT, such as 1:2") from None
+
+
+@dataclass(frozen=True)
+class LeoSettings:
+    """What is simulated: paths, rules and loads."""
+
     files: Annotated[
-        list[str] | None, typer.Argument(help="As of offramp leo plan; without, two paths as the thesis's knees tell.")
-    ] = None,
+        tuple[str, ...],
+        Field("As of offramp leo plan; without, two paths as the thesis's knees tell", position=True),
+    ] = ()
     policy: Annotated[
-        list[str] | None,
-        typer.Option(help="A rule, exact:K, only:PATH or all; several: repeat. offramp leo plan shows the paths."),
-    ] = None,
-    load: Annotated[list[float] | None, typer.Option(help="Open loop: million requests a second; repeat.")] = None,
-    window: Annotated[list[int] | None, typer.Option(help="Closed loop: requests there at a time; repeat.")] = None,
-    requests: Annotated[int, typer.Option(help="In each run.")] = 20000,
-    cores: Annotated[int | None, typer.Option(help="Cores of each host that serve.")] = None,
-    network: Annotated[str, typer.Option(help="Least and most us that a request spends on the network.")] = "3-9",
-    spread: Annotated[float, typer.Option(help="0: times as the table says; 1: exponential around them.")] = 0.0,
-    burst: Annotated[int, typer.Option(help="Requests that come at once, open loop.")] = 1,
-    keys: Annotated[int, typer.Option(help="Zipf-distributed keys; 0: each request has one of its own.")] = 0,
-    wrong: Annotated[float, typer.Option(help="The selector's table is wrong by up to this factor.")] = 1.0,
-    tenant: Annotated[
-        list[str] | None, typer.Option(help="SHARE:WEIGHT of a tenant with a selector of its own; repeat.")
-    ] = None,
+        tuple[str, ...],
+        Field(
+            "A rule, exact:K, only:PATH or all; repeat. offramp leo plan shows the paths",
+            shown_default=", ".join(_RULES),
+        ),
+    ] = ()
+    cores: Annotated[int | None, Field("Cores of each host that serve")] = None
+    load: Annotated[tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load")] = ()
+    window: Annotated[tuple[int, ...], Field("Closed loop: requests there at a time; repeat")] = ()
+    requests: Annotated[int, Field("Requests in each run")] = 20000
+    network: Annotated[str, Field("Least and most us that a request spends on the network")] = "3-9"
+    spread: Annotated[float, Field("0: times as the table says; 1: exponential around them")] = 0.0
+    burst: Annotated[int, Field("Requests that come at once, open loop")] = 1
+    keys: Annotated[int, Field("Zipf-distributed keys; 0: each request has one of its own")] = 0
+    wrong: Annotated[float, Field("The selector's table is wrong by up to this factor")] = 1.0
+    tenant: Annotated[tuple[str, ...], Field("SHARE:WEIGHT of a tenant with a selector of its own; repeat")] = ()
     sweep: Annotated[
-        int, typer.Option(help="Instead: this many random settings, the default rule against others.")
-    ] = 0,
-    processes: Annotated[int | None, typer.Option(help="Processes of a sweep; all cores by default.")] = None,
-    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
-    plot: Annotated[str | None, typer.Option(help="Draw throughput and latency into this .png.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        int, Field("Instead: this many random settings, the default rule against others", group="Sweep")
+    ] = 0
+    processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
+    seed: Annotated[int, Field("Moves everything random")] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
+def leo(settings: LeoSettings, outputs: Plotted) -> None:
     """Choose paths by one rule and another, in open and closed loop, and compare throughput and latency."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    expect_writable("--plot", plot)
-    expect_writable("--json", json_path)
-    if sweep:
+    seed = settings.seed
+    if settings.sweep:
         from offramp_cli.leo.sweep import report
 
-        write_json(json_path, report(console, sweep, requests, seed, processes))
+        found = report(console, settings.sweep, settings.requests, seed, settings.processes)
+        outputs.write("offramp.simulate.leo.sweep/1", found)
         return
     from offramp_sim.leo.study import Study, Tenants, misread, parse_rule, run_study
 
-    routes, mix = _routes(files, cores)
-    names = policy or ["lookahead", "outstanding", "min", "paper-literal", "greedy-intra", "greedy-e2e"]
+    routes, mix = _routes(list(settings.files), settings.cores)
+    names = settings.policy or _RULES
     rules = tuple(dict.fromkeys(rule for name in names for rule in parse_rule(name, routes.paths)))
-    loads = _loads(load, window, requests, _range(network), spread, burst, keys, mix, _tenants(tenant))
-    weights = tuple(weight for _, weight in _tenants(tenant))
-    study = Study(routes, misread(routes.table, wrong, seed), rules, loads, Tenants(weights), seed)
+    tenants = [_parsed("tenant", parse_tenant, text) for text in settings.tenant or ("1:1",)]
+    loads = _loads(settings, mix, tenants)
+    weights = tuple(weight for _, weight in tenants)
+    study = Study(routes, misread(routes.table, settings.wrong, seed), rules, loads, Tenants(weights), seed)
     with stages(console) as stage:
         stage("simulating")
         rows = run_study(study)
     _show(console, study, rows)
-    if plot is not None:
-        _draw(study, rows, Path(plot))
-        console.print(f"plot: {plot}")
-    write_json(json_path, {"paths": list(routes.paths), "seed": seed, "runs": rows})
+    if outputs.plot is not None:
+        _draw(study, rows, outputs.plot)
+        console.print(f"plot: {outputs.plot}")
+    outputs.write("offramp.simulate.leo/1", {"paths": list(routes.paths), "seed": seed, "runs": rows})
 
 
-def _routes(files: list[str] | None, cores: int | None) -> tuple[Any, list[float]]:
+def _routes(files: list[str], cores: int | None) -> tuple[Any, list[float]]:
     from offramp.leo.selection.steps import Routes
     from offramp.leo.selection.table import Table
 
     if not files:
         if cores is not None:
-            raise OfframpError("--cores: expected files beside it")
+            raise SettingsError("cores", "expected files beside it")
         return Routes.of(Table.disjoint([2000, 2500], [200, 300], paths=("acc", "cpu"))), []
     from offramp.leo.config import load_config, resolve
     from offramp.leo.config.overrides import with_cores
@@ -92,50 +134,27 @@ def _routes(files: list[str] | None, cores: int | None) -> tuple[Any, list[float
     return resolved.routes, mix_of(resolved)
 
 
-def _range(text: str) -> tuple[float, float]:
-    low, _, high = text.partition("-")
+def _parsed(field: str, parse: Callable[[str], tuple[float, float]], text: str) -> tuple[float, float]:
     try:
-        return float(low), float(high or low)
-    except ValueError:
-        raise OfframpError(f"--network {text}: expected two numbers such as 3-9") from None
+        return parse(text)
+    except ValueError as error:
+        raise SettingsError(field, str(error), text) from None
 
 
-def _tenants(given: list[str] | None) -> list[tuple[float, float]]:
-    tenants = []
-    for text in given or ["1:1"]:
-        share, _, weight = text.partition(":")
-        try:
-            tenants.append((float(share), float(weight or 1)))
-        except ValueError:
-            raise OfframpError(f"--tenant {text}: expected SHARE:WEIGHT, such as 1:2") from None
-    return tenants
-
-
-def _loads(
-    rates: list[float] | None,
-    windows: list[int] | None,
-    requests: int,
-    network_us: tuple[float, float],
-    spread: float,
-    burst: int,
-    keys: int,
-    mix: list[float],
-    tenants: list[tuple[float, float]],
-) -> tuple[Load, ...]:
+def _loads(settings: LeoSettings, mix: list[float], tenants: list[tuple[float, float]]) -> tuple[Load, ...]:
     from offramp_sim.leo.load import Load
 
     common: dict[str, Any] = {
-        "requests": requests,
-        "network_us": network_us,
-        "spread": spread,
-        "keys": keys,
+        "requests": settings.requests,
+        "network_us": _parsed("network", parse_range, settings.network),
+        "spread": settings.spread,
+        "keys": settings.keys,
         "mix": tuple(mix),
         "shares": tuple(share for share, _ in tenants),
     }
-    open_loop = [Load(rate_mrps=rate, burst=burst, **common) for rate in rates or []]
-    if not open_loop and not windows:
-        windows = [16, 32, 64, 128]
-    return tuple(open_loop + [Load(window=window, **common) for window in windows or []])
+    open_loop = [Load(rate_mrps=rate, burst=settings.burst, **common) for rate in settings.load]
+    windows = settings.window or (() if open_loop else (16, 32, 64, 128))
+    return tuple(open_loop + [Load(window=window, **common) for window in windows])
 
 
 def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def report(console: Console, settings: int, requests: int, seed: int, processes:
     from offramp_sim.leo.sweep import run_sweep, summary
 
     if settings < 1:
-        raise OfframpError(f"--sweep {settings}: expected at least 1")
+        raise SettingsError("sweep", "expected at least 1", settings)
     with stages(console) as stage:
         stage("settings")
         verdicts = run_sweep(settings, requests, seed, processes)

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
-from offramp_cli.size import parse_size
+from offramp_base.settings.units import parse_rate, parse_size
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 4_000_000
 """Shared buffer of a running switch unless said otherwise: memory must not grow with an overload."""
 
-_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 PriorityQueues = Annotated[
     int | None, typer.Option(help="Queues of each port, the highest first (8).", show_default=False, metavar="N")
@@ -80,19 +78,6 @@ def config(
         if recirculation_rate is None
         else parse_rate(recirculation_rate, "--recirculation-rate"),
     )
-
-
-def parse_rate(text: str, flag: str) -> int:
-    """Bits a second in ``text``: ``10mbit`` is 10,000,000, as for tc(8).
-
-    Raises:
-        OfframpError: not a rate of 1 bit/s up; names ``flag``.
-    """
-    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([kmgt]?)(?:bit)?(?:/s)?", text.strip().lower())
-    rate = round(float(match[1]) * _PREFIXES[match[2]]) if match else 0
-    if rate < 1:
-        raise OfframpError(f"{flag} {text}: expected a rate such as 10mbit, 2.5gbit or 64000")
-    return rate
 
 
 def table(running: Running) -> Table | None:

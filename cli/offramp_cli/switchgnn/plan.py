@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import write_json
-from offramp_cli.size import parse_size
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
@@ -22,45 +23,52 @@ if TYPE_CHECKING:
     from offramp.switchgnn.plan import Plan
 
 
-def plan(
-    graph: Annotated[str, typer.Argument(help="digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME")],
-    workers: Annotated[int, typer.Option(help="Workers that share the graph.")] = 4,
-    memory: Annotated[str, typer.Option(help="Aggregator memory of the switch.")] = "4MB",
-    width: Annotated[int | None, typer.Option(help="Features on the wire; the graph's by default.")] = None,
+@dataclass(frozen=True)
+class PlanSettings:
+    """What is planned."""
+
+    graph: Annotated[str, Field("digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME", position=True)]
+    workers: Annotated[int, Field("Workers that share the graph", least=1)] = 4
+    memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=0, unit=BYTES)] = 4_000_000
+    width: Annotated[int | None, Field("Features on the wire; the graph's by default")] = None
     partition: Annotated[
         str,
-        typer.Option(
-            help="auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random, or "
-            "a file: the worker of each vertex, a line each (METIS's format)."
+        Field(
+            "auto | kahypar | metis | metis-volume | g3 | g3-best | g3-literal | hash | chunk | random, or "
+            "a file: the worker of each vertex, one per line (METIS's format)"
         ),
-    ] = "auto",
-    racks: Annotated[int, typer.Option(help="Racks of workers, with a leaf switch each; 1: one switch.")] = 1,
-    order: Annotated[str, typer.Option(help="Upload order: gamr | degree | bfs | random | id.")] = "gamr",
-    seed: Annotated[int, typer.Option(help="Moves everything random.")] = 0,
+    ] = "auto"
+    racks: Annotated[int, Field("Racks of workers, with a leaf switch each", least=1)] = 1
+    order: Annotated[str, Field("Upload order: gamr | degree | bfs | random | id")] = "gamr"
+    seed: Annotated[int, Field("Moves everything random")] = 0
     scheme: Annotated[
         str,
-        typer.Option(
-            help="paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +."
-        ),
-    ] = "paper",
-    compare: Annotated[
-        bool | None, typer.Option(help="Compare all schemes; by default up to 200,000 cut edges.")
-    ] = None,
-    rates: Annotated[
-        Path | None, typer.Option(help="JSON: link_bps, delay_s, passes_pps, host_pps, round_s; for predictions.")
-    ] = None,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="Also run each compared scheme through the embedded switch.")
-    ] = False,
+        Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),
+    ] = "paper"
+    compare: Annotated[bool | None, Field("Compare all schemes; by default up to 200,000 cut edges")] = None
+    rates: Annotated[Path | None, Field("JSON: link_bps, delay_s, passes_pps, host_pps, round_s; for predictions")] = (
+        None
+    )
+    measure: Annotated[bool, Field("Also run each compared scheme through the embedded switch")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a plan writes."""
+
     calibrate: Annotated[
-        Path | None, typer.Option(help="With --measure: write the rates that explain the measured times, for --rates.")
-    ] = None,
-    save: Annotated[str | None, typer.Option(help="Write the paper's plan to this .npz file.")] = None,
-    save_partition: Annotated[
-        Path | None, typer.Option(help="Write the worker of each vertex to this file, for --partition.")
-    ] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        Path | None,
+        Field("While measuring: write the rates that explain the times", written=True, group=OUTPUT),
+    ] = None
+    save: Annotated[Path | None, Field("Write the paper's plan to this .npz file", written=True)] = None
+    save_partition: Annotated[Path | None, Field("Write the worker of each vertex to this file", written=True)] = None
+
+
+@command(PlanSettings, Outputs, example="plan karate --workers 2 --memory 64KB --json -")
+def plan(settings: PlanSettings, outputs: Outputs) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
     from rich.console import Console
 
@@ -81,36 +89,36 @@ def plan(
 
     keep_freed_memory()
     console = Console(highlight=False)
-    memory_bytes = parse_size(memory, "--memory")
-    wanted, free = parse_scheme(scheme)
-    if calibrate is not None and not measure:
-        raise OfframpError(f"--calibrate {calibrate}: goes with --measure only")
-    given_rates = load_rates(rates) if rates is not None else Rates()
+    workers, racks, seed, partition = settings.workers, settings.racks, settings.seed, settings.partition
+    wanted, free = parse_scheme(settings.scheme)
+    if outputs.calibrate is not None and not settings.measure:
+        raise SettingsError("calibrate", "goes with {measure} only", str(outputs.calibrate))
+    given_rates = load_rates(settings.rates) if settings.rates is not None else Rates()
     network = even_racks(workers, racks) if racks != 1 else None
     with stages(console) as stage:
         stage("loading the graph")
-        data = load(graph, seed)
-        features = data.width if width is None else width
+        data = load(settings.graph, seed)
+        features = data.width if settings.width is None else settings.width
         chunks_for(features)
         stage("partitioning the graph")
         owner = give_owners(data, workers, partition, seed, racks)
-        if save_partition is not None:
-            write_partition(save_partition, data, owner)
+        if outputs.save_partition is not None:
+            write_partition(outputs.save_partition, data, owner)
         stage("finding the boundary")
         boundary = Boundary(data, owner, workers)
         stage("cutting the boundary into blocks")
-        planner = Planner(boundary, memory_bytes, order, seed, given_rates)
+        planner = Planner(boundary, settings.memory, settings.order, seed, given_rates)
         paper = planner.option(Scheme(), features)
     made = paper.made.plan
     numbers = {
         "settings": {
-            "graph": graph,
+            "graph": settings.graph,
             "workers": workers,
-            "memory_bytes": memory_bytes,
+            "memory_bytes": settings.memory,
             "width": features,
             "partition": partition,
             "racks": racks,
-            "order": order,
+            "order": settings.order,
             "seed": seed,
         },
         **summarise(data, boundary, made, features),
@@ -125,11 +133,11 @@ def plan(
             "copies": copies_between(data, owner, workers, racks),
             "copies_metis": copies_between(data, flat, workers, racks),
         }
-    numbers["settings"] |= {"scheme": scheme, "rates": asdict(given_rates)}
+    numbers["settings"] |= {"scheme": settings.scheme, "rates": asdict(given_rates)}
     _show(console, data, numbers)
     took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
     console.print(f"Time: {took}")
-    if compare or (compare is None and (free or boundary.C <= plan_schemes.MAX_CUT_EDGES)):
+    if settings.compare or (settings.compare is None and (free or boundary.C <= plan_schemes.MAX_CUT_EDGES)):
         options = plan_schemes.compare(console, planner, candidates(Scheme(), all_bits=True), features)
     else:
         options = [planner.option(wanted, features)]
@@ -140,17 +148,17 @@ def plan(
         options += fitting
     chosen = fastest(fitting)
     if boundary.C:
-        measured = plan_schemes.measure(console, options, seed) if measure else []
+        measured = plan_schemes.measure(console, options, seed) if settings.measure else []
         numbers["schemes"] = plan_schemes.as_numbers(options, measured)
         numbers["chosen"] = str(chosen.made.scheme)
         console.print()
         plan_schemes.show(console, numbers["schemes"], numbers["chosen"])
-        if calibrate is not None:
+        if outputs.calibrate is not None:
             timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
-            save_rates(calibrated(timed), calibrate)
-    if save is not None:
-        save_plan(made, Path(save))
-    write_json(json_path, numbers)
+            save_rates(calibrated(timed), outputs.calibrate)
+    if outputs.save is not None:
+        save_plan(made, outputs.save)
+    outputs.write("offramp.plan/1", numbers)
 
 
 def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[str, Any]:

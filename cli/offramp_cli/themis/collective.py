@@ -12,6 +12,7 @@ from offramp.themis.plan import Plan, Scheduler, make_plan
 from offramp.themis.themis import Options
 from offramp_base.errors import OfframpError
 from offramp_base.progress import counted
+from offramp_base.settings.error import SettingsError
 from offramp_cli.switch.stages import stages
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Case:
 
 
 def report(
-    console: Console, case: Case, schedulers: Sequence[Scheduler], changes: Sequence[str], plot: str | None
+    console: Console, case: Case, schedulers: Sequence[Scheduler], changes: Sequence[str], plot: Path | None
 ) -> dict[str, Any]:
     """Simulate, print, draw; the numbers, ready for JSON."""
     from offramp.themis.bound import best_bound, ideal_ps
@@ -74,7 +75,7 @@ def report(
     if plot is not None:
         from offramp_sim.themis.picture import draw_plans
 
-        draw_plans(plans, Path(plot))
+        draw_plans(plans, plot)
         console.print(f"plot: {plot}")
     return numbers
 
@@ -153,7 +154,7 @@ def _change(text: str, dims: int) -> Any:
         at, factors = text.split("=")
         made = Change(round(float(at) * 1e6), tuple(float(f) for f in factors.split(",")))
     except ValueError:
-        raise OfframpError(
-            f"--change {text}: expected microseconds, = and {dims} factors with commas between"
+        raise SettingsError(
+            "change", f"expected microseconds, = and {dims} factors with commas between", text
         ) from None
     return made

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective
 from offramp.themis.plan import Scheduler
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_cli.switch.stages import stages
 from offramp_cli.themis.collective import Case
 
@@ -32,13 +32,13 @@ def report(
     from offramp.report.units import duration
 
     if case.collective is not Collective.ALL_REDUCE:
-        raise OfframpError(f"--execute: expected an all-reduce, not {case.collective}")
+        raise SettingsError("execute", f"expected an all-reduce, not {case.collective}")
     if not 2 <= case.network.npus <= MOST_RANKS:
-        raise OfframpError(f"--execute: {case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
+        raise SettingsError("execute", f"{case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
     try:
         from offramp.themis.executor.trial import Outcome, Trial, measure
     except ImportError:
-        raise OfframpError("--execute needs the package torch: pip install 'offramp[gnn]'") from None
+        raise SettingsError("execute", "needs the package torch: pip install 'offramp[gnn]'") from None
 
     # Exact sums travel as 8 bytes a value.
     trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)

@@ -3,52 +3,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
-from offramp_cli.size import parse_size
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
+from offramp_cli.command import command
+from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
     from offramp.themis.network import Network
 
+_USUAL = ("baseline", "themis+fifo", "themis+scf", "balanced")
 
-def themis(
+
+def _schedulers() -> list[str]:
+    from offramp.themis.plan import Scheduler
+
+    return [*(s.value for s in Scheduler), "all"]
+
+
+def _collectives() -> list[str]:
+    from offramp.themis.network import Collective
+
+    return [c.value for c in Collective]
+
+
+@dataclass(frozen=True)
+class ThemisSettings:
+    """What is simulated, and by which schedulers."""
+
     network: Annotated[
-        str, typer.Option(help="A network of the paper's table 2, a .toml file or one of ASTRA-sim's .yml files.")
-    ] = "3D-SW_SW_SW_homo",
-    size: Annotated[str, typer.Option(help="Size of the collective.")] = "1GB",
-    collective: Annotated[
-        str, typer.Option(help="all-reduce | reduce-scatter | all-gather | all-to-all.")
-    ] = "all-reduce",
+        str, Field("A network of the paper's table 2, a .toml file or one of ASTRA-sim's .yml files")
+    ] = "3D-SW_SW_SW_homo"
+    size: Annotated[int, Field("Size of the collective: 100MB", least=0, unit=BYTES)] = 10**9
+    collective: Annotated[str, Field("Collective", choices=_collectives)] = "all-reduce"
     scheduler: Annotated[
-        list[str] | None,
-        typer.Option(help="baseline | themis+fifo | themis+scf | themis+scf-size | balanced; several: repeat; all."),
-    ] = None,
-    chunks: Annotated[int, typer.Option(help="Chunks of a collective.")] = 64,
-    threshold: Annotated[float, typer.Option(help="Themis: part of a chunk that loads may differ by.")] = 1 / 16,
+        tuple[str, ...],
+        Field("Schedulers; repeat", choices=_schedulers, aliases=("policy",), shown_default=", ".join(_USUAL)),
+    ] = ()
+    chunks: Annotated[int, Field("Chunks of a collective")] = 64
+    threshold: Annotated[float, Field("Themis: part of a chunk that loads may differ by")] = 1 / 16
     change: Annotated[
-        list[str] | None,
-        typer.Option(help="AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth."),
-    ] = None,
+        tuple[str, ...], Field("AT_US=F1,F2,…: from then on each dimension runs at this factor of its bandwidth")
+    ] = ()
     workload: Annotated[
-        str | None, typer.Option(help="Train instead: resnet-152 | gnmt | dlrm | transformer-1t, or a file.")
-    ] = None,
-    iterations: Annotated[int, typer.Option(help="Training iterations.")] = 3,
-    compute: Annotated[float, typer.Option(help="Factor on the workload's computation times.")] = 1.0,
+        str | None, Field("Train instead: resnet-152 | gnmt | dlrm | transformer-1t, or a file", group="Training")
+    ] = None
+    iterations: Annotated[int, Field("Training iterations")] = 3
+    compute: Annotated[float, Field("Factor on the workload's computation times")] = 1.0
     execute: Annotated[
-        bool, typer.Option(help="Also run it: processes on this machine, dimensions limited to their bandwidth.")
-    ] = False,
-    namespaces: Annotated[
         bool,
-        typer.Option(help="With --execute: veth interfaces behind HTB in namespaces, not token buckets (root)."),
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Values that --execute sums.")] = 0,
-    plot: Annotated[str | None, typer.Option(help="Write utilisation and operations over time to this .png.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        Field("Also run it: processes on this machine, dimensions limited to their bandwidth", group="In real time"),
+    ] = False
+    namespaces: Annotated[
+        bool, Field("Run it over veth interfaces behind HTB in namespaces, not token buckets (root)")
+    ] = False
+    seed: Annotated[int, Field("Moves everything random: the values that are summed")] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.namespaces and not self.execute:
+            raise SettingsError("namespaces", "expected {execute} beside it")
+
+
+@command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
+def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
     from rich.console import Console
 
@@ -61,31 +83,24 @@ def themis(
     from offramp_cli.themis import training
 
     console = Console(highlight=False)
-    made = load_network(network)
-    if scheduler and "all" in scheduler:
-        chosen = tuple(Scheduler)
-    else:
-        names = scheduler or ["baseline", "themis+fifo", "themis+scf", "balanced"]
-        chosen = tuple(dict.fromkeys(Scheduler.named(name) for name in names))
-    expect_writable("--plot", plot)
-    expect_writable("--json", json_path)
-    if namespaces and not execute:
-        raise OfframpError("--namespaces: expected --execute beside it")
+    made = load_network(given.network)
+    names = given.scheduler or _USUAL
+    chosen = tuple(Scheduler) if "all" in names else tuple(dict.fromkeys(Scheduler.named(name) for name in names))
+    chunks = given.chunks
     settings = {"network": describe(made), "schedulers": [s.value for s in chosen], "chunks": chunks}
     numbers: dict[str, Any]
-    if workload is not None:
-        if change or execute or plot:
-            raise OfframpError("--workload: --change, --execute and --plot are for single collectives")
-        numbers = training.report(console, made, workload, chosen, iterations, chunks, compute)
+    if given.workload is not None:
+        if given.change or given.execute or outputs.plot:
+            raise SettingsError("workload", "{change}, {execute} and {plot} are for single collectives")
+        numbers = training.report(console, made, given.workload, chosen, given.iterations, chunks, given.compute)
     else:
-        what = Collective.named(collective)
-        size_bytes = parse_size(size, "--size")
-        settings |= {"collective": what.value, "bytes": size_bytes, "threshold": threshold}
-        case = collectives.Case(made, what, size_bytes, chunks, Options(threshold))
-        numbers = collectives.report(console, case, chosen, change or [], plot)
-        if execute:
-            numbers["executed"] = executed.report(console, case, chosen, seed, namespaces=namespaces)
-    write_json(json_path, {"settings": settings, **numbers})
+        what = Collective.named(given.collective)
+        settings |= {"collective": what.value, "bytes": given.size, "threshold": given.threshold}
+        case = collectives.Case(made, what, given.size, chunks, Options(given.threshold))
+        numbers = collectives.report(console, case, chosen, given.change, outputs.plot)
+        if given.execute:
+            numbers["executed"] = executed.report(console, case, chosen, given.seed, namespaces=given.namespaces)
+    outputs.write("offramp.simulate.themis/1", {"settings": settings, **numbers})
 
 
 def describe(network: Network) -> dict[str, Any]:

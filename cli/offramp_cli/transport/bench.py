@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from offramp_base.errors import OfframpError
-from offramp_cli.switch.program import write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,34 +27,46 @@ METHOD = (
 )
 
 
-def bench(
-    transport: Annotated[
-        list[str] | None, typer.Option("--transport", "-t", help="Only these; again for more.", show_default=False)
-    ] = None,
-    size: Annotated[
-        list[int] | None,
-        typer.Option(min=22, max=1500, help="Bytes of a frame; again for more.  [default: 64 178 512 1500]"),
-    ] = None,
-    seconds: Annotated[float, typer.Option(min=0, help="Time of each measurement.")] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 3,
-    exchange: Annotated[bool, typer.Option(help="Also measure SwitchGNN's exchange.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Of frames, graph and features.")] = 0,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")] = None,
-) -> None:
-    """Measure frames a second over a link, and SwitchGNN's exchange, for every transport."""
+def _transports() -> list[str]:
+    from offramp_base.transport.links import TRANSPORTS
+
+    return list(TRANSPORTS)
+
+
+@dataclass(frozen=True)
+class TransportBench:
+    """What is measured."""
+
+    transport: Annotated[tuple[str, ...], Field("Only these; repeat", choices=_transports, short="-t")] = ()
+    size: Annotated[tuple[int, ...], Field("Bytes of a frame; repeat", least=22, most=1500)] = SIZES
+    seconds: Annotated[float, Field("Time of each measurement", least=0)] = 1.0
+    rounds: Annotated[int, Field("Measurements of each kind", least=1)] = 3
+    exchange: Annotated[bool, Field("Also measure SwitchGNN's exchange")] = True
+    seed: Annotated[int, Field("Moves everything random: frames, graph and features", least=0)] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(TransportBench, Result, example="transport bench -t unix --seconds 0.2 --no-exchange --json -")
+def bench(settings: TransportBench, result: Result) -> None:
+    """Measure frames per second over a link, and SwitchGNN's exchange, for every transport."""
     from rich.progress import track
 
-    from offramp_base.transport.links import TRANSPORTS
     from offramp_sim.transports.exchange import ExchangeRate
     from offramp_sim.transports.link import LinkRate
 
-    names = list(transport or TRANSPORTS)
-    for name in names:
-        if name not in TRANSPORTS:
-            raise OfframpError(f"--transport {name}: expected {', '.join(TRANSPORTS)}")
+    plan = _plan(
+        list(settings.transport or _transports()),
+        settings.size,
+        settings.seconds,
+        settings.rounds,
+        settings.exchange,
+        settings.seed,
+    )
     results: list[LinkRate | ExchangeRate] = []
     skipped: dict[str, str] = {}
-    for name, run in track(_plan(names, size or SIZES, seconds, rounds, exchange, seed), "measuring", transient=True):
+    for name, run in track(plan, "measuring", transient=True):
         if name in skipped:
             continue
         try:
@@ -63,8 +76,7 @@ def bench(
     links = _best([r for r in results if isinstance(r, LinkRate)])
     exchanges = _fastest([r for r in results if isinstance(r, ExchangeRate)])
     _show(links, exchanges, skipped)
-    if json_path is not None:
-        write_json("--json", json_path, _plain(links, exchanges, skipped))
+    result.write("offramp.transport.bench/1", _plain(links, exchanges, skipped))
 
 
 def _plan(
@@ -100,8 +112,6 @@ def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[st
     from rich.console import Console
     from rich.table import Table
 
-    from offramp_base.transport.links import TRANSPORTS
-
     table = Table(title="thousand frames a second, by bytes of a frame, and SwitchGNN's exchange", title_justify="left")
     table.add_column("transport", no_wrap=True)
     sizes = sorted({r.size for r in links})
@@ -111,7 +121,7 @@ def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[st
         table.add_column(title, justify="right")
     rates = {(r.transport, r.size): r for r in links}
     ways = {r.transport: r for r in exchanges}
-    for name in TRANSPORTS:
+    for name in _transports():
         mine = [rates.get((name, size)) for size in sizes]
         way = ways.get(name)
         if way is None and not any(mine):

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from offramp_cli.switch.program import write_json
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 
-def list_transports(
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the list to this file.")] = None,
-) -> None:
+@command(Result, example="transport list --json -", name="list")
+def list_transports(result: Result) -> None:
     """Show how links of each transport are named, what they need, and whether that is given here."""
     from rich.console import Console
     from rich.table import Table
@@ -29,5 +24,4 @@ def list_transports(
         table.add_row(link.partition(":")[0], link, transport.when_slow, reason or "can be used")
         rows.append({"transport": transport.name, "link": link, "lossless": transport.lossless, "obstacle": reason})
     Console(highlight=False).print(table)
-    if json_path is not None:
-        write_json("--json", json_path, rows)
+    result.write("offramp.transport.list/1", {"transports": rows})

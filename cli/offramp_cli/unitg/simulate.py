@@ -3,53 +3,51 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import Plotted
 
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
-from offramp_cli.size import parse_size
-from offramp_cli.switch.traffic import parse_rate
+if TYPE_CHECKING:
+    from offramp_sim.unitg.scenario import Scenario
 
 
-def unitg(
-    stages: Annotated[int, typer.Option(help="Of the pipeline.")] = 4,
-    microbatches: Annotated[int, typer.Option(help="Of an iteration.")] = 4,
-    iterations: Annotated[int, typer.Option(help="Of the graph neural network.")] = 3,
-    forward: Annotated[float, typer.Option(help="Seconds of a stage for a microbatch.")] = 1.0,
-    backward: Annotated[float, typer.Option(help="The same of the backward pass.")] = 2.0,
-    activation: Annotated[str, typer.Option(help="Size of a microbatch's activations between stages.")] = "0",
-    link: Annotated[str | None, typer.Option(help="Rate of network cards, such as 1gbit; default: no delay.")] = None,
-    lm_steps: Annotated[int, typer.Option(help="Steps of the language model.")] = 3,
-    lm_step: Annotated[float, typer.Option(help="Seconds of a step on each device.")] = 9.0,
-    lm_modules: Annotated[int, typer.Option(help="Pieces of a step, between which it can be paused.")] = 64,
-    gradients: Annotated[str, typer.Option(help="Size of the language model's gradients.")] = "0",
+def _policies() -> tuple[str, ...]:
+    from offramp_sim.unitg.scenario import POLICIES
+
+    return POLICIES
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The policies that are compared."""
+
     policy: Annotated[
-        list[str] | None,
-        typer.Option(help="sequential | colocated | interleaved | interleaved+gate; several: repeat; default: all."),
-    ] = None,
-    plot: Annotated[str | None, typer.Option(help="Write what happened when to this .png.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-) -> None:
+        tuple[str, ...], Field("When the language model runs; repeat; all by default", choices=_policies)
+    ] = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(
+    "offramp_sim.unitg.scenario:Scenario",
+    Compared,
+    Plotted,
+    example="simulate unitg --stages 4 --policy sequential --policy interleaved --json -",
+)
+def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
     """Simulate UniTG: what it takes to train both models, by when the language model may run."""
     from rich.console import Console
     from rich.table import Table
 
     from offramp_sim.unitg.engine import simulate
-    from offramp_sim.unitg.scenario import POLICIES, Scenario
 
-    chosen = tuple(dict.fromkeys(policy or POLICIES))
-    for name in chosen:
-        if name not in POLICIES:
-            raise OfframpError(f"--policy {name}: expected one of {', '.join(POLICIES)}")
-    expect_writable("--plot", plot)
-    expect_writable("--json", json_path)
-    rate = parse_rate(link, "--link") if link else None
-    sizes = parse_size(activation, "--activation"), parse_size(gradients, "--gradients")
-    pipeline = (stages, microbatches, iterations, forward, backward)
-    scenario = Scenario(*pipeline, sizes[0], rate, lm_steps, lm_step, lm_modules, sizes[1])
+    chosen = tuple(dict.fromkeys(compared.policy or _policies()))
+    stages, plot = scenario.stages, outputs.plot
     console = Console(highlight=False)
     table = scenario.undisturbed()
     outcomes = {name: simulate(scenario, name) for name in chosen}
@@ -90,9 +88,9 @@ def unitg(
     if plot is not None:
         from offramp_sim.unitg.picture import draw_outcomes
 
-        draw_outcomes(outcomes, stages, Path(plot))
+        draw_outcomes(outcomes, stages, plot)
         console.print(f"plot: {plot}")
-    settings = {name: getattr(scenario, name) for name in Scenario.__slots__}
+    settings = asdict(scenario)
     golden = [table.windows(stage) for stage in range(stages)]
     iteration = {"makespan_s": table.makespan, "bubble": table.bubble(), "windows": golden}
-    write_json(json_path, {"settings": settings, "iteration": iteration, "policies": rows})
+    outputs.write("offramp.simulate.unitg/1", {"settings": settings, "iteration": iteration, "policies": rows})

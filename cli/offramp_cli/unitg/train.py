@@ -4,136 +4,72 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.graph.data import Graph
     from offramp.unitg.results import UnitgResult
     from offramp.unitg.settings import UnitgSettings
 
 
-def unitg(
-    graph: Annotated[
-        str, typer.Option(help="digits, FILE.npz, an edge list, pyg:CLASS/NAME, or a generator (sbm:n=1000,k=4).")
-    ] = "digits",
-    features: Annotated[Path | None, typer.Option(help="Edge list: features, a row a vertex.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="Edge list: labels, a row a vertex.")] = None,
-    split: Annotated[str | None, typer.Option(help="planetoid, or fractions: 0.6/0.2/0.2.")] = None,
-    text: Annotated[
-        str,
-        typer.Option(
-            help="features (their names as words), topics (words drawn by class), or a file, a line a vertex."
-        ),
-    ] = "features",
-    stages: Annotated[int, typer.Option(help="Of the pipeline, a process each; torchrun brings its own.")] = 2,
-    microbatches: Annotated[
-        int | None, typer.Option(help="Pieces of the graph, up to the stages; default: the auto scheduler's.")
-    ] = None,
-    cut: Annotated[str, typer.Option(help="How microbatches are made: affinity | random.")] = "affinity",
-    model: Annotated[str, typer.Option(help="revgcn | revgat | resgen | gcn | sage | gat | gcnii.")] = "revgcn",
-    layers: Annotated[int, typer.Option(help="Of the graph neural network.")] = 8,
-    hidden: Annotated[int, typer.Option(help="Width of its layers.")] = 64,
-    epochs: Annotated[int, typer.Option(help="Full-batch steps.")] = 60,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.01,
-    dropout: Annotated[float, typer.Option(help="Dropout between layers.")] = 0.0,
-    mode: Annotated[
-        str,
-        typer.Option(
-            help="The language model: interleaved (in bubbles) | colocated | sequential (first) | alone (none)."
-        ),
-    ] = "interleaved",
-    exits: Annotated[
-        str, typer.Option(help="Where texts leave it: centrality (of their vertices) | random | none (all at the end).")
-    ] = "centrality",
-    lm_layers: Annotated[int, typer.Option(help="Of the language model.")] = 4,
-    lm_width: Annotated[int, typer.Option(help="Width of its layers.")] = 64,
-    lm_heads: Annotated[int, typer.Option(help="Of its attention.")] = 4,
-    lm_length: Annotated[int, typer.Option(help="Tokens of a text, at most.")] = 24,
-    lm_batch: Annotated[int, typer.Option(help="Texts of each exit in a step, on each rank.")] = 16,
-    lm_epochs: Annotated[int, typer.Option(help="Passes over all texts.")] = 3,
-    lm_lr: Annotated[float, typer.Option(help="Its learning rate.")] = 1e-3,
-    link: Annotated[str | None, typer.Option(help="Emulate network cards of this rate: 100M, 10G.")] = None,
-    device_ms: Annotated[
-        float, typer.Option(help="Emulate devices on which a stage's forward pass of a microbatch takes so long.")
-    ] = 0.0,
-    lm_ms: Annotated[float, typer.Option(help="The same of a module of the language model.")] = 0.0,
-    dtype: Annotated[str, typer.Option(help="float32 | float64.")] = "float32",
-    timeout: Annotated[float, typer.Option(help="Seconds without news until a process gives up.")] = 120.0,
-    seed: Annotated[int, typer.Option(help="Of split, cut, texts and weights.")] = 0,
+@dataclass(frozen=True)
+class Measured:
+    """Whether both models are measured in place of a training."""
+
     measure: Annotated[
-        int, typer.Option(help="Instead of training, so many rounds of both models alone, interleaved, colocated.")
-    ] = 0,
-    lm_steps: Annotated[int, typer.Option(help="Of --measure; 0: as many as fit the bubbles.")] = 0,
-    plot: Annotated[str | None, typer.Option(help="Write what ran when in the last iterations to this .png.")] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the result as JSON.")] = None,
-) -> None:
+        int, Field("Instead of training, so many rounds of both models alone, interleaved, colocated", least=0)
+    ] = 0
+    lm_steps: Annotated[
+        int, Field("Steps of the language model while measuring; 0: as many as fit the bubbles", least=0)
+    ] = 0
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.lm_steps and not self.measure:
+            problem = "goes with {measure} only; {lm_epochs} says how long the language model trains"
+            raise SettingsError("lm_steps", problem)
+
+
+@dataclass(frozen=True)
+class Outputs(Result):
+    """What a run writes."""
+
+    plot: Annotated[
+        Path | None, Field("Write what ran when in the last iterations to this .png", written=True, group=OUTPUT)
+    ] = None
+
+
+@command(
+    "offramp.unitg.settings:UnitgSettings",
+    Measured,
+    Outputs,
+    example="train unitg --graph karate --stages 2 --epochs 5 --json -",
+)
+def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
     from rich.console import Console
 
-    from offramp.graph.load import load
-    from offramp.unitg.settings import UnitgSettings
-    from offramp_cli.switch.traffic import parse_rate
-
-    for flag, number in (("--measure", measure), ("--lm-steps", lm_steps)):
-        if number < 0:
-            raise OfframpError(f"{flag} {number}: expected at least 0")
-    if lm_steps and not measure:
-        raise OfframpError("--lm-steps: goes with --measure only; --lm-epochs says how long the language model trains")
-    if plot is not None and measure:
-        raise OfframpError("--plot: goes without --measure only")
-    if measure and mode != "interleaved":
-        raise OfframpError("--measure: runs every mode; expected no --mode")
-    settings = UnitgSettings(
-        graph=graph,
-        features=str(features) if features else None,
-        labels=str(labels) if labels else None,
-        split=split,
-        text=text,
-        stages=stages,
-        microbatches=microbatches,
-        cut=cut,
-        model=model,
-        layers=layers,
-        hidden=hidden,
-        epochs=epochs,
-        lr=lr,
-        dropout=dropout,
-        dtype=dtype,
-        mode=mode,
-        exits=exits,
-        lm_layers=lm_layers,
-        lm_width=lm_width,
-        lm_heads=lm_heads,
-        lm_length=lm_length,
-        lm_batch=lm_batch,
-        lm_epochs=lm_epochs,
-        lm_lr=lm_lr,
-        link_bps=parse_rate(link, "--link") if link else None,
-        device_ms=device_ms,
-        lm_ms=lm_ms,
-        timeout_s=timeout,
-        seed=seed,
-    )
-    expect_writable("--plot", plot)
-    expect_writable("--json", json_path)
-    loaded = load(graph, seed, split, features, labels)
+    if outputs.plot is not None and measured.measure:
+        raise SettingsError("plot", "goes without {measure} only")
+    if measured.measure and settings.mode != "interleaved":
+        raise SettingsError("measure", "runs every mode; expected no {mode}")
     console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
-    if measure:
-        _measure(console, loaded, settings, measure, lm_steps, json_path)
+    if measured.measure:
+        _measure(console, settings, measured, outputs)
     else:
-        _train(console, loaded, settings, plot, json_path)
+        _train(console, settings, outputs)
 
 
-def _train(console: Console, graph: Graph, settings: UnitgSettings, plot: str | None, json_path: str | None) -> None:
+def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
     from offramp.unitg.run import train_unitg
     from offramp_cli.switch.stages import stages as show_stages
 
@@ -141,7 +77,7 @@ def _train(console: Console, graph: Graph, settings: UnitgSettings, plot: str | 
     with show_stages(console) as stage:
         stage("preparing")
         result = train_unitg(
-            graph,
+            settings.load(),
             settings,
             lambda e: stage.advance(
                 f"epoch {e.epoch:{width}}  loss {e.loss:.4f}  val {100 * e.val_accuracy:.1f} %",
@@ -152,12 +88,12 @@ def _train(console: Console, graph: Graph, settings: UnitgSettings, plot: str | 
     if result is None:
         return
     _show(console, result)
-    if plot is not None:
+    if outputs.plot is not None:
         from offramp_cli.unitg.picture import draw_run
 
-        draw_run(result, Path(plot))
-        console.print(f"plot: {plot}")
-    write_json(json_path, result.as_dict())
+        draw_run(result, outputs.plot)
+        console.print(f"plot: {outputs.plot}")
+    outputs.write("offramp.train.unitg/1", result.as_dict())
 
 
 def _show(console: Console, result: UnitgResult) -> None:
@@ -190,9 +126,7 @@ def _show(console: Console, result: UnitgResult) -> None:
             console.print(f"the language model of stage {record.place.stage + 1} ended early: {record.progress.fault}")
 
 
-def _measure(
-    console: Console, graph: Graph, settings: UnitgSettings, rounds: int, lm_steps: int, json_path: str | None
-) -> None:
+def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
     from rich.table import Table
 
     from offramp.unitg.measure import Task, measure
@@ -200,21 +134,13 @@ def _measure(
 
     with show_stages(console) as stage:
         stage("measuring")
-        task = Task(rounds, lm_steps or None)
-        found = measure(graph, settings, task, lambda done: stage.advance("round", done, rounds))
+        rounds = measured.measure
+        task = Task(rounds, measured.lm_steps or None)
+        found = measure(settings.load(), settings, task, lambda done: stage.advance("round", done, rounds))
     if found is None:
         return
     table = Table(box=None, pad_edge=False)
-    for head in (
-        "round",
-        "pipeline",
-        "text",
-        "in turn",
-        "in bubbles",
-        "beside",
-        "iteration",
-        "with text",
-    ):
+    for head in ("round", "pipeline", "text", "in turn", "in bubbles", "beside", "iteration", "with text"):
         table.add_column(head, justify="right")
     for number, r in enumerate(found.rounds, 1):
         seconds = (r.gnn_s, r.lm_s, r.gnn_s + r.lm_s, r.interleaved_s, r.colocated_s)
@@ -227,4 +153,4 @@ def _measure(
         f"{100 * found.saving_colocated():.1f} %), an iteration {100 * found.slowdown():.1f} % more "
         f"(colocated {100 * found.slowdown_colocated():.1f} %)"
     )
-    write_json(json_path, {"settings": asdict(settings), **found.as_dict()})
+    outputs.write("offramp.train.unitg.measure/1", {"settings": asdict(settings), **found.as_dict()})

@@ -12,6 +12,7 @@ from offramp.dgs.masks import Masks
 from offramp_base.archive import open_archive
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def save_masks(path: str, masks: Sequence[Masks | None]) -> None:
         with written(Path(path)) as file:
             np.savez(file, **arrays)
     except OSError as error:
-        raise OfframpError(f"--save-masks {path}: cannot be written: {error.strerror}") from None
+        raise SettingsError("save_masks", f"cannot be written: {error.strerror}", path) from None
 
 
 def load_masks(path: str, workers: int) -> list[Masks]:
@@ -49,4 +50,4 @@ def load_masks(path: str, workers: int) -> list[Masks]:
                 for worker in range(workers)
             ]
     except OfframpError as error:
-        raise OfframpError(f"--masks {error}, for --workers {workers}") from None
+        raise SettingsError("masks", f"{error}, for {{workers}} {workers}") from None

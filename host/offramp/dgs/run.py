@@ -28,6 +28,7 @@ from offramp.models.neighbourhood import as_features
 from offramp.workers.group import GlooGroup, Group
 from offramp.workers.processes import run_workers
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.dgs.settings import DgsSettings
@@ -91,8 +92,8 @@ def train_dgs(
     """
     if run_jobs is None and "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         if int(os.environ["WORLD_SIZE"]) != settings.workers:
-            raise OfframpError(
-                f"--workers {settings.workers}: torchrun started WORLD_SIZE={os.environ['WORLD_SIZE']} processes"
+            raise SettingsError(
+                "workers", f"torchrun started WORLD_SIZE={os.environ['WORLD_SIZE']} processes", settings.workers
             )
         group = GlooGroup()
         try:

@@ -4,30 +4,73 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from offramp.dgs.picks import ALL
-from offramp.graph.partition import METHODS
-from offramp_base.errors import OfframpError
+from offramp.graph.settings import GraphSettings
+from offramp.train.fields import MODEL, TRAINING, Dropout, Heads, Hidden, LearningRate, Partition, Workers
+from offramp_base.numerals import whole_number
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
 
 SAMPLERS: Final = ("dgs", "random", "fastgcn", "ladies", "clustergcn", "full")
 MODELS: Final = ("sage", "gcn", "gat")
-TOPOLOGIES: Final = ("owned", "replicated")
-EXPLAIN: Final = ("inline", "beside")
-SOURCES: Final = ("cache", "fetch")
-SCOPES: Final = ("pooled", "classes")
 FREE: Final = -1
 """The lag of masks that take effect whenever they are ready."""
+_SAMPLING, _MASKS = "Sampling", "Masks"
+
+
+def parse_fanout(text: str) -> tuple[int, ...]:
+    """``10,5`` for two hops; ``all`` takes every neighbour.
+
+    Raises:
+        ValueError: something else.
+    """
+    numbers = [ALL if part.strip() == "all" else whole_number(part.strip()) for part in text.split(",")]
+    known = tuple(number for number in numbers if number is not None)
+    if len(known) < len(numbers):
+        raise ValueError("expected numbers of at least 1, or all")
+    return known
+
+
+def parse_columns(text: str) -> float:
+    """A share of the features up to 1, or a number of them.
+
+    Raises:
+        ValueError: something else.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not number > 0:
+        raise ValueError(_COLUMNS)
+    return number
+
+
+_COLUMNS: Final = "expected a share of more than 0 and at most 1, or a number of features"
+
+
+def parse_lag(text: str) -> int:
+    """A number of batches, or ``free``.
+
+    Raises:
+        ValueError: something else.
+    """
+    lag = FREE if text == "free" else whole_number(text)
+    if lag is None:
+        raise ValueError("expected a number of batches, or free")
+    return lag
 
 
 @sendable
 @dataclass(frozen=True)
-class DgsSettings:
+class DgsSettings(GraphSettings):
     """Settings of a run; defaults are the thesis's (section 3.4), the fan-out aside.
 
-    ``graph``, ``split`` and ``partition`` are as for full-graph training. ``fanout`` has a number for each hop from the
-    batch's vertices, so as many as there are layers; :data:`~offramp.dgs.picks.ALL` takes all neighbours.
+    ``fanout`` has a number for each hop from the batch's vertices, so as many as there are layers, or one for all;
+    :data:`~offramp.dgs.picks.ALL` takes all neighbours.
 
     ``sampler`` dgs samples by masks, once they are there; without ``node_mask`` its nodes stay random. ``epsilon``
     moves this share of the fan-out from local to remote neighbours, back where negative; -1 takes local ones first.
@@ -46,102 +89,108 @@ class DgsSettings:
     all. ``masks`` is a file of masks to begin with.
     """
 
-    graph: str
-    sampler: str = "dgs"
-    workers: int = 4
-    model: str = "sage"
-    hidden: int = 16
-    layers: int = 2
-    heads: int = 1
-    epochs: int = 30
-    batch: int = 1024
-    lr: float = 0.01
-    dropout: float = 0.0
-    fanout: tuple[int, ...] = (10, 10)
-    epsilon: float = 0.1
-    node_mask: bool = True
-    columns: float = 0.0
-    period: int = 30
-    lag: int | None = None
-    explain: str = "beside"
-    explain_epochs: int = 50
-    explain_lr: float = 0.1
-    threshold: float = 0.01
-    explain_features: str = "cache"
-    explain_scope: str = "classes"
-    topology: str = "owned"
-    partition: str = "metis"
-    split: str | None = None
-    seed: int = 0
-    masks: str | None = None
+    sampler: Annotated[str, Field("Sampler", choices=SAMPLERS, group=_SAMPLING)] = "dgs"
+    workers: Workers = 4
+    partition: Partition = "metis"
+    topology: Annotated[
+        str, Field("Edges", choices={"owned": "others' are asked for", "replicated": "all workers have all"})
+    ] = "owned"
+    model: Annotated[str, Field("Graph neural network", choices=MODELS, group=MODEL)] = "sage"
+    layers: Annotated[int, Field("Layers of the model: hops that are sampled", least=1)] = 2
+    hidden: Hidden = 16
+    heads: Heads = 1
+    epochs: Annotated[int, Field("Passes over the training vertices", least=1, group=TRAINING)] = 30
+    batch: Annotated[int, Field("Training vertices of a worker in a step", least=1)] = 1024
+    lr: LearningRate = 0.01
+    dropout: Dropout = 0.0
+    fanout: Annotated[
+        tuple[int, ...],
+        Field(
+            "Neighbours of a vertex at each hop: 10,10; one number for all hops; all",
+            parse=parse_fanout,
+            group=_SAMPLING,
+        ),
+    ] = (10,)
+    epsilon: Annotated[
+        float, Field("dgs: share of the fan-out moved to remote neighbours; -1: local ones first", least=-1, most=1)
+    ] = 0.1
+    node_mask: Annotated[bool, Field("dgs: sample remote neighbours by the node mask")] = True
+    columns: Annotated[
+        float,
+        Field(
+            "Features of remote vertices that travel: a share up to 1, or a number; dgs: those of greatest mask, "
+            "others: random ones",
+            parse=parse_columns,
+            shown_default="dgs: 0.85, others: all",
+        ),
+    ] = 0.0
+    period: Annotated[int, Field("Batches between explanations", least=1, group=_MASKS)] = 30
+    lag: Annotated[
+        int | None,
+        Field("Batches until masks take effect: 0 to period - 1, or free: when they are ready", parse=parse_lag),
+    ] = None
+    explain: Annotated[str, Field("Where masks are made", choices={"beside": "a process of its own", "inline": ""})] = (
+        "beside"
+    )
+    explain_epochs: Annotated[int, Field("Steps of an explanation", least=1)] = 50
+    explain_lr: Annotated[float, Field("Learning rate of the masks", above=0)] = 0.1
+    threshold: Annotated[float, Field("Divergence at which an explanation may stop", least=0)] = 0.01
+    explain_features: Annotated[
+        str, Field("Remote features to explain with", choices={"cache": "received ones", "fetch": "all; counted"})
+    ] = "cache"
+    explain_scope: Annotated[
+        str,
+        Field(
+            "Local vertices are pooled into one", choices={"classes": "for each class", "pooled": "for all; the thesis"}
+        ),
+    ] = "classes"
+    masks: Annotated[str | None, Field("dgs: begin with the masks in this file")] = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
 
         Raises:
-            OfframpError: names the flag and what it takes.
+            SettingsError: names the field and what it takes.
         """
         if self.columns == 0:
             object.__setattr__(self, "columns", 0.85 if self.sampler == "dgs" else 1.0)
-        for name, choices in (
-            ("sampler", SAMPLERS),
-            ("model", MODELS),
-            ("topology", TOPOLOGIES),
-            ("explain", EXPLAIN),
-            ("explain_features", SOURCES),
-            ("explain_scope", SCOPES),
-            ("partition", METHODS),
-        ):
-            value = getattr(self, name)
-            if value not in choices:
-                raise OfframpError(f"{_flag(name)} {value}: expected one of {', '.join(choices)}")
-        for name in ("workers", "hidden", "layers", "heads", "epochs", "batch", "period", "explain_epochs"):
-            if getattr(self, name) < 1:
-                raise OfframpError(f"{_flag(name)} {getattr(self, name)}: expected at least 1")
-        for name in ("lr", "explain_lr"):
-            if not getattr(self, name) > 0:
-                raise OfframpError(f"{_flag(name)} {getattr(self, name):g}: expected a positive learning rate")
-        if not 0 <= self.dropout < 1:
-            raise OfframpError(f"--dropout {self.dropout:g}: expected at least 0 and below 1")
-        if not self.threshold >= 0:
-            raise OfframpError(f"--threshold {self.threshold:g}: expected at least 0")
+        super().__post_init__()
+        if len(self.fanout) == 1:
+            object.__setattr__(self, "fanout", self.fanout * self.layers)
         if self.model == "gat" and self.hidden % self.heads:
-            raise OfframpError(f"--hidden {self.hidden}: expected a multiple of --heads {self.heads}")
+            raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.heads}", self.hidden)
         self._check_sampling()
 
     def _check_sampling(self) -> None:
-        shown = ",".join(map(str, self.fanout))
+        shown = ["all" if each == ALL else each for each in self.fanout]
         if len(self.fanout) != self.layers:
-            raise OfframpError(f"--fanout {shown}: expected {self.layers} numbers, one a layer")
+            raise SettingsError("fanout", f"expected {self.layers} numbers, one per layer", shown)
         if any(each < 1 and each != ALL for each in self.fanout):
-            raise OfframpError(f"--fanout {shown}: expected numbers of at least 1, or all")
-        if not -1 <= self.epsilon <= 1:
-            raise OfframpError(f"--epsilon {self.epsilon:g}: expected -1 to 1, a share of the fan-out")
+            raise SettingsError("fanout", "expected numbers of at least 1, or all", shown)
         if not self.columns > 0 or (self.columns > 1 and self.columns != int(self.columns)):
-            raise OfframpError(
-                f"--columns {self.columns:g}: expected a share of more than 0 and at most 1, or a number of features"
-            )
+            raise SettingsError("columns", _COLUMNS, self.columns)
         if self.columns < 1 and self.sampler == "full":
-            raise OfframpError(f"--columns {self.columns:g}: not with --sampler full, which fetches everything")
+            raise SettingsError("columns", "not with {sampler} full, which fetches everything", self.columns)
         if self.lag is not None and self.lag != FREE and not 0 <= self.lag < self.period:
-            raise OfframpError(f"--lag {self.lag}: expected 0 to {self.period - 1}, below --period, or free")
+            raise SettingsError("lag", f"expected 0 to {self.period - 1}, below {{period}}, or free", self.lag)
         if self.lag == FREE and self.explain == "inline":
-            raise OfframpError("--lag free: goes with --explain beside only")
-        for flag, other in (("--masks", self.masks is not None), ("--no-node-mask", not self.node_mask)):
-            if other and self.sampler != "dgs":
-                raise OfframpError(f"{flag}: goes with --sampler dgs only")
+            raise SettingsError("lag", "goes with {explain} beside only", "free")
+        if self.sampler != "dgs":
+            for field, given in (("masks", self.masks is not None), ("node_mask", not self.node_mask)):
+                if given:
+                    raise SettingsError(field, "goes with {sampler} dgs only", getattr(self, field))
         if self.model == "gat" and self.sampler == "ladies":
-            raise OfframpError("--sampler ladies: weighs neighbours, so not with --model gat")
+            raise SettingsError("sampler", "weighs neighbours, so not with {model} gat", "ladies")
 
     def chosen_columns(self, features: int) -> int:
         """How many of so many features travel: ``max(1, round(share * features))`` (specification section 7.2).
 
         Raises:
-            OfframpError: more than there are.
+            SettingsError: more than there are.
         """
         count = max(1, round(self.columns * features)) if self.columns <= 1 else int(self.columns)
         if count > features:
-            raise OfframpError(f"--columns {self.columns:g}: the graph has {features} features")
+            raise SettingsError("columns", f"the graph has {features} features", self.columns)
         return count
 
     @property
@@ -164,7 +213,3 @@ class DgsSettings:
     def as_dict(self) -> dict[str, object]:
         """Field names and values."""
         return asdict(self) | {"fanout": list(self.fanout)}
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ def schedule_of(name: str) -> Schedule:
         OfframpError: there is none.
     """
     if name not in SCHEDULES:
-        raise OfframpError(f"--schedule {name}: expected plain or one of {', '.join(SCHEDULES)}")
+        raise SettingsError("schedule", f"expected plain or one of {', '.join(SCHEDULES)}", name)
     return SCHEDULES[name]

@@ -18,6 +18,7 @@ from offramp_base.documents import read_text
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
+from offramp_base.settings.error import SettingsError
 
 _COMMENT: Final = "% offramp partition of graph "
 
@@ -46,24 +47,28 @@ def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np
     Raises:
         OfframpError: no such file, of another graph, or of other workers.
     """
-    name, n = f"--partition {path}", len(graph.indptr) - 1
+    n = len(graph.indptr) - 1
+
+    def refused(problem: str) -> SettingsError:
+        return SettingsError("partition", problem, path)
+
     try:
         lines = read_text(path, None).splitlines()
     except OfframpError as error:
-        raise OfframpError(f"{name}: {error}") from None
+        raise refused(str(error)) from None
     if lines and lines[0].startswith(_COMMENT) and lines[0].removeprefix(_COMMENT) != _fingerprint(graph):
-        raise OfframpError(f"{name}: of another graph")
+        raise refused("of another graph")
     numbers = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "%"]
     if len(numbers) != n:
-        raise OfframpError(f"{name}: of another graph: {len(numbers)} vertices, expected {n}")
+        raise refused(f"of another graph: {len(numbers)} vertices, expected {n}")
     for number, text in numbers:
         owner_of = whole_number(text)
         if owner_of is None or owner_of >= workers:
-            raise OfframpError(f"{name}, line {number}: {text[:20]}: expected a worker from 0 to {workers - 1}")
+            raise refused(f"line {number}: {text[:20]}: expected a worker from 0 to {workers - 1}")
     owner = np.array([int(text) for _, text in numbers], np.int32)
     idle = np.flatnonzero(np.bincount(owner, minlength=workers) == 0)
     if len(idle):
-        raise OfframpError(f"{name}: worker {idle[0]} of {workers} has no vertex")
+        raise refused(f"worker {idle[0]} of {workers} has no vertex")
     return owner
 
 

@@ -16,6 +16,7 @@ from offramp.switchgnn.volume import PACKET_WIRE_BYTES
 from offramp_base.documents import is_number, parse_json, read_text
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,19 @@ def load_rates(path: Path) -> Rates:
     try:
         content = parse_json(read_text(path))
     except OfframpError as error:
-        raise OfframpError(f"--rates {path}: {error}") from None
+        raise SettingsError("rates", f"{error}", path) from None
     known = {field.name for field in fields(Rates)}
     if not isinstance(content, dict) or not content.keys() <= known:
-        raise OfframpError(f"--rates {path}: expected an object with some of {', '.join(sorted(known))}")
+        raise SettingsError("rates", f"expected an object with some of {', '.join(sorted(known))}", path)
     for name, value in content.items():
         if not (isinstance(value, bool) if name == "overlap" else is_number(value)):
-            raise OfframpError(
-                f"--rates {path}: {name}: expected {'true or false' if name == 'overlap' else 'a number'}"
+            raise SettingsError(
+                "rates", f"{name}: expected {'true or false' if name == 'overlap' else 'a number'}", path
             )
     try:
         return Rates(**content)
     except OfframpError as error:
-        raise OfframpError(f"--rates {path}: {str(error).removeprefix('rates: ')}") from None
+        raise SettingsError("rates", f"{str(error).removeprefix('rates: ')}", path) from None
 
 
 def save_rates(rates: Rates, path: Path) -> None:
@@ -80,7 +81,7 @@ def save_rates(rates: Rates, path: Path) -> None:
     try:
         write_text(path, json.dumps(asdict(rates), indent=1) + "\n")
     except OSError as error:
-        raise OfframpError(f"--rates {path}: cannot be written: {error.strerror}") from None
+        raise SettingsError("rates", f"cannot be written: {error.strerror}", path) from None
 
 
 @dataclass(frozen=True)

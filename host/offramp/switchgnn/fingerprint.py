@@ -11,7 +11,7 @@ import numpy as np
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray, rows_of
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, Plan
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 _SHOWN = 12
 
@@ -47,22 +47,20 @@ def job_fingerprint(plans: Sequence[Plan]) -> str:
     return _digest(parts)
 
 
-def require_fit(what: str, plan: Plan, boundary: Boundary, memory_bytes: int) -> None:
-    """Refuse a plan that was not made for this graph, partition and memory.
+def require_fit(file: str, plan: Plan, boundary: Boundary, memory_bytes: int) -> None:
+    """Refuse the plan of a file that was not made for this graph, partition and memory.
 
     Raises:
-        OfframpError: names ``what``, and what differs.
+        SettingsError: of the field ``plan``; says what differs.
     """
     aggregators = memory_bytes // AGGREGATOR_BYTES
     if plan.aggregators != aggregators:
-        raise OfframpError(
-            f"{what}: made for a switch of {plan.aggregators} aggregators, expected {aggregators} ({memory_bytes} B)"
-        )
+        made_for = f"made for a switch of {plan.aggregators} aggregators, expected {aggregators} ({memory_bytes} B)"
+        raise SettingsError("plan", made_for, file)
     made, expected = plan_fingerprint(plan), boundary_fingerprint(boundary)
     if made != expected:
-        raise OfframpError(
-            f"{what}: made for another graph or partition: fingerprint {made[:_SHOWN]}, expected {expected[:_SHOWN]}"
-        )
+        difference = f"fingerprint {made[:_SHOWN]}, expected {expected[:_SHOWN]}"
+        raise SettingsError("plan", f"made for another graph or partition: {difference}", file)
 
 
 def _fingerprint(workers: int, edges: IntArray, vertices: IntArray, owners: IntArray) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from offramp.graph.csr import IntArray, rows_of
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.graph.boundary import Boundary
@@ -43,11 +44,11 @@ class LeafSpine:
 
     def __post_init__(self) -> None:
         if self.spines < 1:
-            raise OfframpError(f"--spines {self.spines}: expected at least 1")
+            raise SettingsError("spines", "expected at least 1", self.spines)
         if sorted(set(self.racks)) != list(range(self.leaves)):
             raise OfframpError(f"racks {list(self.racks)}: expected leaves 0, 1, … with a worker each")
         if not 2 <= self.leaves <= MAX_LEAVES:
-            raise OfframpError(f"--racks {self.leaves}: expected 2 to {MAX_LEAVES}")
+            raise SettingsError("racks", f"expected 2 to {MAX_LEAVES}", self.leaves)
 
     @property
     def leaves(self) -> int:
@@ -100,7 +101,7 @@ def even_racks(workers: int, racks: int, spines: int = 1) -> LeafSpine:
         OfframpError: more racks than workers, or numbers that a job cannot have.
     """
     if racks > workers:
-        raise OfframpError(f"--racks {racks}: expected at most one for each of {workers} workers")
+        raise SettingsError("racks", f"expected at most one for each of {workers} workers", racks)
     return LeafSpine(tuple(worker * racks // workers for worker in range(workers)), spines)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from offramp.graph.boundary import Boundary
 from offramp.graph.csr import IntArray
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, BlockPlan, Plan, require_blocks, require_ids
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 
 def partial_ids(boundary: Boundary) -> IntArray:
@@ -47,9 +47,11 @@ def pairwise_plan(
     aggregators = memory_bytes // AGGREGATOR_BYTES
     limit = aggregators // chunks
     if limit < 1:
-        raise OfframpError(
-            f"--memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; a sum needs {chunks}, "
-            f"expected at least {chunks * AGGREGATOR_BYTES} B"
+        raise SettingsError(
+            "memory",
+            f"holds {max(aggregators, 0)} aggregators; a sum needs {chunks}, "
+            f"expected at least {chunks * AGGREGATOR_BYTES} B",
+            f"{memory_bytes} B",
         )
     require_ids(len(boundary.owner) + boundary.R)
     pairs = np.arange(boundary.R) if through is None else np.flatnonzero(through)

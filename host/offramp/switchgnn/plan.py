@@ -19,6 +19,7 @@ from offramp.graph.order import order_ranks
 from offramp.switchgnn.wire import LANES, NO_ID, PAYLOAD
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
+from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 AGGREGATOR_BYTES = PAYLOAD.size
@@ -228,9 +229,10 @@ def make_plan(
     limit = aggregators // chunks
     if limit < 2:
         least = 2 * chunks * AGGREGATOR_BYTES
-        raise OfframpError(
-            f"--memory {memory_bytes} B: holds {max(aggregators, 0)} aggregators; an edge needs "
-            f"{chunks} at each end, expected at least {least} B"
+        raise SettingsError(
+            "memory",
+            f"holds {max(aggregators, 0)} aggregators; an edge needs {chunks} at each end, expected at least {least} B",
+            f"{memory_bytes} B",
         )
     require_ids(int(boundary.vertices[-1]) + 1 if boundary.B else 0)
     if boundary.need.max(initial=0) > MAX_NEED:

@@ -12,6 +12,7 @@ from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.scheme import Scheme
 from offramp.switchgnn.scheme_plan import SchemePlan, base_plan, plan_scheme
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +105,11 @@ def require_fan_in(boundary: Boundary, scheme: Scheme) -> None:
     most = (1 << scheme.bits) - 1 - scheme.pairwise
     if scheme.bits < 32 and len(count) and count.max() > most:
         vertex = int(boundary.vertices[count.argmax()])
-        raise OfframpError(
-            f"--scheme {scheme}: vertex {vertex} sums {int(count.max())} contributions, fields of {scheme.bits} bits "
-            f"hold at most {most}; expected pairwise, or more bits"
+        raise SettingsError(
+            "scheme",
+            f"vertex {vertex} sums {int(count.max())} contributions, fields of {scheme.bits} bits "
+            f"hold at most {most}; expected pairwise, or more bits",
+            scheme,
         )
 
 

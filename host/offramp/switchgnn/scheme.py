@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from offramp.switchgnn.wire import LANES
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 LANE_BITS = 32
 FIELDS = (2, 4, 8, 16, 32)
@@ -87,20 +87,20 @@ def parse_scheme(text: str) -> tuple[Scheme, bool]:
     fields: dict[str, bool | int] = {}
     for word in named:
         if word not in _PARTS:
-            raise OfframpError(f"--scheme {text}: expected {SYNTAX}")
+            raise SettingsError("scheme", f"expected {SYNTAX}", text)
         name, value = _PARTS[word]
         if name in fields:
-            raise OfframpError(f"--scheme {text}: {name.replace('_', '-')} is given twice")
+            raise SettingsError("scheme", f"{name.replace('_', '-')} is given twice", text)
         fields[name] = value
     if len(words) > 1 and PAPER in words:
-        raise OfframpError(f"--scheme {text}: {PAPER} goes without other parts")
+        raise SettingsError("scheme", f"{PAPER} goes without other parts", text)
     if words.count(AUTO) > 1:
-        raise OfframpError(f"--scheme {text}: {AUTO} is given twice")
+        raise SettingsError("scheme", f"{AUTO} is given twice", text)
     for part in ("balanced", "binned"):
         if {"pairwise", part} <= fields.keys():
-            raise OfframpError(f"--scheme {text}: {part} is about blocks of a graph, which pairwise does not cut")
+            raise SettingsError("scheme", f"{part} is about blocks of a graph, which pairwise does not cut", text)
     if {"balanced", "binned"} <= fields.keys():
-        raise OfframpError(f"--scheme {text}: balanced and binned are two ways to cut blocks")
+        raise SettingsError("scheme", "balanced and binned are two ways to cut blocks", text)
     return Scheme(**fields), free  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp.torchgt.pattern import Pattern, pair_keys, pattern_of
 from offramp.torchgt.tuner import ladder
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.torchgt.pattern import BucketOf
@@ -93,9 +93,9 @@ def reform(
         seed: of random places.
     """
     if placement not in PLACEMENTS:
-        raise OfframpError(f"--placement {placement}: expected one of {', '.join(PLACEMENTS)}")
+        raise SettingsError("placement", f"expected one of {', '.join(PLACEMENTS)}", placement)
     if block < 1:
-        raise OfframpError(f"--block {block}: expected at least 1")
+        raise SettingsError("block", "expected at least 1", block)
     chosen = Clusters.of(pattern, bounds).transferred(beta, block)
     if not len(chosen):
         return pattern

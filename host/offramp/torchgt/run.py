@@ -21,6 +21,7 @@ from offramp.workers.group import GlooGroup, Group
 from offramp.workers.processes import run_workers
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,7 +65,7 @@ def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda 
             return prepared.result(train_rank(Group(), prepared.jobs[0], on_epoch))
         return prepared.result(run_workers(train_rank, prepared.jobs, on_epoch))
     if int(os.environ["WORLD_SIZE"]) != settings.workers:
-        raise OfframpError(f"--workers {settings.workers}: torchrun started WORLD_SIZE={os.environ['WORLD_SIZE']}")
+        raise SettingsError("workers", f"torchrun started WORLD_SIZE={os.environ['WORLD_SIZE']}", settings.workers)
     group = GlooGroup()
     try:
         if group.rank:

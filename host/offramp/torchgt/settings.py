@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final, NamedTuple
 
+from offramp.graph.settings import GROUP, SOURCES, GraphSettings
 from offramp.torchgt.reformation import PLACEMENTS
-from offramp_base.errors import OfframpError
+from offramp.train.fields import MODEL, TRAINING, WORKERS, Dropout, Dtype
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
 
-ATTENTIONS: Final = ("topology", "interleaved", "full", "reformed")
-POLICIES: Final = ("auto", "periodic", "conditions", "constructed", "never")
-EVALUATIONS: Final = ("pattern", "full")
 ELEMENT: Final = {"float32": 4, "float64": 8}
 """Bytes of a number."""
-WIRES: Final = ("dtype", "bfloat16")
 AUTO: Final = "auto"
 _BATCH: Final = 16
 _FASTEST: Final = 1e30
+_ATTENTION, _SEQUENCES = "Attention", "Sequences"
 
 
 class Size(NamedTuple):
@@ -35,91 +35,87 @@ MODELS: Final = {"graphormer": Size(4, 64, 8), "graphormer-large": Size(12, 768,
 
 @sendable
 @dataclass(frozen=True)
-class TorchGtSettings:
+class TorchGtSettings(GraphSettings):
     """Settings of a run.
 
-    Attributes:
-        graph, features, labels, split: as :func:`offramp.graph.load.load` takes them; or a set of graphs
-            (:mod:`offramp.torchgt.graph_sets`).
-        workers: ranks, each with a share of the tokens, and of the heads in attention.
-        model: of :data:`MODELS`; ``layers``, ``hidden`` and ``heads`` change its size.
-        attention: ``topology``; ``interleaved``, the same with full attention at times; ``full``; ``reformed``:
-            interleaved, with sparse clusters as dense blocks.
-        interleave: when ``interleaved`` and ``reformed`` use full attention: in every ``period``-th step, where the
-            conditions C1 to C3 fail, or never, with edges added so that they hold (``constructed``) or not (``never``);
-            ``auto``: ``periodic`` in short sequences, ``constructed`` in long ones.
-        evaluate: ``pattern``: scores are those of the steps between periodic full ones; ``full``: of full attention.
-        wire: type of the numbers in all-to-alls, ``bfloat16`` or that of the rest: queries, keys, values, what
-            attention gives, and their gradients.
-        beta: threshold of density: ``auto``, or a number from 0 to 1.
-        clusters, block, placement: k, d_b, and which cells of a cluster become blocks.
-        sequence: vertices in a sequence; None: all.
-        graphs: in a sequence, for sets of graphs; None: 16, or 1 where blocks would join graphs.
-        global_token: whether a token attends to all and is attended to by all; sets of graphs always have it.
-        distance: Graphormer tells distances up to this apart.
-        positions: Laplacian eigenvectors of GT.
-
-    Raises:
-        OfframpError: names the flag and what it takes.
+    Workers share the tokens of a sequence, and the heads in attention. ``graph`` may be a set of graphs
+    (:mod:`offramp.torchgt.graph_sets`). With ``interleave`` auto, full attention comes periodically in short sequences
+    and is avoided by constructed edges in long ones.
     """
 
-    graph: str
-    features: str | None = None
-    labels: str | None = None
-    split: str | None = None
-    workers: int = 2
-    model: str = "graphormer"
-    layers: int | None = None
-    hidden: int | None = None
-    heads: int | None = None
-    attention: str = "reformed"
-    interleave: str = AUTO
-    period: int = 8
-    evaluate: str = "pattern"
-    beta: str = AUTO
-    clusters: int = 8
-    block: int = 16
-    placement: str = "densest"
-    sequence: int | None = None
-    graphs: int | None = None
-    global_token: bool = True
-    distance: int = 1
-    positions: int = 8
-    epochs: int = 30
-    lr: float = 2e-3
-    weight_decay: float = 0.01
-    dropout: float = 0.0
-    dtype: str = "float32"
-    wire: str = "dtype"
-    seed: int = 0
+    graph: Annotated[
+        str, Field(f"{SOURCES}, or a set of graphs (molecules:count=200, families:count=100,nodes=400)", group=GROUP)
+    ] = "digits"
+    workers: Annotated[int, Field("Ranks; they share tokens, and heads in attention", least=1, group=WORKERS)] = 2
+    model: Annotated[str, Field("Graph transformer", choices=tuple(MODELS), group=MODEL)] = "graphormer"
+    layers: Annotated[int | None, Field("Layers; the model's by default, as those below (table 4.4)", least=1)] = None
+    hidden: Annotated[int | None, Field("Width of the layers", least=1)] = None
+    heads: Annotated[int | None, Field("Attention heads; a multiple of workers", least=1)] = None
+    attention: Annotated[
+        str,
+        Field(
+            "Attention",
+            choices={
+                "topology": "",
+                "interleaved": "with full attention at times",
+                "full": "",
+                "reformed": "interleaved, sparse clusters as dense blocks",
+            },
+            group=_ATTENTION,
+        ),
+    ] = "reformed"
+    interleave: Annotated[
+        str,
+        Field(
+            "Full attention",
+            choices={
+                AUTO: "periodic up to 4096 vertices, else constructed",
+                "periodic": "",
+                "conditions": "where C1 to C3 fail",
+                "constructed": "a path is added, so that C2 holds",
+                "never": "",
+            },
+        ),
+    ] = AUTO
+    period: Annotated[int, Field("With periodic, from one full step to the next", least=1)] = 8
+    evaluate: Annotated[
+        str, Field("Scores are those of", choices={"pattern": "the steps between full ones", "full": "full attention"})
+    ] = "pattern"
+    beta: Annotated[str, Field("Clusters below this density become blocks: auto, or 0 to 1")] = AUTO
+    clusters: Annotated[int, Field("Clusters of a sequence (k)", least=1)] = 8
+    block: Annotated[int, Field("Side of a dense block (d_b)", least=1)] = 16
+    placement: Annotated[str, Field("Blocks within a cluster", choices=PLACEMENTS)] = "densest"
+    sequence: Annotated[int | None, Field("Vertices in a sequence; all by default", least=1, group=_SEQUENCES)] = None
+    graphs: Annotated[int | None, Field("Graphs of a set in a sequence; 16, or 1 if reformed, by default", least=1)] = (
+        None
+    )
+    global_token: Annotated[bool, Field("A token that all attend to; sets of graphs have it")] = True
+    distance: Annotated[int, Field("Graphormer's bias tells distances up to this apart", least=1, group=MODEL)] = 1
+    positions: Annotated[int, Field("Laplacian eigenvectors of GT", least=1)] = 8
+    epochs: Annotated[int, Field("Passes over all sequences", least=1, group=TRAINING)] = 30
+    lr: Annotated[float, Field("Peak learning rate of AdamW; it falls to 0", above=0, below=_FASTEST)] = 2e-3
+    weight_decay: Annotated[float, Field("Weight decay of AdamW", least=0)] = 0.01
+    dropout: Dropout = 0.0
+    dtype: Dtype = "float32"
+    wire: Annotated[
+        str, Field("Numbers in all-to-alls", choices={"dtype": "", "bfloat16": "half of float32"}, group=WORKERS)
+    ] = "dtype"
 
     def __post_init__(self) -> None:
-        _one_of("--model", self.model, tuple(MODELS))
-        _one_of("--attention", self.attention, ATTENTIONS)
-        _one_of("--interleave", self.interleave, POLICIES)
-        _one_of("--evaluate", self.evaluate, EVALUATIONS)
-        _one_of("--placement", self.placement, PLACEMENTS)
-        _one_of("--dtype", self.dtype, tuple(ELEMENT))
-        _one_of("--wire", self.wire, WIRES)
-        for name in ("workers", "period", "clusters", "block", "distance", "positions", "epochs"):
-            _at_least_one(name, getattr(self, name))
-        for name in ("layers", "hidden", "heads", "sequence", "graphs"):
-            if getattr(self, name) is not None:
-                _at_least_one(name, getattr(self, name))
+        """Refuse what cannot be run.
+
+        Raises:
+            SettingsError: names the field and what it takes.
+        """
+        super().__post_init__()
         if self.size.hidden % self.size.heads:
-            raise OfframpError(f"--hidden {self.size.hidden}: expected a multiple of --heads {self.size.heads}")
+            raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.size.heads}", self.size.hidden)
         if self.size.heads % self.workers:
-            raise OfframpError(f"--heads {self.size.heads}: expected a multiple of --workers {self.workers}")
+            raise SettingsError("heads", f"expected a multiple of {{workers}} {self.workers}", self.size.heads)
         if self.sequence is not None and self.sequence < self.workers:
-            raise OfframpError(f"--sequence {self.sequence}: expected at least --workers {self.workers}")
+            raise SettingsError("sequence", f"expected at least {{workers}} {self.workers}", self.sequence)
         if self.attention == "reformed" and self.batch > 1:
-            raise OfframpError(f"--graphs {self.graphs} --attention reformed: blocks would join graphs, expected 1")
-        if not 0 < self.lr < _FASTEST:
-            raise OfframpError(f"--lr {self.lr:g}: expected a positive learning rate")
-        if not self.weight_decay >= 0:
-            raise OfframpError(f"--weight-decay {self.weight_decay:g}: expected at least 0")
-        if not 0 <= self.dropout < 1:
-            raise OfframpError(f"--dropout {self.dropout:g}: expected at least 0 and below 1")
+            raise SettingsError("graphs", "with {attention} reformed blocks would join graphs, expected 1", self.graphs)
         _ = self.fixed_beta
 
     @property
@@ -153,7 +149,7 @@ class TorchGtSettings:
         """The threshold; None where the tuner moves it.
 
         Raises:
-            OfframpError: neither ``auto`` nor a number from 0 to 1.
+            SettingsError: neither ``auto`` nor a number from 0 to 1.
         """
         if self.beta == AUTO:
             return None
@@ -162,19 +158,9 @@ class TorchGtSettings:
         except ValueError:
             value = -1.0
         if not 0 <= value <= 1:
-            raise OfframpError(f"--beta {self.beta}: expected {AUTO} or a density from 0 to 1")
+            raise SettingsError("beta", f"expected {AUTO} or a density from 0 to 1", self.beta)
         return value
 
     def as_dict(self) -> dict[str, object]:
         """Field names and values, with the model's size."""
-        return {**asdict(self), **self.size._asdict()}
-
-
-def _at_least_one(name: str, value: int) -> None:
-    if value < 1:
-        raise OfframpError(f"--{name} {value}: expected at least 1")
-
-
-def _one_of(flag: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise OfframpError(f"{flag} {value}: expected one of {', '.join(choices)}")
+        return {**super().as_dict(), **self.size._asdict()}

@@ -17,6 +17,7 @@ from offramp_base.archive import open_archive
 from offramp_base.documents import parse_json
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def save(path: Path, snapshot: Snapshot, known: Mapping[str, Any]) -> None:
         with written(path) as file:
             np.savez(file, facts=np.array(json.dumps(known)), epoch=snapshot.epoch, history=snapshot.history, **arrays)  # type: ignore[arg-type]
     except OSError as error:
-        raise OfframpError(f"--checkpoint {path}: cannot be written: {error.strerror}") from None
+        raise SettingsError("checkpoint", f"cannot be written: {error.strerror}", path) from None
 
 
 def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> Snapshot:
@@ -108,13 +109,16 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
     Raises:
         OfframpError: not a checkpoint, or of another run; names what differs.
     """
-    foreign = f"--resume {path}: expected a file that --checkpoint wrote"
+
+    def foreign(how: str = "") -> SettingsError:
+        return SettingsError("resume", "expected a file that {checkpoint} wrote" + how, path)
+
     with open_archive(path) as archive:
 
         def exactly(field: str, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
             found, dtype = archive.header(field)
             if found != shape or dtype != np.dtype(kind):
-                raise OfframpError(f"{foreign}: {field} is {dtype} of shape {found}, not {kind} of shape {shape}")
+                raise foreign(f": {field} is {dtype} of shape {found}, not {kind} of shape {shape}")
             return archive.values(field)
 
         text = str(archive.read("facts", "U", 0))
@@ -122,13 +126,13 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
             of = parse_json(text)
             differing = next((name for name in known if of[name] != known[name]), None)
         except (OfframpError, KeyError, TypeError):
-            raise OfframpError(foreign) from None
+            raise foreign() from None
         if differing is not None:
             other = str(of[differing]).splitlines() or [""]
-            raise OfframpError(f"--resume {path}: its {differing} is {other[0]:.80}, this run's is {known[differing]}")
+            raise SettingsError("resume", f"its {differing} is {other[0]:.80}, this run's is {known[differing]}", path)
         arrays = [exactly(f"array{n}", known["dtype"], tuple(shapes[n // 3])) for n in range(3 * len(shapes))]
         epoch = archive.scalar("epoch")
         if epoch < 1:
-            raise OfframpError(f"{foreign}: epoch {epoch}")
+            raise foreign(f": epoch {epoch}")
         history = exactly("history", "float64", (epoch, 2))
     return Snapshot(epoch, arrays, history)

@@ -16,7 +16,7 @@ from offramp.switchgnn.plan_file import load_plan
 from offramp.switchgnn.planner import Planner, fastest, renumbered
 from offramp.switchgnn.scheme import FIELDS, Scheme, candidates, parse_scheme
 from offramp.switchgnn.scheme_plan import SchemePlan
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def _strawman(boundary: Boundary, settings: TrainSettings, width: int) -> Scheme
 def _loaded(settings: TrainSettings, boundary: Boundary, chunk_counts: Sequence[int]) -> Plan:
     assert settings.plan is not None
     plan = load_plan(Path(settings.plan))
-    require_fit(f"--plan {settings.plan}", plan, boundary, settings.memory)
+    require_fit(str(settings.plan), plan, boundary, settings.memory)
     if list(chunk_counts) != [plan.chunks]:
-        raise OfframpError(
-            f"--plan {settings.plan}: made for features of {plan.chunks} packets, the layers take {list(chunk_counts)}"
+        raise SettingsError(
+            "plan", f"made for features of {plan.chunks} packets, the layers take {list(chunk_counts)}", settings.plan
         )
     return plan

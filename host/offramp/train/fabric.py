@@ -14,6 +14,7 @@ from offramp.train.results import SwitchTotals
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.p4rt.session import Session
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +58,10 @@ def parse_ports(text: str, workers: int) -> list[tuple[int, str]]:
         number, at, link = part.rpartition("@")
         port = whole_number(number) if at else position
         if port is None:
-            raise OfframpError(f"--ports {part}: expected LINK or PORT@LINK with a port number")
+            raise SettingsError("ports", "expected LINK or PORT@LINK with a port number", part)
         links.append((port, link))
     if len(links) != workers:
-        raise OfframpError(f"--ports: expected {workers} links, one for each worker, got {len(links)}")
+        raise SettingsError("ports", f"expected {workers} links, one for each worker, got {len(links)}")
     return links
 
 

@@ -28,7 +28,7 @@ from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -134,11 +134,12 @@ def plan_run(graph: Graph, settings: TrainSettings) -> PlannedRun:
         OfframpError: the settings do not fit the graph.
     """
     if graph.classes < 2 or not graph.train.any():
-        raise OfframpError(f"--graph {settings.graph}: no labels to train on; expected at least 2 classes")
+        raise SettingsError("graph", "no labels to train on; expected at least 2 classes", settings.graph)
     if settings.workers > graph.vertices:
-        raise OfframpError(
-            f"--workers {settings.workers}: the graph has {graph.vertices} vertices, expected at most one "
-            "worker for each"
+        raise SettingsError(
+            "workers",
+            f"the graph has {graph.vertices} vertices, expected at most one worker for each",
+            settings.workers,
         )
     snapshot = _snapshot(graph, settings)
     racks = settings.racks if settings.processes > 1 else 1
@@ -156,5 +157,5 @@ def _snapshot(graph: Graph, settings: TrainSettings) -> Snapshot | None:
     shapes = [parameter.shape for parameter in make_model(settings, layer_widths(graph, settings)).parameters()]
     snapshot = load(Path(settings.resume), facts(graph, settings), shapes)
     if snapshot.epoch >= settings.epochs:
-        raise OfframpError(f"--resume {settings.resume}: has {snapshot.epoch} epochs, expected --epochs above that")
+        raise SettingsError("resume", f"has {snapshot.epoch} epochs, expected {{epochs}} above that", settings.resume)
     return snapshot

@@ -19,7 +19,7 @@ from offramp.train.trainer import OnEpoch, Trainer
 from offramp.workers.group import GlooGroup, Group
 from offramp.workers.processes import run_workers
 from offramp.workers.traffic import Traffic
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -119,7 +119,7 @@ def _train_planned(
         links: Sequence[str] = []
         if planned.exchanges is not None:
             if open_fabric is None:
-                raise OfframpError(f"--propagator {planned.settings.propagator}: expected a switch")
+                raise SettingsError("propagator", "expected a switch", planned.settings.propagator)
             fabric = stack.enter_context(open_fabric())
             fabric.load(planned.exchanges.plans, planned.settings.memory // AGGREGATOR_BYTES)
             links = fabric.links
@@ -137,8 +137,10 @@ def joined_group(settings: TrainSettings) -> Group:
     """
     size = int(os.environ["WORLD_SIZE"])
     if size != settings.processes:
-        raise OfframpError(
-            f"--workers {settings.workers} --propagator {settings.propagator}: needs {settings.processes} "
-            f"processes, torchrun started WORLD_SIZE={size}"
+        raise SettingsError(
+            "workers",
+            f"with {{propagator}} {settings.propagator} needs {settings.processes} processes, "
+            f"torchrun started WORLD_SIZE={size}",
+            settings.workers,
         )
     return GlooGroup()

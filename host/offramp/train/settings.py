@@ -3,38 +3,37 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.order import METHODS as ORDERS
 from offramp.graph.partition import METHODS
 from offramp.graph.partition_file import names_file
+from offramp.graph.settings import GraphSettings
 from offramp.models import MODELS
 from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
-from offramp_base.errors import OfframpError
+from offramp.train.fields import MODEL, TRAINING, Dropout, Dtype, Heads, Hidden, LearningRate, Link, Workers
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BYTES
 from offramp_base.wire.objects import sendable
 
-PROPAGATORS = ("local", "p2p", "switch", "strawman")
-PLAIN = "plain"
+PLAIN: Final = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
-DTYPES = ("float32", "float64")
-TARGETS = ("v1model", "v1model-replicated", "tna")
-ROW_CODECS = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
-SWITCH_CODECS = ("q1", "q2", "q4", "q8")
-CODECS = ("fp32", "fixed", *ROW_CODECS)
-SCALES = ("agreed", "carried")
-PRIORITIES = ("hermod", "none")
-LAYERS = range(2, 65)
+ROW_CODECS: Final = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
+SWITCH_CODECS: Final = ("q1", "q2", "q4", "q8")
+EXCHANGE, SWITCH, CHECKPOINTS = "Exchange", "Switch", "Checkpoints"
+_SWITCH_ONLY = "goes with {propagator} switch only"
 
 
 @sendable
 @dataclass(frozen=True)
-class TrainSettings:
+class TrainSettings(GraphSettings):
     """Settings of a run.
 
-    ``graph``, ``features``, ``labels`` and ``split`` are as :func:`offramp.graph.load.load` takes them,
     ``partition`` and ``racks`` as :func:`offramp.graph.partition.partition`, ``memory`` is in bytes.
 
     ``target`` is the architecture of the switch's program, and how it reaches all neighbours of a vertex.
@@ -67,148 +66,194 @@ class TrainSettings:
     With more than one of ``racks`` each has a leaf switch, joined by ``spines``.
     """
 
-    graph: str
-    features: str | None = None
-    labels: str | None = None
-    workers: int = 4
-    propagator: str = "switch"
-    target: str = "v1model"
-    model: str = "gcn"
-    aggregator: str = "gcn"
-    heads: int = 1
-    layers: int = 2
-    hidden: int = 64
-    epochs: int = 60
-    lr: float = 0.01
-    dropout: float = 0.0
-    dtype: str = "float32"
-    schedule: str = PLAIN
-    bins: int | None = None
-    bin_memory: int | None = None
-    link_bps: float | None = None
-    sample: float = 1.0
-    priorities: str | None = None
-    codec: str = "fp32"
-    partition: str = "auto"
-    memory: int = 4_000_000
-    order: str = "gamr"
-    split: str | None = None
-    seed: int = 0
-    timeout_s: float = 60.0
-    window: int = 256
-    gap_s: float = 0.0
-    plan: str | None = None
-    scheme: str = "paper"
-    rates: str | None = None
-    scale: str = "agreed"
-    retry_s: float = 1.0
-    loss: float = 0.0
-    duplication: float = 0.0
-    racks: int = 1
-    spines: int = 1
-    checkpoint: str | None = None
-    checkpoint_every: int = 10
-    resume: str | None = None
+    propagator: Annotated[
+        str,
+        Field(
+            "How boundary features travel",
+            choices={
+                "local": "in one process",
+                "p2p": "from worker to worker",
+                "switch": "through a P4 switch",
+                "strawman": "through a best-effort one",
+            },
+            group=EXCHANGE,
+        ),
+    ] = "switch"
+    workers: Workers = 4
+    partition: Annotated[
+        str,
+        Field(
+            "Who gets which vertices; a file with the worker of each vertex, one per line (METIS's format), or",
+            choices=METHODS,
+            besides=names_file,
+        ),
+    ] = "auto"
+    link_bps: Link = None
+    model: Annotated[str, Field("Graph neural network", choices=MODELS.names, group=MODEL)] = "gcn"
+    layers: Annotated[int, Field("Graph convolution layers", least=2, most=64)] = 2
+    hidden: Hidden = 64
+    heads: Heads = 1
+    aggregator: Annotated[str, Field("Sums of gcn", choices=AGGREGATORS)] = "gcn"
+    epochs: Annotated[int, Field("Full-batch steps", least=1, group=TRAINING)] = 60
+    lr: LearningRate = 0.01
+    dropout: Dropout = 0.0
+    dtype: Dtype = "float32"
+    sample: Annotated[float, Field("Share of neighbours' messages that travels (BNS-GCN)", above=0, most=1)] = 1.0
+    schedule: Annotated[
+        str,
+        Field(
+            "When workers compute what and tell each other",
+            choices={
+                PLAIN: "sums travel, layer by layer; in the others states travel, in bins",
+                **dict.fromkeys(SCHEDULES, ""),
+                "stale": "an epoch old",
+                "adaptive": "as Sylvie decides",
+                "isolated": "nothing travels",
+            },
+            group=EXCHANGE,
+        ),
+    ] = PLAIN
+    bins: Annotated[
+        int | None, Field("Bins of each worker's vertices; default: 8, or 1 where nothing overlaps", least=1)
+    ] = None
+    bin_memory: Annotated[
+        int | None, Field("Memory that two bins of a worker may take, in place of bins: 8MB", least=1, unit=BYTES)
+    ] = None
+    priorities: Annotated[
+        str | None,
+        Field(
+            "Messages and sums of gradients as coflows of Hermod's end-host scheduler; over gloo by default",
+            choices={"hermod": "by priority", "none": "first come, first served"},
+        ),
+    ] = None
+    codec: Annotated[
+        str,
+        Field(
+            "Features between workers under p2p",
+            choices={
+                "fp32": "",
+                "fixed": "as the switch gets them",
+                "sylvie": "in bins, as few bits as it decides",
+                **dict.fromkeys(ROW_CODECS[1:], ""),
+            },
+        ),
+    ] = "fp32"
+    memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES, group=SWITCH)] = (
+        4_000_000
+    )
+    target: Annotated[
+        str,
+        Field(
+            "The switch's program",
+            choices={"v1model": "", "v1model-replicated": "copies in place of passes", "tna": "Tofino"},
+        ),
+    ] = "v1model"
+    racks: Annotated[int, Field("Racks of workers, with a leaf switch each", least=1)] = 1
+    spines: Annotated[int, Field("Spine switches that join the leaves", least=1)] = 1
+    order: Annotated[str, Field("Upload order", choices=ORDERS)] = "gamr"
+    scheme: Annotated[
+        str,
+        Field("paper, auto (least predicted time), or pairwise, chunk-major, hybrid, balanced, binned, q16, q8 by +"),
+    ] = "paper"
+    rates: Annotated[str | None, Field("Rates for the scheme auto, JSON as of offramp plan", metavar="FILE")] = None
+    plan: Annotated[str | None, Field("Plan by offramp plan --save, for layers of one width; made here by default")] = (
+        None
+    )
+    scale: Annotated[
+        str, Field("Fixed-point scale of each exchange", choices={"agreed": "", "carried": "from the epoch before"})
+    ] = "agreed"
+    window: Annotated[int, Field("Packets that a worker sends at a time", least=1)] = 256
+    gap_s: Annotated[
+        float, Field("Seconds in between, for a switch that drops what it cannot hold (bmv2)", key="gap", least=0)
+    ] = 0.0
+    timeout_s: Annotated[float, Field("Seconds without news until an exchange fails", key="timeout", above=0)] = 60.0
+    retry_s: Annotated[
+        float, Field("Seconds without news until a worker asks for what it lacks", key="retry", above=0)
+    ] = 1.0
+    loss: Annotated[float, Field("Probability that a link loses a packet, to try it out", least=0, below=1)] = 0.0
+    duplication: Annotated[
+        float, Field("Probability that a link duplicates a packet", key="duplicate", least=0, below=1)
+    ] = 0.0
+    checkpoint: Annotated[
+        str | None, Field("Write weights to this .npz file, and at the end", written=True, group=CHECKPOINTS)
+    ] = None
+    checkpoint_every: Annotated[int, Field("Epochs between checkpoints", least=1)] = 10
+    resume: Annotated[str | None, Field("Resume from the checkpoint in this file")] = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
 
         Raises:
-            OfframpError: names the flag and what it takes.
+            SettingsError: names the field and what it takes.
         """
-        _one_of("--propagator", self.propagator, PROPAGATORS)
-        _one_of("--target", self.target, TARGETS)
-        if self.target != "v1model" and self.propagator != "switch":
-            raise OfframpError(f"--target {self.target}: goes with --propagator switch only")
-        _one_of("--model", self.model, tuple(MODELS.names()))
-        _one_of("--aggregator", self.aggregator, AGGREGATORS)
-        _one_of("--dtype", self.dtype, DTYPES)
-        _one_of("--schedule", self.schedule, (PLAIN, *SCHEDULES))
-        _one_of("--codec", self.codec, CODECS)
-        _one_of("--partition", self.partition, (*METHODS, *filter(names_file, (self.partition,))))
-        _one_of("--order", self.order, ORDERS)
-        for name in ("workers", "hidden", "epochs", "window", "heads", "bins", "bin_memory", "checkpoint_every"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise OfframpError(f"--{name.replace('_', '-')} {getattr(self, name)}: expected at least 1")
-        if self.layers not in LAYERS:
-            raise OfframpError(f"--layers {self.layers}: expected {LAYERS.start} to {LAYERS.stop - 1}")
-        if not self.lr > 0:
-            raise OfframpError(f"--lr {self.lr:g}: expected a positive learning rate")
-        if not 0 <= self.dropout < 1:
-            raise OfframpError(f"--dropout {self.dropout:g}: expected at least 0 and below 1")
-        if not self.timeout_s > 0:
-            raise OfframpError(f"--timeout {self.timeout_s:g}: expected a positive number of seconds")
-        if not 0 <= self.gap_s < self.timeout_s:
-            raise OfframpError(f"--gap {self.gap_s:g}: expected at least 0 seconds, less than --timeout")
-
-        _one_of("--scale", self.scale, SCALES)
-        if self.scale == "carried" and not self.through_switch:
-            raise OfframpError("--scale carried: goes with --propagator switch or strawman only")
-        if self.plan is not None and self.propagator != "switch":
-            raise OfframpError("--plan: goes with --propagator switch only")
+        super().__post_init__()
+        self._check_exchange()
         self._check_scheme()
-        if not 0 < self.retry_s < self.timeout_s:
-            raise OfframpError(f"--retry {self.retry_s:g}: expected more than 0 seconds, less than --timeout")
-        for flag, probability in (("--loss", self.loss), ("--duplicate", self.duplication)):
-            if not 0 <= probability < 1:
-                raise OfframpError(f"{flag} {probability:g}: expected a probability of at least 0 and below 1")
-            if probability and self.propagator != "switch":
-                raise OfframpError(f"{flag}: goes with --propagator switch only")
-
         self._check_racks()
         self._check_rows()
 
+    def _check_exchange(self) -> None:
+        if self.gap_s >= self.timeout_s:
+            raise SettingsError("gap_s", "expected less than {timeout_s}", self.gap_s)
+        if self.retry_s >= self.timeout_s:
+            raise SettingsError("retry_s", "expected less than {timeout_s}", self.retry_s)
+        for field, given in (
+            ("target", self.target != "v1model"),
+            ("plan", self.plan is not None),
+            ("loss", self.loss > 0),
+            ("duplication", self.duplication > 0),
+        ):
+            if given and self.propagator != "switch":
+                raise SettingsError(field, _SWITCH_ONLY, getattr(self, field))
+        if self.scale == "carried" and not self.through_switch:
+            raise SettingsError("scale", "goes with {propagator} switch or strawman only", "carried")
+
     def _check_rows(self) -> None:
-        if self.link_bps is not None and not self.link_bps > 0:
-            raise OfframpError(f"--link {self.link_bps:g}: expected a positive rate")
-        if not 0 < self.sample <= 1:
-            raise OfframpError(f"--sample {self.sample:g}: expected more than 0, at most 1")
         if self.aggregator != "gcn" and self.model != "gcn":
-            raise OfframpError(f"--aggregator {self.aggregator}: goes with --model gcn only")
+            raise SettingsError("aggregator", "goes with {model} gcn only", self.aggregator)
         if self.model == "gat" and self.hidden % self.heads:
-            raise OfframpError(f"--hidden {self.hidden}: expected a multiple of --heads {self.heads}")
-        if self.priorities is not None:
-            _one_of("--priorities", self.priorities, PRIORITIES)
-            if not self.by_rows:
-                raise OfframpError(f"--priorities {self.priorities}: goes with --schedule other than {PLAIN}")
+            raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.heads}", self.hidden)
         if self.bins is not None and self.bin_memory is not None:
-            raise OfframpError("--bin-memory: goes without --bins, which it decides")
+            raise SettingsError("bin_memory", "goes without {bins}, which it decides")
         if self.by_rows:
             self._check_schedule()
-        elif self.by_codes:
+            return
+        if self.by_codes:
             self._check_codes()
-        elif self.codec in ROW_CODECS or self.sample < 1:
-            flag = f"--codec {self.codec}" if self.codec in ROW_CODECS else f"--sample {self.sample:g}"
-            raise OfframpError(f"{flag}: goes with --schedule other than {PLAIN}")
-        elif self.model == "gat":
-            raise OfframpError(
-                "--model gat: needs neighbours' messages, not their sums: --schedule g3 or sequential, "
-                "with --propagator p2p"
+        if self.model == "gat":
+            raise SettingsError(
+                "model",
+                "needs neighbours' messages, not their sums: {schedule} g3 or sequential, with {propagator} p2p",
+                "gat",
             )
-        elif self.link_bps is not None:
-            raise OfframpError(f"--link: goes with --schedule other than {PLAIN}")
-        elif self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
-            raise OfframpError(f"--dtype {self.dtype}: goes with --propagator p2p or local and --codec fp32 only")
+        for field, given in (
+            ("priorities", self.priorities is not None),
+            ("codec", self.codec in ROW_CODECS and not self.by_codes),
+            ("sample", self.sample < 1),
+            ("link_bps", self.link_bps is not None),
+        ):
+            if given:
+                raise SettingsError(field, f"goes with {{schedule}} other than {PLAIN}", getattr(self, field))
+        if self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
+            raise SettingsError("dtype", "goes with {propagator} p2p or local and {codec} fp32 only", self.dtype)
 
     def _check_schedule(self) -> None:
         if self.through_switch:
-            raise OfframpError(f"--schedule {self.schedule}: goes with --propagator p2p or local, not through a switch")
+            raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
         if self.codec == "fixed":
-            raise OfframpError(f"--codec fixed: goes with --schedule {PLAIN} only")
+            raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.codec in ROW_CODECS and self.dtype != "float32":
-            raise OfframpError(f"--codec {self.codec}: goes with --dtype float32 only")
+            raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and (self.model == "gat" or self.codec in {"sylvie", "adaqp"}):
-            raise OfframpError(f"--sample {self.sample:g}: not with --model gat, nor --codec sylvie or adaqp")
+            raise SettingsError("sample", "not with {model} gat, nor {codec} sylvie or adaqp", self.sample)
 
     def _check_codes(self) -> None:
         scheme, free = parse_scheme(self.scheme)
         if free or scheme.bits < LANE_BITS or scheme.balanced or scheme.binned or self.scale == "carried":
-            raise OfframpError(
-                f"--codec {self.codec}: through a switch with --scheme paper, chunk-major or hybrid "
-                "and --scale agreed only"
-            )
+            problem = "through a switch with {scheme} paper, chunk-major or hybrid and {scale} agreed only"
+            raise SettingsError("codec", problem, self.codec)
         if self.racks > 1 or self.dtype != "float32":
-            raise OfframpError(f"--codec {self.codec}: through a switch with one rack and --dtype float32 only")
+            raise SettingsError("codec", "through a switch with one rack and {dtype} float32 only", self.codec)
 
     @property
     def by_codes(self) -> bool:
@@ -221,12 +266,10 @@ class TrainSettings:
         return self.schedule != PLAIN
 
     def _check_racks(self) -> None:
-        if self.racks < 1:
-            raise OfframpError(f"--racks {self.racks}: expected at least 1")
         if self.racks == 1 and self.spines != 1:
-            raise OfframpError("--spines: goes with --racks of at least 2")
+            raise SettingsError("spines", "goes with {racks} of at least 2")
         if self.racks > 1 and (self.propagator, self.target) != ("switch", "v1model"):
-            raise OfframpError(f"--racks {self.racks}: goes with --propagator switch and --target v1model only")
+            raise SettingsError("racks", "goes with {propagator} switch and {target} v1model only", self.racks)
         _ = self.network  # refuses numbers that do not go together
 
     @property
@@ -237,17 +280,17 @@ class TrainSettings:
     def _check_scheme(self) -> None:
         scheme, free = parse_scheme(self.scheme)
         plain = scheme == Scheme() and not free
-        for flag, given in (("--scheme " + self.scheme, not plain), ("--rates", self.rates is not None)):
+        for field, given in (("scheme", not plain), ("rates", self.rates is not None)):
             if given and self.propagator != "switch":
-                raise OfframpError(f"{flag}: goes with --propagator switch only")
+                raise SettingsError(field, _SWITCH_ONLY, getattr(self, field))
         if self.plan is not None and not plain:
-            raise OfframpError(f"--scheme {self.scheme}: goes without --plan, which is of the paper's scheme")
+            raise SettingsError("scheme", "goes without {plan}, which is of the paper's scheme", self.scheme)
         if self.rates is not None and not free:
-            raise OfframpError("--rates: goes with --scheme auto only")
+            raise SettingsError("rates", "goes with {scheme} auto only")
         if self.racks > 1 and (scheme.pairwise or scheme.hybrid):
-            raise OfframpError(f"--scheme {self.scheme}: pairwise and hybrid go with one switch only, not with --racks")
+            raise SettingsError("scheme", "pairwise and hybrid go with one switch only, not with {racks}", self.scheme)
         if scheme.bits < LANE_BITS and self.scale == "carried":
-            raise OfframpError(f"--scheme {self.scheme}: goes with --scale agreed only")
+            raise SettingsError("scheme", "goes with {scale} agreed only", self.scheme)
 
     @property
     def processes(self) -> int:
@@ -258,12 +301,3 @@ class TrainSettings:
     def through_switch(self) -> bool:
         """Whether a switch carries the features."""
         return self.propagator in {"switch", "strawman"}
-
-    def as_dict(self) -> dict[str, object]:
-        """Field names and values."""
-        return asdict(self)
-
-
-def _one_of(flag: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise OfframpError(f"{flag} {value}: expected one of {', '.join(choices)}")

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.metis import available, metis_parts
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def affinity_split(graph: Adjacency, count: int, seed: int = 0) -> list[IntArray
     """
     n = len(graph.indptr) - 1
     if not 1 <= count <= n:
-        raise OfframpError(f"--microbatches {count}: expected 1 to {n}, the number of vertices")
+        raise SettingsError("microbatches", f"expected 1 to {n}, the number of vertices", count)
     part = metis_parts(graph.indptr, graph.indices, count, seed) if available() else _by_search(graph, count)
     part = _swapped(graph, _evened(graph, part.copy(), count), count)
     order = affinity_order(graph, seed)

@@ -19,6 +19,7 @@ from offramp.unitg.settings import COLOCATED, SEQUENTIAL, UnitgSettings
 from offramp.workers.group import GlooGroup, Group
 from offramp.workers.processes import run_workers
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -76,7 +77,7 @@ def in_processes(
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         size = int(os.environ["WORLD_SIZE"])
         if size != settings.stages:
-            raise OfframpError(f"--stages {settings.stages}: torchrun started WORLD_SIZE={size} processes")
+            raise SettingsError("stages", f"torchrun started WORLD_SIZE={size} processes", settings.stages)
         group = GlooGroup()
         try:
             return work(group, group.scatter(items, kind), report)

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 
@@ -60,7 +60,7 @@ def split_layers(layers: int, stages: int) -> list[range]:
         OfframpError: a stage would have none.
     """
     if not 1 <= stages <= layers:
-        raise OfframpError(f"--stages {stages}: expected 1 to {layers}, the number of layers")
+        raise SettingsError("stages", f"expected 1 to {layers}, the number of layers", stages)
     short, longer = divmod(layers, stages)
     ends = [stage * short + min(stage, longer) for stage in range(stages + 1)]
     return [range(a + 1, b + 1) for a, b in itertools.pairwise(ends)]

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -93,9 +94,9 @@ def _lines(graph: Graph, path: Path) -> list[str]:
     try:
         lines = read_text(path, None).splitlines()
     except OfframpError as error:
-        raise OfframpError(f"--text {path}: {error}") from None
+        raise SettingsError("text", f"{error}", path) from None
     if len(lines) != graph.vertices:
-        raise OfframpError(f"--text {path}: expected {graph.vertices} lines, one a vertex, got {len(lines)}")
+        raise SettingsError("text", f"expected {graph.vertices} lines, one a vertex, got {len(lines)}", path)
     if not any(re.search(r"\w", line) for line in lines):
-        raise OfframpError(f"--text {path}: has no words; expected a text for each vertex")
+        raise SettingsError("text", "has no words; expected a text for each vertex", path)
     return lines

@@ -15,6 +15,7 @@ from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
 from offramp_base.progress import counted
+from offramp_base.settings.error import SettingsError
 from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
 from offramp_sim.leo.simulate import Outcome, Rule, simulate
@@ -63,11 +64,11 @@ def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
     if word == "exact" and colon:
         ahead = whole_number(value)
         if ahead is None or not 1 <= ahead <= MOST_AHEAD:
-            raise OfframpError(f"--policy {name}: expected exact:1 to exact:{MOST_AHEAD}")
+            raise SettingsError("policy", f"expected exact:1 to exact:{MOST_AHEAD}", name)
         return [Rule(ahead=ahead)]
     if word == "only" and colon:
         if value not in paths:
-            raise OfframpError(f"--policy {name}: expected one of {', '.join(f'only:{path}' for path in paths)}")
+            raise SettingsError("policy", f"expected one of {', '.join(f'only:{path}' for path in paths)}", name)
         return [Rule(only=list(paths).index(value))]
     return [Rule(Policy.named(name))]
 
@@ -79,7 +80,7 @@ def misread(table: Table, factor: float, seed: int) -> Table:
         OfframpError: a factor below 1.
     """
     if not 1 <= factor <= 100:
-        raise OfframpError(f"--wrong {factor:g}: expected 1 to 100")
+        raise SettingsError("wrong", "expected 1 to 100", factor)
     if factor == 1:
         return table
     rng = np.random.default_rng(seed)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from offramp.unitg.schedule import Place
 from offramp.unitg.timetable import Timetable, timetable
-from offramp_base.errors import OfframpError
+from offramp_base.settings.check import check
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND, BYTES
 
 SEQUENTIAL, COLOCATED, INTERLEAVED, GATED = "sequential", "colocated", "interleaved", "interleaved+gate"
 POLICIES: Final = (SEQUENTIAL, COLOCATED, INTERLEAVED, GATED)
@@ -18,56 +20,34 @@ pipeline's packets first and holds what goes to a stage that computes."""
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Times in seconds, sizes in bytes.
+    """Times in seconds, sizes in bytes, the rate of each stage's network card each way."""
 
-    Attributes:
-        stages, microbatches, iterations: of the pipeline.
-        forward_s, backward_s: of a stage, for a microbatch.
-        activation_bytes: of a microbatch, from stage to stage; its gradient is as large.
-        link_bps: of each stage's network card, each way; None: transfers take no time.
-        lm_steps: of the language model.
-        lm_step_s: of each, on each device.
-        lm_modules: its pieces, between which it can be paused.
-        gradient_bytes: that data parallelism averages in each step.
-
-    Raises:
-        OfframpError: a number out of range.
-    """
-
-    stages: int = 4
-    microbatches: int = 4
-    iterations: int = 3
-    forward_s: float = 1.0
-    backward_s: float = 2.0
-    activation_bytes: float = 0.0
-    link_bps: float | None = None
-    lm_steps: int = 3
-    lm_step_s: float = 9.0
-    lm_modules: int = 16
-    gradient_bytes: float = 0.0
+    stages: Annotated[int, Field("Stages of the pipeline", least=1, group="Pipeline")] = 4
+    microbatches: Annotated[int, Field("Microbatches of an iteration", least=1)] = 4
+    iterations: Annotated[int, Field("Iterations of the graph neural network", least=1)] = 3
+    forward_s: Annotated[float, Field("Seconds of a stage for a microbatch", key="forward", above=0)] = 1.0
+    backward_s: Annotated[float, Field("The same of the backward pass", key="backward", above=0)] = 2.0
+    activation_bytes: Annotated[
+        float, Field("Size of a microbatch's activations between stages", key="activation", least=0, unit=BYTES)
+    ] = 0
+    link_bps: Annotated[
+        float | None,
+        Field("Rate of network cards: 1gbit; no delay by default", key="link", above=0, unit=BITS_PER_SECOND),
+    ] = None
+    lm_steps: Annotated[int, Field("Steps of the language model", least=0, group="Language model")] = 3
+    lm_step_s: Annotated[float, Field("Seconds of a step on each device", key="lm_step", above=0)] = 9.0
+    lm_modules: Annotated[int, Field("Pieces of a step, between which it can be paused", least=1)] = 64
+    gradient_bytes: Annotated[
+        float, Field("Size of the language model's gradients", key="gradients", least=0, unit=BYTES)
+    ] = 0
 
     def __post_init__(self) -> None:
-        for flag, number, least in (
-            ("--stages", self.stages, 1),
-            ("--microbatches", self.microbatches, 1),
-            ("--iterations", self.iterations, 1),
-            ("--lm-steps", self.lm_steps, 0),
-            ("--lm-modules", self.lm_modules, 1),
-        ):
-            if number < least:
-                raise OfframpError(f"{flag} {number}: expected at least {least}")
-        for flag, seconds in (
-            ("--forward", self.forward_s),
-            ("--backward", self.backward_s),
-            ("--lm-step", self.lm_step_s),
-        ):
-            if not 0 < seconds < float("inf"):
-                raise OfframpError(f"{flag} {seconds:g}: expected more than 0 s")
-        for flag, size in (("--activation", self.activation_bytes), ("--gradients", self.gradient_bytes)):
-            if size < 0:
-                raise OfframpError(f"{flag} {size:g}: expected at least 0 bytes")
-        if self.link_bps is not None and not self.link_bps > 0:
-            raise OfframpError(f"--link {self.link_bps:g}: expected more than 0 bit/s")
+        """Refuse a value out of range.
+
+        Raises:
+            SettingsError: names the field.
+        """
+        check(self)
 
     @property
     def transfer_s(self) -> float:

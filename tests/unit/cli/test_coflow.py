@@ -134,14 +134,14 @@ def test_models_are_listed() -> None:
     ("arguments", "message"),
     [
         (["simulate", "hermod", "--job", "gpt5"], "model gpt5: expected one of qwen-moe-12l"),
-        (["simulate", "hermod", "--job", "gpt3-13b", "--policies", "best"], "--policies best: expected some of fair"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--policies", "best"], "--policies best: expected one of fair"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--gpus", "33"], "gpus 33: not divisible by pp x tp = 16"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--queues", "9"], "queues 9: expected 1 to 8"),
         (["simulate", "hermod", "--job", "gpt3-13b", "--routing", "magic"], "routing magic: expected spray or ecmp"),
-        (["simulate", "hermod", "--job", "gpt3-13b", "--level", "bit"], "--level bit: expected flow or packet"),
+        (["simulate", "hermod", "--job", "gpt3-13b", "--level", "bit"], "--level bit: expected one of flow, packet"),
         (
             ["simulate", "hermod", "--job", "gpt3-13b", "--loss", "0.1"],
-            "--loss and --pause: expected with --level packet",
+            "--loss: goes with --level packet only",
         ),
         (
             ["simulate", "hermod", "--job", "gpt3-13b", "--level", "packet", "--pause", "x"],
@@ -156,7 +156,7 @@ def test_models_are_listed() -> None:
         ),
         (["coflow", "plan", "gpt3-13b", "--control", "x"], "--control x: expected DSCPs with commas"),
         (["coflow", "match", "absent.txt"], "absent.txt: cannot be read"),
-        (["coflow", "match", "absent.txt", "--algorithm", "best"], "absent.txt: cannot be read"),
+        (["coflow", "match", "absent.txt", "--algorithm", "best"], "--algorithm best: expected one of bottleneck, "),
         (["coflow", "export", "gpt3-13b", "--out", "x", "--iterations", "0"], "--iterations 0: expected at least 1"),
     ],
 )

@@ -50,11 +50,11 @@ def test_figures_write_numbers_and_plots(tmp_path):
     assert isinstance(result.exception, OfframpError)  # half the size of figure 16 is too small; the others are made
     assert str(result.exception) == "not reproduced here: switchgnn/fig16"
     assert "expected 512 to" in result.output
-    assert [item["name"] for item in json.loads(path.read_text())] == wanted[:2]
+    assert [item["name"] for item in json.loads(path.read_text())["items"]] == wanted[:2]
     command[command.index("0.12")] = "0.26"
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.exception
-    found = {item["name"]: item for item in json.loads(path.read_text())}
+    found = {item["name"]: item for item in json.loads(path.read_text())["items"]}
     assert list(found) == wanted
     for name, item in found.items():
         assert item["published"].keys() == item["ours"].keys()

@@ -86,7 +86,7 @@ def test_a_figure_says_what_it_was_read_from(tmp_path, edges):
     command = ["reproduce", "switchgnn/fig7", "--data", str(tmp_path), "--plots", str(tmp_path), "--json"]
     result = CliRunner().invoke(app, [*command, str(tmp_path / "found.json")])
     assert result.exit_code == 0, result.exception
-    (found,) = json.loads((tmp_path / "found.json").read_text())
+    (found,) = json.loads((tmp_path / "found.json").read_text())["items"]
     assert found["settings"]["graph"].endswith("reddit_graph.npz")
     assert "cut by METIS" in found["note"]
     assert "not on this machine" not in found["note"]

@@ -18,7 +18,7 @@ def reproduce(tmp_path, names, scale: float):
     command = ["reproduce", *names, "--scale", str(scale), "--plots", str(tmp_path), "--json", str(path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.exception
-    return {item["name"]: item for item in json.loads(path.read_text())}
+    return {item["name"]: item for item in json.loads(path.read_text())["items"]}
 
 
 def test_simulated_figures(tmp_path) -> None:

@@ -25,7 +25,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         app, ["reproduce", *ITEMS, "--scale", "0.1", "--plots", str(folder), "--json", str(path)]
     )
     assert result.exit_code == 0, result.exception
-    items = {item["name"]: item for item in json.loads(path.read_text())}
+    items = {item["name"]: item for item in json.loads(path.read_text())["items"]}
     for name in items:
         assert (folder / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")
     return items

@@ -17,7 +17,7 @@ def test_tables_and_small_figures(tmp_path):
     names = [f"themis/{name}" for name in SMALL]
     result = CliRunner().invoke(app, ["reproduce", *names, "--plots", str(tmp_path / "plots"), "--json", str(path)])
     assert result.exit_code == 0, result.exception
-    found = {item["name"]: item for item in json.loads(path.read_text())}
+    found = {item["name"]: item for item in json.loads(path.read_text())["items"]}
     assert list(found) == names
     for name in names:
         assert (tmp_path / "plots" / f"{name.replace('/', '-')}.png").read_bytes().startswith(b"\x89PNG")

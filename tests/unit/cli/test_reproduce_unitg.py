@@ -20,7 +20,7 @@ def reproduce(folder: Path, *arguments: str) -> dict[str, dict[str, str]]:
     path = folder / "found.json"
     result = CliRunner().invoke(app, ["reproduce", *arguments, "--plots", str(folder), "--json", str(path)])
     assert result.exit_code == 0, result.exception
-    return {item["name"]: item for item in json.loads(path.read_text())}
+    return {item["name"]: item for item in json.loads(path.read_text())["items"]}
 
 
 def test_by_simulator(tmp_path: Path) -> None:

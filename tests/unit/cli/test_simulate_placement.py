@@ -74,13 +74,13 @@ def test_a_job_that_takes_no_time_is_an_error(tmp_path):
     [
         (["nowhere"], "setup nowhere: expected a YAML file or one of testbed-products-ps"),
         (["none.yaml"], "none.yaml: cannot be read"),
-        (["heterogeneous", "--policy", "best"], "--policy best: expected all or one of oes"),
+        (["heterogeneous", "--policy", "best"], "--policy best: expected one of oes"),
         (["heterogeneous", "--search", "x"], "--search x: expected one of paper, portfolio"),
         (["heterogeneous", "--iterations", "0"], "--iterations 0: expected at least 1"),
         (["heterogeneous", "--processes", "0"], "--processes 0: expected at least 1"),
         (["heterogeneous", "--reliefs", "-1"], "--reliefs -1: expected at least 0"),
         (["heterogeneous", "--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written: No such file"),
-        (["heterogeneous", "--gantt", "/nowhere/g.png"], "--gantt /nowhere/g.png: cannot be written: No such file"),
+        (["heterogeneous", "--gantt", "/nowhere/g.png"], "--plot /nowhere/g.png: cannot be written: No such file"),
         (["heterogeneous", "--mu", "-1"], "mu -1.0: expected at least 0"),
     ],
 )

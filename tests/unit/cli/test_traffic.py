@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_cli.switch.traffic import BUFFER_BYTES, config, parse_rate
+from offramp_base.settings.units import parse_rate
+from offramp_cli.switch.traffic import BUFFER_BYTES, config
 from offramp_p4.settings import Settings
 from offramp_p4.tm import QueueConfig
 

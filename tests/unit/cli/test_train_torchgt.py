@@ -47,7 +47,7 @@ def test_a_run_with_its_coflows(tmp_path: Path) -> None:
         (["--graph", "molecules:size=3"], "molecules:size=3: size: expected one of nodes, rings, count"),
         (["--graph", "families:k=9"], "families:k=9: k: expected 2 to 5, got '9'"),
         (["--json", "nowhere/x.json"], "--json nowhere/x.json: cannot be written: No such file or directory"),
-        (["--lr", "1e30"], "--lr 1e+30: expected a positive learning rate"),
+        (["--lr", "1e30"], "--lr 1e+30: expected more than 0 and below 1e+30"),
     ],
 )
 def test_one_clear_line(arguments: list[str], message: str) -> None:

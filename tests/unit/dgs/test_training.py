@@ -175,7 +175,7 @@ def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
     again = train(GRAPH, settings(epochs=1, masks=path))
     assert again.epochs[0].progress.version >= 1
     assert again.epochs[0].progress.ledger.total < 0.9 * first.epochs[0].progress.ledger.total
-    with pytest.raises(OfframpError, match=r"nodes_3: missing, for --workers 4$"):
+    with pytest.raises(OfframpError, match=r"nodes_3: missing, for workers 4$"):
         load_masks(path, 4)
     with pytest.raises(OfframpError, match=r"^node mask: expected "):
         train(planted(n=310, columns=20)[0], settings(masks=path))
@@ -206,16 +206,16 @@ def test_saving_on_real_graphs(name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"fanout": (0, 5)}, "--fanout 0,5: expected numbers of at least 1, or all"),
-        ({"fanout": (5,)}, "--fanout 5: expected 2 numbers, one a layer"),
-        ({"epsilon": 1.5}, "--epsilon 1.5: expected -1 to 1, a share of the fan-out"),
-        ({"epsilon": float("nan")}, "--epsilon nan: expected -1 to 1, a share of the fan-out"),
-        ({"sampler": "none"}, "--sampler none: expected one of dgs, random, fastgcn, ladies, clustergcn, full"),
-        ({"lag": 4}, "--lag 4: expected 0 to 3, below --period, or free"),
-        ({"lag": FREE}, "--lag free: goes with --explain beside only"),
-        ({"sampler": "ladies", "model": "gat"}, "--sampler ladies: weighs neighbours, so not with --model gat"),
-        ({"sampler": "random", "node_mask": False}, "--no-node-mask: goes with --sampler dgs only"),
-        ({"period": 0}, "--period 0: expected at least 1"),
+        ({"fanout": (0, 5)}, "fanout 0,5: expected numbers of at least 1, or all"),
+        ({"fanout": (5, 5, 5)}, "fanout 5,5,5: expected 2 numbers, one per layer"),
+        ({"epsilon": 1.5}, "epsilon 1.5: expected -1 to 1"),
+        ({"epsilon": float("nan")}, "epsilon nan: expected -1 to 1"),
+        ({"sampler": "none"}, "sampler none: expected one of dgs, random, fastgcn, ladies, clustergcn, full"),
+        ({"lag": 4}, "lag 4: expected 0 to 3, below period, or free"),
+        ({"lag": FREE}, "lag free: goes with explain beside only"),
+        ({"sampler": "ladies", "model": "gat"}, "sampler ladies: weighs neighbours, so not with model gat"),
+        ({"sampler": "random", "node_mask": False}, "node_mask false: goes with sampler dgs only"),
+        ({"period": 0}, "period 0: expected at least 1"),
     ],
 )  # fmt: skip
 def test_bad_settings(changes: dict[str, object], message: str) -> None:
@@ -225,7 +225,7 @@ def test_bad_settings(changes: dict[str, object], message: str) -> None:
 
 
 def test_more_columns_than_features() -> None:
-    with pytest.raises(OfframpError, match=r"^--columns 21: the graph has 20 features$"):
+    with pytest.raises(OfframpError, match=r"^columns 21: the graph has 20 features$"):
         train(GRAPH, settings(columns=21))
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import APPLICATIONS, HARDWARE, builtin, parse_config
-from offramp.leo.config.source import read_source
 from offramp.leo.config.topology import Topology
 from offramp_base.errors import OfframpError
+from offramp_base.settings.source import read_source
 
 GOOD = """\
 hardware:

@@ -174,7 +174,7 @@ def test_runs_repeat_from_their_seed() -> None:
         (lambda: Load(shares=(1, 0)), "shares: expected one over 0"),
         (lambda: simulate(two(), Load(10, mix=(1, 1)), Rule()), "mix: 2 shares, expected 1"),
         (lambda: simulate(two(), Load(10), Rule(), weights=(1, 2)), "weights: expected 1 over 0"),
-        (lambda: misread(two().table, 0.5, 0), "--wrong 0.5: expected 1 to 100"),
+        (lambda: misread(two().table, 0.5, 0), "wrong 0.5: expected 1 to 100"),
     ],
 )
 def test_bad_settings(load: object, message: str) -> None:

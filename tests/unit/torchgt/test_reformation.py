@@ -161,7 +161,7 @@ def test_the_same_seed_draws_the_same_blocks() -> None:
 
 def test_wrong_arguments() -> None:
     pattern, bounds = clustered([4], 0, 1, 0)
-    with pytest.raises(OfframpError, match=r"^--placement best: expected one of densest, random$"):
+    with pytest.raises(OfframpError, match=r"^placement best: expected one of densest, random$"):
         reform(pattern, bounds, 1.0, some_bucket, placement="best")
-    with pytest.raises(OfframpError, match=r"^--block 0: expected at least 1$"):
+    with pytest.raises(OfframpError, match=r"^block 0: expected at least 1$"):
         reform(pattern, bounds, 1.0, some_bucket, block=0)

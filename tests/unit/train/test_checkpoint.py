@@ -65,7 +65,7 @@ def test_every_so_many_epochs(in_group, graph, tmp_path: Path, monkeypatch) -> N
         ({"model": "sage"}, "its model is gcn, this run's is sage"),
         ({"workers": 3}, "its workers is 2, this run's is 3"),
         ({"hidden": 6}, "its hidden is 5, this run's is 6"),
-        ({"epochs": 6}, "has 6 epochs, expected --epochs above that"),
+        ({"epochs": 6}, "has 6 epochs, expected epochs above that"),
     ],
 )
 def test_other_runs_are_refused(in_group, graph, tmp_path: Path, changes, message: str) -> None:
@@ -73,7 +73,7 @@ def test_other_runs_are_refused(in_group, graph, tmp_path: Path, changes, messag
     losses(in_group, graph, replace(BASE, checkpoint=str(path)))
     with pytest.raises(OfframpError) as caught:
         plan_run(graph, replace(BASE, resume=str(path), **{"epochs": 9, **changes}))
-    assert str(caught.value) == f"--resume {path}: {message}"
+    assert str(caught.value) == f"resume {path}: {message}"
 
 
 def test_garbage_is_refused(in_group, graph, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_garbage_is_refused(in_group, graph, tmp_path: Path) -> None:
     shapes = [good[f"array{3 * n}"].shape for n in range((len(good) - 3) // 3)]
     for spoil in ({"facts": np.array("{}")}, {"facts": np.array("x")}, {"epoch": 0}, {"array0": good["array0"].T}):
         np.savez(path, **{**good, **spoil})
-        with pytest.raises(OfframpError, match="expected a file that --checkpoint wrote"):
+        with pytest.raises(OfframpError, match="expected a file that checkpoint wrote"):
             load(path, known, shapes)
     np.savez(path, **{name: array for name, array in good.items() if name != "array4"})
     with pytest.raises(OfframpError, match="array4: missing"):

@@ -104,11 +104,11 @@ def test_training_with_codes_in_the_switch(in_group, wide) -> None:
     [
         (
             {"codec": "q4", "scheme": "balanced"},
-            "--codec q4: through a switch with --scheme paper, chunk-major or hybrid and --scale agreed only",
+            "codec q4: through a switch with scheme paper, chunk-major or hybrid and scale agreed only",
         ),
-        ({"codec": "q4", "racks": 2}, "--codec q4: through a switch with one rack and --dtype float32 only"),
-        ({"codec": "sylvie"}, "--codec sylvie: goes with --schedule other than plain"),
-        ({"codec": "q4", "propagator": "strawman"}, "--codec q4: goes with --schedule other than plain"),
+        ({"codec": "q4", "racks": 2}, "codec q4: through a switch with one rack and dtype float32 only"),
+        ({"codec": "sylvie"}, "codec sylvie: goes with schedule other than plain"),
+        ({"codec": "q4", "propagator": "strawman"}, "codec q4: goes with schedule other than plain"),
     ],
 )
 def test_golden_errors(changes: dict, message: str) -> None:

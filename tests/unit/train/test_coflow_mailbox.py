@@ -151,8 +151,8 @@ def test_sums_are_dp_and_rows_ep(in_group, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"priorities": "high"}, "--priorities high: expected one of hermod, none"),
-        ({"priorities": "none", "schedule": "plain"}, "--priorities none: goes with --schedule other than plain"),
+        ({"priorities": "high"}, "priorities high: expected one of hermod, none"),
+        ({"priorities": "none", "schedule": "plain"}, "priorities none: goes with schedule other than plain"),
     ],
 )
 def test_golden_errors(changes: dict, message: str) -> None:

@@ -16,37 +16,37 @@ from offramp_base.errors import OfframpError
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"propagator": "tcp"}, "--propagator tcp: expected one of local, p2p, switch, strawman"),
-        ({"target": "psa"}, "--target psa: expected one of v1model, v1model-replicated, tna"),
-        ({"racks": 0}, "--racks 0: expected at least 1"),
-        ({"racks": 5}, "--racks 5: expected at most one for each of 4 workers"),
-        ({"spines": 2}, "--spines: goes with --racks of at least 2"),
-        ({"racks": 2, "spines": 0}, "--spines 0: expected at least 1"),
-        ({"racks": 2, "propagator": "p2p"}, "--racks 2: goes with --propagator switch and --target v1model only"),
-        ({"racks": 2, "target": "tna"}, "--racks 2: goes with --propagator switch and --target v1model only"),
-        ({"target": "tna", "propagator": "strawman"}, "--target tna: goes with --propagator switch only"),
-        ({"aggregator": "max"}, "--aggregator max: expected one of gcn, mean, sum"),
-        ({"codec": "fp8"}, "--codec fp8: expected one of fp32, fixed, sylvie, adaqp, q1, q2, q4, q8"),
-        ({"order": "up"}, "--order up: expected one of gamr, degree, bfs, random, id"),
-        ({"layers": 1}, "--layers 1: expected 2 to 64"),
-        ({"layers": 65}, "--layers 65: expected 2 to 64"),
-        ({"workers": 0}, "--workers 0: expected at least 1"),
-        ({"hidden": 0}, "--hidden 0: expected at least 1"),
-        ({"epochs": 0}, "--epochs 0: expected at least 1"),
-        ({"lr": 0.0}, "--lr 0: expected a positive learning rate"),
-        ({"lr": float("nan")}, "--lr nan: expected a positive learning rate"),
-        ({"dropout": 1.0}, "--dropout 1: expected at least 0 and below 1"),
-        ({"window": 0}, "--window 0: expected at least 1"),
-        ({"gap_s": -1.0}, "--gap -1: expected at least 0 seconds, less than --timeout"),
+        ({"propagator": "tcp"}, "propagator tcp: expected one of local, p2p, switch, strawman"),
+        ({"target": "psa"}, "target psa: expected one of v1model, v1model-replicated, tna"),
+        ({"racks": 0}, "racks 0: expected at least 1"),
+        ({"racks": 5}, "racks 5: expected at most one for each of 4 workers"),
+        ({"spines": 2}, "spines: goes with racks of at least 2"),
+        ({"racks": 2, "spines": 0}, "spines 0: expected at least 1"),
+        ({"racks": 2, "propagator": "p2p"}, "racks 2: goes with propagator switch and target v1model only"),
+        ({"racks": 2, "target": "tna"}, "racks 2: goes with propagator switch and target v1model only"),
+        ({"target": "tna", "propagator": "strawman"}, "target tna: goes with propagator switch only"),
+        ({"aggregator": "max"}, "aggregator max: expected one of gcn, mean, sum"),
+        ({"codec": "fp8"}, "codec fp8: expected one of fp32, fixed, sylvie, adaqp, q1, q2, q4, q8"),
+        ({"order": "up"}, "order up: expected one of gamr, degree, bfs, random, id"),
+        ({"layers": 1}, "layers 1: expected 2 to 64"),
+        ({"layers": 65}, "layers 65: expected 2 to 64"),
+        ({"workers": 0}, "workers 0: expected at least 1"),
+        ({"hidden": 0}, "hidden 0: expected at least 1"),
+        ({"epochs": 0}, "epochs 0: expected at least 1"),
+        ({"lr": 0.0}, "lr 0: expected more than 0"),
+        ({"lr": float("nan")}, "lr nan: expected more than 0"),
+        ({"dropout": 1.0}, "dropout 1: expected at least 0 and below 1"),
+        ({"window": 0}, "window 0: expected at least 1"),
+        ({"gap_s": -1.0}, "gap_s -1: expected at least 0"),
         (
             {"scheme": "hybrid", "racks": 2},
-            "--scheme hybrid: pairwise and hybrid go with one switch only, not with --racks",
+            "scheme hybrid: pairwise and hybrid go with one switch only, not with racks",
         ),
-        ({"scheme": "pairwise", "propagator": "p2p"}, "--scheme pairwise: goes with --propagator switch only"),
-        ({"scheme": "q8", "scale": "carried"}, "--scheme q8: goes with --scale agreed only"),
-        ({"scheme": "auto", "plan": "p.npz"}, "--scheme auto: goes without --plan, which is of the paper's scheme"),
-        ({"rates": "r.json"}, "--rates: goes with --scheme auto only"),
-        ({"timeout_s": 0.0}, "--timeout 0: expected a positive number of seconds"),
+        ({"scheme": "pairwise", "propagator": "p2p"}, "scheme pairwise: goes with propagator switch only"),
+        ({"scheme": "q8", "scale": "carried"}, "scheme q8: goes with scale agreed only"),
+        ({"scheme": "auto", "plan": "p.npz"}, "scheme auto: goes without plan, which is of the paper's scheme"),
+        ({"rates": "r.json"}, "rates: goes with scheme auto only"),
+        ({"timeout_s": 0.0}, "timeout_s 0: expected more than 0"),
     ],
 )
 def test_golden_errors(changes, message: str) -> None:
@@ -56,26 +56,26 @@ def test_golden_errors(changes, message: str) -> None:
 
 
 def test_partitions_are_named_in_the_error() -> None:
-    with pytest.raises(OfframpError, match=r"^--partition best: expected one of auto, .*hash"):
+    with pytest.raises(OfframpError, match=r"^partition best: expected one of auto, .*hash"):
         TrainSettings("digits", partition="best")
 
 
 def test_more_workers_than_vertices(graph) -> None:
     with pytest.raises(OfframpError) as caught:
         plan_run(graph, TrainSettings("g", workers=41))
-    message = "--workers 41: the graph has 40 vertices, expected at most one worker for each"
+    message = "workers 41: the graph has 40 vertices, expected at most one worker for each"
     assert str(caught.value) == message
 
 
 def test_memory_below_one_aggregator(graph) -> None:
-    with pytest.raises(OfframpError, match=r"^--memory 100 B: holds 0 aggregators; .* expected at least 256 B$"):
+    with pytest.raises(OfframpError, match=r"^memory 100 B: holds 0 aggregators; .* expected at least 256 B$"):
         plan_run(graph, TrainSettings("g", workers=2, partition="hash", memory=100))
 
 
 def test_a_graph_without_labels_is_refused() -> None:
     ends = np.arange(5)
     graph = build_graph("bare", 5, (ends, (ends + 1) % 5), split="1/0/0")
-    with pytest.raises(OfframpError, match=r"^--graph bare.txt: no labels to train on; expected at least 2"):
+    with pytest.raises(OfframpError, match=r"^graph bare.txt: no labels to train on; expected at least 2"):
         plan_run(graph, TrainSettings("bare.txt"))
 
 
@@ -87,9 +87,9 @@ def test_ports() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("veth0", "--ports: expected 2 links, one for each worker, got 1"),
-        ("", "--ports: expected 2 links, one for each worker, got 0"),
-        ("x@veth0,veth1", "--ports x@veth0: expected LINK or PORT@LINK with a port number"),
+        ("veth0", "ports: expected 2 links, one for each worker, got 1"),
+        ("", "ports: expected 2 links, one for each worker, got 0"),
+        ("x@veth0,veth1", "ports x@veth0: expected LINK or PORT@LINK with a port number"),
     ],
 )
 def test_ports_golden_errors(text: str, message: str) -> None:

@@ -22,21 +22,21 @@ from offramp_base.errors import OfframpError
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stages": 0}, "--stages 0: expected 1 to 5, the number of layers"),
-        ({"stages": 6}, "--stages 6: expected 1 to 5, the number of layers"),
-        ({"microbatches": 3}, "--microbatches 3: expected 1 to 2, the number of stages (M <= P)"),
-        ({"microbatches": 0}, "--microbatches 0: expected 1 to 2, the number of stages (M <= P)"),
-        ({"microbatches": -1}, "--microbatches -1: expected 1 to 2, the number of stages (M <= P)"),
-        ({"model": "revgnn"}, "--model revgnn: expected one of gcn, sage, gat, gcnii, revgcn, revgat, resgen"),
-        ({"mode": "both"}, "--mode both: expected one of interleaved, colocated, sequential, alone"),
-        ({"hidden": 7}, "--hidden 7: expected an even number for --model revgcn"),
-        ({"lm_heads": 3}, "--lm-heads 3: expected a divisor of --lm-width 16"),
-        ({"lm_length": 1}, "--lm-length 1: expected at least 2"),
-        ({"epochs": 0}, "--epochs 0: expected at least 1"),
-        ({"lr": 0.0}, "--lr 0: expected more than 0"),
-        ({"dropout": 1.0}, "--dropout 1: expected at least 0 and below 1"),
-        ({"layers": 1}, "--layers 1: expected 2 to 1024"),
-        ({"device_ms": -1.0}, "--device-ms -1: expected at least 0"),
+        ({"stages": 0}, "stages 0: expected at least 1"),
+        ({"stages": 6}, "stages 6: expected 1 to 5, the number of layers"),
+        ({"microbatches": 3}, "microbatches 3: expected 1 to 2, the number of stages (M <= P)"),
+        ({"microbatches": 0}, "microbatches 0: expected at least 1"),
+        ({"microbatches": -1}, "microbatches -1: expected at least 1"),
+        ({"model": "revgnn"}, "model revgnn: expected one of gcn, sage, gat, gcnii, revgcn, revgat, resgen"),
+        ({"mode": "both"}, "mode both: expected one of interleaved, colocated, sequential, alone"),
+        ({"hidden": 7}, "hidden 7: expected an even number for model revgcn"),
+        ({"lm_heads": 3}, "lm_heads 3: expected a divisor of lm_width 16"),
+        ({"lm_length": 1}, "lm_length 1: expected at least 2"),
+        ({"epochs": 0}, "epochs 0: expected at least 1"),
+        ({"lr": 0.0}, "lr 0: expected more than 0"),
+        ({"dropout": 1.0}, "dropout 1: expected at least 0 and below 1"),
+        ({"layers": 1}, "layers 1: expected 2 to 1024"),
+        ({"device_ms": -1.0}, "device_ms -1: expected at least 0"),
     ],
 )
 def test_settings(base: UnitgSettings, changes: dict[str, Any], message: str) -> None:
@@ -69,7 +69,7 @@ def test_a_graph_without_labels(base: UnitgSettings) -> None:
 
 
 def test_more_microbatches_than_vertices(base: UnitgSettings) -> None:
-    with pytest.raises(OfframpError, match=r"^--microbatches 3: expected up to 2, the number of vertices$"):
+    with pytest.raises(OfframpError, match=r"^microbatches 3: expected up to 2, the number of vertices$"):
         replace(base, stages=5, microbatches=3).microbatches_of(2)
 
 
@@ -88,7 +88,7 @@ def test_bad_text_files(tmp_path: Path, content: str | bytes | None, message: st
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(OfframpError) as error:
         vertex_texts(ring(), str(path), 5, 0)
-    assert str(error.value) == f"--text {path}: {message}"
+    assert str(error.value) == f"text {path}: {message}"
 
 
 def test_a_text_file(tmp_path: Path) -> None:

@@ -87,5 +87,5 @@ def test_order_is_a_permutation_that_keeps_clusters_together() -> None:
 
 @pytest.mark.parametrize("count", [0, -1, 5])
 def test_bad_counts(count: int) -> None:
-    with pytest.raises(OfframpError, match=f"^--microbatches {count}: expected 1 to 4, the number of vertices$"):
+    with pytest.raises(OfframpError, match=f"^microbatches {count}: expected 1 to 4, the number of vertices$"):
         affinity_split(random_graph(4, 4, 0), count)

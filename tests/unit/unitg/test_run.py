@@ -124,5 +124,5 @@ def test_torchrun_with_another_number_of_processes(
 ) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(OfframpError, match=r"^--stages 2: torchrun started WORLD_SIZE=3 processes$"):
+    with pytest.raises(OfframpError, match=r"^stages 2: torchrun started WORLD_SIZE=3 processes$"):
         train_unitg(graph, base)

@@ -121,7 +121,7 @@ def test_the_command(tmp_path: Path) -> None:
         (["--stages", "0"], "--stages 0: expected at least 1"),
         (["--microbatches", "0"], "--microbatches 0: expected at least 1"),
         (["--policy", "best"], "--policy best: expected one of sequential, colocated, interleaved, interleaved+gate"),
-        (["--forward", "0"], "--forward 0: expected more than 0 s"),
+        (["--forward", "0"], "--forward 0: expected more than 0"),
         (["--lm-steps", "-1"], "--lm-steps -1: expected at least 0"),
         (["--plot", "missing/p.png"], "--plot missing/p.png: cannot be written: No such file or directory"),
     ],

@@ -31,6 +31,7 @@ from offramp.leo.runtime.requester import Settings
 from offramp.leo.runtime.responder import Service
 from offramp.leo.selection import Dependency, Table
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 _MOVE: Final = "move."
 _TRACE: Final = 1 << 14
@@ -214,7 +215,7 @@ def from_config(config: Config, devices: Mapping[str, str], *, seed: int = 1) ->
     used = {*mapped.local, *mapped.remote} - {CPU}
     for name in devices:
         if name not in {*used, CPU}:
-            raise OfframpError(f"--device {name}: the host has {', '.join(sorted(used)) or 'no accelerator in use'}")
+            raise SettingsError("device", f"the host has {', '.join(sorted(used)) or 'no accelerator in use'}", name)
     specs = {name: devices.get(name) or _model(resolved, name) for name in sorted(used)}
     near = {name: specs.get(name, devices.get(CPU, "cpu:1")) for name in mapped.local}
     stride = _stride(mapped)

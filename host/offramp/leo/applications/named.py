@@ -10,7 +10,7 @@ from typing import Any, Final
 from offramp.leo.applications.application import Application
 from offramp.leo.devices import patience_s
 from offramp.leo.transports import TRANSPORTS
-from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 Devices = Mapping[str, str]
 SIMULATED_WINDOW: Final = 64
@@ -20,7 +20,7 @@ def _kvs(devices: Devices, workload: str, seed: int) -> Application:
     from offramp.leo.applications import kvs
 
     if workload not in ("", *kvs.WRITES):
-        raise OfframpError(f"--workload {workload}: expected {' or '.join(kvs.WRITES)}")
+        raise SettingsError("workload", f"expected {' or '.join(kvs.WRITES)}", workload)
     return kvs.application(devices or {"model": _KVS_MODEL}, mix=workload or "C", seed=seed)
 
 
@@ -39,7 +39,7 @@ def _ebs(devices: Devices, workload: str, seed: int) -> Application:
     from offramp.leo.applications import ebs
 
     if workload not in ("", *ebs.SIZES):
-        raise OfframpError(f"--workload {workload}: expected {' or '.join(ebs.SIZES)}")
+        raise SettingsError("workload", f"expected {' or '.join(ebs.SIZES)}", workload)
     return ebs.application(devices, size=workload or "4K", seed=seed)
 
 
@@ -52,7 +52,7 @@ def _allreduce(devices: Devices, workload: str, seed: int) -> Application:
 
 def _expect_none(name: str, workload: str) -> None:
     if workload:
-        raise OfframpError(f"--workload {workload}: {name} has only one")
+        raise SettingsError("workload", f"{name} has only one", workload)
 
 
 NAMED: Final[dict[str, Callable[[Devices, str, int], Application]]] = {
@@ -83,7 +83,7 @@ def open_application(
         OfframpError: no such application, path or transport, or the files are wrong.
     """
     if transport not in TRANSPORTS:
-        raise OfframpError(f"--transport {transport}: expected {', '.join(TRANSPORTS)}")
+        raise SettingsError("transport", f"expected {', '.join(TRANSPORTS)}", transport)
     if len(names) == 1 and names[0] in NAMED:
         made = NAMED[names[0]](devices, workload, seed)
     else:
@@ -92,7 +92,7 @@ def open_application(
         made = application(names, devices, seed=seed, **options)
     for path in paths:
         if path not in made.paths:
-            raise OfframpError(f"--paths {path}: {made.name} has {', '.join(made.paths)}")
+            raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)
     patience = max(map(patience_s, devices.values()), default=0.0)
     slow = patience > made.settings.timeout_s
     settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, patience))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offramp.leo.config.models import Application, Hardware, Path, Profile
-from offramp.leo.config.source import Place, Source
 from offramp_base.errors import OfframpError
+from offramp_base.settings.source import Place, Source
 
 
 @dataclass(frozen=True, slots=True)

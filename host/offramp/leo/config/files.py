@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from offramp.leo.config.check import check
 from offramp.leo.config.config import Config
 from offramp.leo.config.models import Document
-from offramp.leo.config.source import Place, Source, parse_source, read_source
 from offramp_base.errors import OfframpError
+from offramp_base.settings.source import Place, Source, parse_source, read_source
 
 APPLICATIONS = ("kvs", "dfs", "ebs", "dml")
 HARDWARE = ("direct", "on-path", "off-path")

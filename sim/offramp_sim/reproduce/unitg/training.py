@@ -193,7 +193,7 @@ def figure511(scale: float, seed: int) -> Reproduction:
         "sbm", text="topics", stages=1, lm_layers=8, lm_width=64, lm_length=16, lm_batch=24, lm_lr=2e-3, seed=seed
     )  # fmt: skip
     seconds, depth, loss, lines = {}, {}, {}, {}
-    for rule in counted("fine-tuning", EXIT_RULES):
+    for rule in counted("fine-tuning", list(EXIT_RULES)):
         corpus = plan(graph, replace(base, exits=rule, lm_batch=24 if rule != "none" else 96)).jobs[0].corpus
         assert corpus is not None
         tuner = FineTuner(

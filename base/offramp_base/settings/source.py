@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML with the line of every node, so that an error can name it."""
+"""YAML and TOML with the line of every node, so that an error can name it."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +12,11 @@ from typing import Any
 
 import yaml
 
-from offramp_base.documents import MOST_BYTES, BoundedLoader, line_of, problem_of, read_text
+from offramp_base.documents import MOST_BYTES, BoundedLoader, line_of, parse_toml, problem_of, read_text
 from offramp_base.errors import OfframpError
+
+_TOML_KEY = re.compile(r"""\s*\[*\s*([\w-]+|"[^"]*"|'[^']*')\s*[.=\]]""")
+_MOST_TOML_LINES = 1000  # beyond them errors name the file alone
 
 Place = tuple[str | int, ...]
 """Keys and indices from the top of a file to a node."""
@@ -44,16 +49,40 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """A YAML file.
+    """A file of YAML; of TOML, with the lines of its topmost keys, where its name ends in ``.toml``.
 
     Raises:
-        OfframpError: it cannot be read, is not YAML, or has two nodes of one name.
+        OfframpError: it cannot be read, is no such document, or has two nodes of one name.
     """
     try:
         text = read_text(path)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
-    return parse_source(text, str(path))
+    return _toml_source(text, str(path)) if path.suffix == ".toml" else parse_source(text, str(path))
+
+
+def _toml_source(text: str, name: str) -> Source:
+    try:
+        data = parse_toml(text)
+    except OfframpError as error:
+        raise OfframpError(f"{name}: {error}") from None
+    lines = text.splitlines(keepends=True)
+    found: dict[Place, int] = {}
+    for number, line in enumerate(lines[:_MOST_TOML_LINES], 1):
+        match = _TOML_KEY.match(line)
+        key = match and match[1].strip("\"'")
+        # Within a string of several lines the text before the line is no document.
+        if key in data and (key,) not in found and _is_toml("".join(lines[: number - 1])):
+            found[(key,)] = number
+    return Source(name, data, found)
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def parse_source(text: str, name: str) -> Source:

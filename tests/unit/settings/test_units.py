@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from offramp_base.errors import OfframpError
-from offramp_cli.size import parse_size
+from offramp_base.settings.units import parse_size
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings from a file of YAML or TOML: flat, a key for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from offramp_base.documents import is_number
+from offramp_base.errors import OfframpError
+from offramp_base.settings.check import check_value, from_text
+from offramp_base.settings.error import SettingsError, shown
+from offramp_base.settings.field import Declared, declared
+from offramp_base.settings.source import Source, read_source
+
+
+class Given(NamedTuple):
+    """A value, and where it stands: ``run.yaml:12``."""
+
+    value: Any
+    place: str
+
+
+def read_settings(path: Path, classes: Sequence[type]) -> dict[str, Given]:
+    """What a file says, by attribute; fields of any of the ``classes``.
+
+    Raises:
+        OfframpError: it cannot be read, has an unknown key, or a value that its field does not take; names file, line
+            and key.
+    """
+    source = read_source(path)
+    if source.data is None:
+        return {}
+    if not isinstance(source.data, dict):
+        raise source.error((), "expected a key and a value in each line")
+    known = {each.key: each for each in (each for one in classes for each in declared(one))}
+    return {
+        known[key].attribute: Given(_taken(source, known[key], value), f"{source.name}:{source.line((key,))}")
+        for key, value in source.data.items()
+        if key in known or _unknown(source, key, known)
+    }
+
+
+def _unknown(source: Source, key: str, known: dict[str, Declared]) -> bool:
+    near = get_close_matches(key, list(known), 1, 0.0)
+    raise source.error((key,), "no such field" + (f"; the nearest is {near[0]}" if near else ""))
+
+
+def _taken(source: Source, each: Declared, value: Any) -> Any:
+    try:
+        return from_document(each, value)
+    except SettingsError as error:
+        head = each.key if error.value is None else f"{each.key} {shown(error.value)}"
+        raise OfframpError(f"{source.name}:{source.line((each.key,))}: {head}: {error.problem}") from None
+
+
+def from_document(each: Declared, value: Any) -> Any:
+    """The value of a field that a document gives: a text with a unit is parsed, a list stays one.
+
+    Raises:
+        SettingsError: it is of another kind, none of the choices, or out of range.
+    """
+    if value is None and each.optional:
+        return None
+    if each.many and each.field.parse is None:
+        if not isinstance(value, list):
+            raise SettingsError(each.attribute, f"expected a list of {_KINDS[each.kind]}", value)
+        return tuple(_one(each, item) for item in value)
+    return _one(each, value)
+
+
+def _one(each: Declared, value: Any) -> Any:
+    if isinstance(value, str) and (each.field.parse or each.field.unit):
+        return from_text(each, value)
+    if each.field.parse is not None and is_number(value):
+        return from_text(each, str(value))
+    fits = {
+        bool: isinstance(value, bool),
+        int: isinstance(value, int) and not isinstance(value, bool),
+        float: is_number(value),
+        str: isinstance(value, str),
+        Path: isinstance(value, str),
+    }[each.kind]
+    if not fits:
+        raise SettingsError(each.attribute, f"expected {_KINDS[each.kind]}", value)
+    made = each.kind(value)
+    check_value(each, made)
+    return made
+
+
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "the name of a file"}

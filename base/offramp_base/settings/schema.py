@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings as a JSON Schema (draft 2020-12), for editors and for whoever writes a file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from offramp_base.settings.field import REQUIRED, Declared, declared
+
+_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
+
+
+def json_schema(title: str, classes: Sequence[type]) -> dict[str, Any]:
+    """What a file of the fields of all ``classes`` may hold."""
+    fields = [each for one in classes for each in declared(one)]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "properties": {each.key: _property(each) for each in fields},
+        "required": [each.key for each in fields if each.default is REQUIRED],
+        "additionalProperties": False,
+    }
+
+
+def _property(each: Declared) -> dict[str, Any]:
+    field = each.field
+    kinds = [_TYPES[each.kind]]
+    if (field.unit or field.parse) and "string" not in kinds:
+        kinds.append("string")
+    value: dict[str, Any] = {}
+    if field.options() and not field.besides:
+        value["enum"] = list(field.options())
+    bounds = ("minimum", field.least), ("maximum", field.most)
+    exclusive = ("exclusiveMinimum", field.above), ("exclusiveMaximum", field.below)
+    value |= {name: bound for name, bound in (*bounds, *exclusive) if bound is not None}
+    if each.many:
+        value = {"items": {"type": kinds[0], **value}}
+        kinds = ["array", *(["string"] if field.parse else [])]
+    if each.optional:
+        kinds.append("null")
+        if "enum" in value:
+            value["enum"] = [*value["enum"], None]
+    found: dict[str, Any] = {"description": field.help, "type": kinds[0] if len(kinds) == 1 else kinds, **value}
+    if field.unit:
+        found["description"] += f" In {field.unit.name}."
+    if each.default is not REQUIRED:
+        found["default"] = each.default if isinstance(each.default, str | int | float | None) else _plain(each.default)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | list) else str(value)

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands whose options are the fields of dataclasses (:mod:`offramp_base.settings`).
+
+This module alone knows both those fields and typer. A command says which classes it takes, and gets an object of each::
+
+    @command("offramp.train.settings:TrainSettings", Result, example="train --graph karate")
+    def train(settings: TrainSettings, result: Result) -> None:
+        "Train a graph neural network."
+
+Classes that take long to import are named by text, and imported when the options are first asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, redirect_stdout
+from functools import cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from offramp_base.errors import OfframpError
+from offramp_base.settings.check import from_text
+from offramp_base.settings.error import SettingsError, shown
+from offramp_base.settings.field import REQUIRED, Declared, declared
+from offramp_cli.result import Result, expect_writable
+
+if TYPE_CHECKING:
+    from offramp_base.settings.document import Given
+
+_FILE = "settings_file"
+_FILE_FLAG = "--settings"
+
+
+class Command:
+    """A command for :meth:`typer.Typer.command`; :func:`add` spares the imports until its options are needed."""
+
+    def __init__(
+        self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, name: str | None = None
+    ) -> None:
+        self.__name__, self.__doc__, self.__module__ = name or body.__name__, body.__doc__, body.__module__
+        self.__annotations__: dict[str, Any] = {}
+        self.body, self.epilog, self._classes = body, f"Example: offramp {example}", classes
+
+    @cached_property
+    def classes(self) -> tuple[type, ...]:
+        """The dataclasses, of which the body gets an object each."""
+        return tuple(_imported(one) if isinstance(one, str) else one for one in self._classes)
+
+    @cached_property
+    def fields(self) -> dict[str, Declared]:
+        """Every field, by attribute."""
+        found = [each for one in self.classes for each in declared(one)]
+        fields = {each.attribute: each for each in found}
+        assert len(fields) == len(found), f"{self.__name__}: two fields of one name"
+        return fields
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        by_position = sorted(self.fields.values(), key=lambda each: not each.field.position)
+        parameters = [_parameter("context", typer.Context)]
+        parameters += [made for each in by_position for made in _parameters(each)]
+        note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options go before it.")
+        parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
+        return inspect.Signature(parameters)
+
+    def stub(self) -> Callable[[], None]:
+        """A function without parameters that stands for the command."""
+
+        def stub() -> None: ...
+
+        stub.__name__, stub.__doc__ = self.__name__, self.__doc__
+        stub.command = self  # type: ignore[attr-defined]
+        return stub
+
+    def __call__(self, context: typer.Context | None = None, **values: Any) -> None:
+        """Run the command with what typer parsed; without ``context``, with values by attribute or key.
+
+        Raises:
+            OfframpError: a value that is refused; named by its flag, or by the file that it stands in.
+        """
+        keys = {each.key: each.attribute for each in self.fields.values()}
+        given = {keys.get(n, n): v for n, v in values.items() if context is None or not _is_default(context, n)}
+        for each in self.fields.values():
+            for alias in each.field.aliases:
+                if _attribute_of(alias) in given:
+                    given[each.attribute] = given.pop(_attribute_of(alias))
+        file = given.pop(_FILE, None)
+        read = {} if file is None else self._read(file)
+        try:
+            self._run(given, read)
+        except SettingsError as error:
+            place = f"{read[error.field].place}: " if error.field in read and error.field not in given else ""
+            raise OfframpError(place + error.told(partial(self._name, read.keys() - given.keys()))) from None
+
+    def _read(self, file: Path) -> dict[str, Given]:
+        from offramp_base.settings.document import read_settings
+
+        return read_settings(Path(file), self.classes)
+
+    def _run(self, given: dict[str, Any], read: dict[str, Given]) -> None:
+        chosen = {name: found.value for name, found in read.items()}
+        chosen |= {name: _value(self.fields[name], value) for name, value in given.items()}
+        for each in self.fields.values():
+            if each.default is REQUIRED and each.attribute not in chosen:
+                raise SettingsError(each.attribute, "expected a value")
+        arguments = [
+            one(**{each.attribute: chosen[each.attribute] for each in declared(one) if each.attribute in chosen})
+            for one in self.classes
+        ]
+        with ExitStack() as stack:
+            for one in arguments:
+                for each in declared(type(one)):
+                    if each.field.written:
+                        expect_writable(each.attribute, getattr(one, each.attribute))
+                if isinstance(one, Result) and one.on_stdout:
+                    stack.enter_context(redirect_stdout(sys.stderr))
+            self.body(*arguments)
+
+    def _name(self, from_file: set[str], field: str, value: object) -> str:
+        """A field as the user knows it: a flag, a key of the file, or the name of an argument."""
+        each = self.fields.get(field) or next((f for f in self.fields.values() if f.key == field), None)
+        said = "" if value is None else f" {shown(value)}"
+        if each is None or each.field.position or each.attribute in from_file:
+            return (field if each is None else each.key) + said
+        if each.kind is bool and isinstance(value, bool):
+            return _flag(each.key) if value else "--no-" + _flag(each.key)[2:]
+        return _flag(each.key) + said
+
+
+def command(*classes: type | str, example: str, name: str | None = None) -> Callable[[Callable[..., None]], Command]:
+    """Make a command of a function that takes an object of each class.
+
+    Args:
+        classes: dataclasses of fields; ``module:Class`` for one that is imported late.
+        example: arguments, for the end of the help.
+        name: of the command, where it is not the function's.
+    """
+    return lambda body: Command(body, classes, example, name)
+
+
+class Late:
+    """Makes options of a command or group when they are first asked for: ``offramp --help`` needs none."""
+
+    declaration: Command | None = None
+    _made: Any = None
+    _params: Any = None
+    _callback: Any = None
+
+    @property
+    def params(self) -> Any:
+        """The options."""
+        return self._params if self.declaration is None else self._command.params
+
+    @params.setter
+    def params(self, value: Any) -> None:
+        self._params = value
+
+    @property
+    def callback(self) -> Any:
+        """What runs with them."""
+        return self._callback if self.declaration is None or self._callback is None else self._command.callback
+
+    @callback.setter
+    def callback(self, value: Any) -> None:
+        self._callback = value
+        self.declaration = self.declaration or getattr(value, "command", None)
+
+    @property
+    def _command(self) -> Any:
+        if self._made is None:
+            alone = typer.Typer(add_completion=False)
+            alone.command()(self.declaration)  # type: ignore[type-var]
+            self._made = typer.main.get_command(alone)
+        return self._made
+
+
+class LateCommand(Late, TyperCommand):
+    """A command with late options."""
+
+
+def add(app: typer.Typer, *commands: Command) -> None:
+    """Put commands into a group; each under its name."""
+    for one in commands:
+        app.command(cls=LateCommand, epilog=one.epilog)(one.stub())
+
+
+def _imported(name: str) -> type:
+    module, _, attribute = name.partition(":")
+    found: type = getattr(import_module(module), attribute)
+    return found
+
+
+def _is_default(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is None or source.name in {"DEFAULT", "DEFAULT_MAP"}
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
+    """The option or argument of a field, and hidden ones of its older names."""
+    field = each.field
+    kind: Any = str if field.unit or field.parse else each.kind
+    kind = list[kind] if each.many and not field.parse else kind
+    default = inspect.Parameter.empty if each.default is REQUIRED else _shown_default(each)
+    kind = kind | None if default is None else kind
+    show: Any = True if field.shown_default is None else field.shown_default or False
+    common = {
+        "help": help_of(each),
+        "metavar": field.metavar,
+        "show_default": show,
+        "autocompletion": _completion(each),
+    }
+    if field.position:
+        note: Any = typer.Argument(**common)
+    else:
+        note = typer.Option(*_flags(each), rich_help_panel=each.group, **common)
+    yield _parameter(each.attribute, Annotated[kind, note], default)
+    for alias in field.aliases:
+        yield _parameter(_attribute_of(alias), Annotated[kind | None, typer.Option(_flag(alias), hidden=True)], None)
+
+
+def _shown_default(each: Declared) -> Any:
+    if each.default is None or (each.many and not each.default):
+        return None
+    if each.field.unit:
+        return each.field.unit.shown(each.default)
+    return shown(each.default) if each.field.parse else each.default
+
+
+def _flags(each: Declared) -> list[str]:
+    flag = _flag(each.key)
+    flags = [f"{flag}/--no-{flag[2:]}" if each.kind is bool else flag]
+    return [each.field.short, *flags] if each.field.short else flags
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
+def _attribute_of(alias: str) -> str:
+    return f"alias_{alias}"
+
+
+def help_of(each: Declared) -> str:
+    """The field's help with its choices and range."""
+    field, said = each.field, each.field.help.rstrip(".")
+    if options := field.options():
+        said += ": " + " | ".join(name + (f" ({meaning})" if meaning else "") for name, meaning in options.items())
+    elif field.range() and not field.unit:
+        said += f" ({field.range()})"
+    return said + "."
+
+
+def _completion(each: Declared) -> Callable[[str], list[tuple[str, str]]] | None:
+    if each.field.choices is None:
+        return None
+
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        return [(name, said) for name, said in each.field.options().items() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _value(each: Declared, value: Any) -> Any:
+    """What typer parsed, as the field's type has it."""
+    if isinstance(value, str):
+        return each.kind(from_text(each, value)) if each.kind is Path else from_text(each, value)
+    if isinstance(value, Path) and each.kind is str:
+        return str(value)
+    if each.many and isinstance(value, list):
+        return tuple(from_text(each, one) if isinstance(one, str) else one for one in value)
+    return value

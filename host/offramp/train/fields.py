@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields that settings of several training systems share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from offramp.graph.partition import METHODS
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND
+
+MODEL: Final = "Model"
+TRAINING: Final = "Training"
+WORKERS: Final = "Workers"
+DTYPES: Final = ("float32", "float64")
+
+Workers = Annotated[int, Field("Worker processes; torchrun brings its own", least=1, group=WORKERS)]
+Hidden = Annotated[int, Field("Width of the hidden layers", least=1)]
+Heads = Annotated[int, Field("Attention heads (gat)", least=1)]
+LearningRate = Annotated[float, Field("Learning rate of Adam", above=0)]
+Dropout = Annotated[float, Field("Dropout between layers", least=0, below=1)]
+Dtype = Annotated[str, Field("Type of the numbers", choices=DTYPES)]
+Link = Annotated[
+    float | None, Field("Emulate network cards of this rate: 100M, 10G", key="link", unit=BITS_PER_SECOND, above=0)
+]
+Partition = Annotated[str, Field("Who gets which vertices", choices=METHODS)]

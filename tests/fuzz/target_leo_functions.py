@@ -14,9 +14,11 @@ from offramp.device import Status
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.memory import HostMemory
-from offramp.leo.runtime import native_ebs, native_functions, serve
-from offramp.leo.runtime.journal import CONTENT, LENGTH, MOST_WRITE, OFFSET, TABLE
-from offramp.leo.runtime.machine import address
+from offramp.leo.native import ebs as native_ebs
+from offramp.leo.native import functions as native_functions
+from offramp.leo.native import serve
+from offramp.leo.native.journal import CONTENT, LENGTH, MOST_WRITE, OFFSET, TABLE
+from offramp.leo.native.machine import address
 
 NAME = "LEO's compiled functions"
 _CANARY = 0x5A

@@ -7,10 +7,10 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiStreamFrame
 
-from offramp.leo.router import Destination, Port, route
 from offramp_sim.rtl.bench import report, settings
 from rtl.clocking import Cycles, Handshakes, reset, start
 from rtl.coverage import Coverage
+from rtl.router import Destination, Port, route
 from rtl.streams import registers, sink, source
 
 PORTS = ("ep0", "ep1", "acc", "nic")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from offramp.device import Status
-from offramp.leo.runtime import journal as at
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native import journal as at
+from offramp.leo.native.machine import machine
+from offramp.leo.runtime.host import Host
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 

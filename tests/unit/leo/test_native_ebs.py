@@ -11,7 +11,7 @@ import pytest
 from offramp.device import Status
 from offramp.leo.devices.software import EBS_LAYOUT, Software
 from offramp.leo.functions import ebs
-from offramp.leo.runtime import serve
+from offramp.leo.native import serve
 
 U64 = 2**64 - 1
 
@@ -52,7 +52,7 @@ def test_it_is_the_model(seed: int) -> None:
         status, answer = both[0].call(ebs.NAME, message)
         assert (int(status), answer) == call(both[1], message)
         seen.add(ebs.ANSWER.unpack(answer)[0])
-    assert seen == {int(outcome) for outcome in ebs.Outcome}
+    assert seen == {int(outcome) for outcome in ebs.EbsStatus}
     assert bytes(both[0].memory(ebs.NAME).view) == bytes(both[1].memory(ebs.NAME).view)
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import make_end, ring_size, ring_words
+from offramp.leo.native import ring
+from offramp.leo.native.end import make_end, ring_size, ring_words
+from offramp.leo.native.machine import machine
 from offramp_base.errors import OfframpError
 
 SIZE = 4096

@@ -8,7 +8,7 @@ import pytest
 
 from leo_lab import ROWS, batch, lab, program
 from offramp.device import Status
-from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.native.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports import TRANSPORTS, connect
 from offramp.leo.transports.link import LinkDown

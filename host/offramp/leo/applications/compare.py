@@ -12,7 +12,7 @@ import numpy as np
 
 from offramp.device import Device
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.load import Outcome, closed_loop, open_loop
+from offramp.leo.applications.load import LoadResult, closed_loop, open_loop
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.selection import Policy
@@ -37,8 +37,8 @@ class Row:
 
     paths: tuple[str, ...]
     policy: Policy
-    most: list[Outcome] = field(default_factory=list)
-    part: list[Outcome] = field(default_factory=list)
+    most: list[LoadResult] = field(default_factory=list)
+    part: list[LoadResult] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -163,7 +163,7 @@ def _tell(show: Show | None, what: str, done: int, total: int) -> None:
         show(what, done, total)
 
 
-def _in_order(outcome: tuple[Outcome, tuple[str, ...]], application: Application) -> Outcome:
+def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Application) -> LoadResult:
     """Counts by path in the application's order."""
     found, names = outcome
     counts = dict(zip(names, found.by_path.tolist(), strict=True))
@@ -187,7 +187,7 @@ class Run:
         seed: int,
         rate: float | None,
         seconds: float,
-    ) -> tuple[Outcome, tuple[str, ...]]:
+    ) -> tuple[LoadResult, tuple[str, ...]]:
         """A closed loop, or an open one at ``rate``; the outcome, and the names of its paths."""
         application = self.application
         program = application.program(paths, measured)

@@ -21,13 +21,13 @@ from offramp.leo.applications.times import Times, table
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs
-from offramp.leo.runtime import native_functions as at
-from offramp.leo.runtime.batch import Batch, Completions, Words
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native import functions as at
+from offramp.leo.native.batch import Batch, Completions, Words
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.responder import Service
+from offramp.leo.runtime.service import Service
 from offramp.leo.selection import Dependency, Policy
 
 SIZES: Final = {"4K": 4096, "64K": 65536}

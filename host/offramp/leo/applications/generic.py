@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.device import Device, Message, Status
-from offramp.leo.applications import basic
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.samples import VARIANTS, sample
 from offramp.leo.config import Config, Resolved, load_config, resolve
@@ -23,12 +22,13 @@ from offramp.leo.config.models import ANYWHERE, Path
 from offramp.leo.config.resolve import Flow, Work
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import Software
-from offramp.leo.runtime.batch import Batch, Completions
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native.batch import Batch, Completions
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.responder import Service
+from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.service import prepare as prepare_basic
 from offramp.leo.selection import Dependency, Table
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
@@ -42,7 +42,7 @@ _NEAR: Final = "near."
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
     """``functions``: what the CPU computes; ``moves``: sizes of one-sided answers."""
-    service = basic.prepare(host, devices, parameters, first=first)
+    service = prepare_basic(host, devices, parameters, first=first)
     software = Software()
     for name in parameters["functions"]:
         if name not in service.native:

@@ -23,8 +23,8 @@ import torch.distributed as dist
 from offramp.device import Status
 from offramp.leo.applications.allreduce import measure, plan, program
 from offramp.leo.functions import reduce
-from offramp.leo.runtime.batch import Batch
-from offramp.leo.runtime.dataflow import CPU
+from offramp.leo.native.batch import Batch
+from offramp.leo.native.dataflow import CPU
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.leo.applications.workload import Workload
-from offramp.leo.runtime.batch import Completions, Words
+from offramp.leo.native.batch import Completions, Words
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.requester import Requester
 from offramp_base.errors import OfframpError
@@ -26,7 +26,7 @@ Hook = Callable[[float], None]
 
 
 @dataclass
-class Outcome:
+class LoadResult:
     """Of a run.
 
     Attributes:
@@ -78,7 +78,7 @@ class _Generator:
 
     def __init__(self, requester: Requester, workload: Workload, seconds: float, due_ns: Words | None) -> None:
         self.requester, self.workload = requester, workload
-        self.outcome = Outcome(seconds, by_path=np.zeros(len(requester.program.paths), np.int64))
+        self.outcome = LoadResult(seconds, by_path=np.zeros(len(requester.program.paths), np.int64))
         self.latencies: list[Words] = []
         self.jcts: list[Words] = []
         self.kept: list[Completions] = []
@@ -88,7 +88,7 @@ class _Generator:
         self.until_ns = self.begun_ns + int(seconds * 1e9)
         self.due_ns = None if due_ns is None else self.begun_ns + due_ns
 
-    def run(self, window: int, hook: Hook | None) -> Outcome:
+    def run(self, window: int, hook: Hook | None) -> LoadResult:
         """Send until the time is over, then let requests end.
 
         Raises:
@@ -157,7 +157,7 @@ class _Generator:
 
 def closed_loop(
     requester: Requester, workload: Workload, seconds: float, window: int, hook: Hook | None = None
-) -> Outcome:
+) -> LoadResult:
     """Keep ``window`` requests unfinished for ``seconds``, then let them end.
 
     Raises:
@@ -168,7 +168,7 @@ def closed_loop(
 
 def open_loop(
     requester: Requester, workload: Workload, seconds: float, rate: float, seed: int = 1, hook: Hook | None = None
-) -> Outcome:
+) -> LoadResult:
     """Send at ``rate`` a second with exponential gaps; what finds the table full goes as soon as it can.
 
     Raises:

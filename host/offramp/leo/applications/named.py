@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from offramp.leo.applications.application import Application
-from offramp.leo.devices import patience_s
+from offramp.leo.devices import timeout_s
 from offramp.leo.transports import TRANSPORTS
 from offramp_base.settings.error import SettingsError
 
@@ -93,7 +93,7 @@ def open_application(
     for path in paths:
         if path not in made.paths:
             raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)
-    patience = max(map(patience_s, devices.values()), default=0.0)
+    patience = max(map(timeout_s, devices.values()), default=0.0)
     slow = patience > made.settings.timeout_s
     settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, patience))
     window = window or (min(made.window, SIMULATED_WINDOW) if slow else made.window)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from offramp.leo.runtime.batch import Batch, Completions, Words
+from offramp.leo.native.batch import Batch, Completions, Words
 
 
 class Workload(Protocol):

@@ -22,8 +22,7 @@ from offramp.device import CompiledFunction, Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import DEFAULT_BYTES, Software
 from offramp.leo.memory import HostMemory
-from offramp.leo.runtime.engine import make_engine
-from offramp.leo.runtime.responder import Engine, Words
+from offramp.leo.native.engine import Array, Engine, make_engine
 from offramp_base.errors import OfframpError
 
 _ENGINE_SLOTS: Final = 1 << 13
@@ -136,12 +135,12 @@ class ModelDevice:
         self._closed = True
         self._queue.clear()
 
-    def engine(self, functions: dict[str, Words]) -> Engine:
+    def engine(self, functions: dict[str, Array]) -> Engine:
         """The same accelerator for the responder's compiled loop, with contexts of compiled functions."""
         o = self.options
         service, latency, jitter = (round(1e3 * us) for us in (o.service_us, o.latency_us, o.jitter_us))
 
-        def make(free: Words) -> Words:
+        def make(free: Array) -> Array:
             return make_engine(free, service, latency, jitter, round(1024 * o.ns_per_byte), _ENGINE_SLOTS, o.seed)
 
         return Engine(self._servers, make, functions)

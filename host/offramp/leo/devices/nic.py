@@ -11,7 +11,7 @@ from typing import Final
 
 from offramp.device import Completion, Message, Status
 from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
-from offramp.leo.runtime import native_functions
+from offramp.leo.native import functions as native_functions
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
 from offramp_base.errors import OfframpError

@@ -9,18 +9,18 @@ from offramp.device import Device
 from offramp_base.registry import Registry
 
 KINDS: Final[Registry[Any]] = Registry("device", "offramp.devices")
-"""Modules by kind: a function ``open_device(options, name)`` takes the text behind the colon; ``patience_s(options)``,
+"""Modules by kind: a function ``open_device(options, name)`` takes the text behind the colon; ``timeout_s(options)``,
 where a module has it, says how long a request may take. Offramp's own are entry points as well."""
 
 
-def patience_s(text: str) -> float:
+def timeout_s(text: str) -> float:
     """Seconds that a request may take on the device of this text before it counts as lost; 0: as elsewhere.
 
     Raises:
         OfframpError: no such kind, or bad options.
     """
     kind, _, options = text.partition(":")
-    return float(getattr(KINDS.get(kind), "patience_s", lambda _: 0.0)(options))
+    return float(getattr(KINDS.get(kind), "timeout_s", lambda _: 0.0)(options))
 
 
 def open_device(text: str, name: str | None = None) -> Device:

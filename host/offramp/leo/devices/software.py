@@ -11,7 +11,9 @@ import numpy as np
 from offramp.device import CompiledFunction, Message, Status
 from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
-from offramp.leo.runtime import native_ebs, native_functions, serve
+from offramp.leo.native import ebs as native_ebs
+from offramp.leo.native import functions as native_functions
+from offramp.leo.native import serve
 from offramp_base.errors import OfframpError
 
 Function = Callable[[Message], bytes]

@@ -7,8 +7,7 @@ import contextlib
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -16,27 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Completion, Message, Status
-from offramp.leo.runtime import journal as at_journal
-from offramp.leo.runtime import serve as at
-from offramp.leo.runtime.clock import Clock
-from offramp.leo.runtime.dataflow import CPU
-from offramp.leo.runtime.machine import address as place_of
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import Host
-from offramp.leo.runtime.pace import ROUNDS_NS
-from offramp.leo.runtime.ring import ONCE, ORDERED
-from offramp.leo.runtime.station import Station
+from offramp.leo.native import journal as at_journal
+from offramp.leo.native import serve as at
+from offramp.leo.native.clock import Clock
+from offramp.leo.native.dataflow import CPU
+from offramp.leo.native.machine import address as place_of
+from offramp.leo.native.machine import machine
+from offramp.leo.native.pace import ROUNDS_NS
+from offramp.leo.native.ring import ONCE, ORDERED
+from offramp.leo.runtime.service import Function, Service
 from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello, buffer_bytes
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
 
 Words = npt.NDArray[np.int64]
-Finish = Callable[[int, bytes], bytes]
-"""From a request's key and a device's answer to the request's answer."""
-Function = Callable[[bytes], bytes]
-"""Of the CPU, in Python: raises OfframpError where it cannot answer."""
-
 ESCAPES: Final = 256
 BUDGET: Final = 256
 CONNECTION_BYTES: Final = 1 << 30
@@ -55,64 +48,6 @@ _LOG: Final = logging.getLogger(__name__)
 def functions() -> dict[str, Callable[..., int]]:
     """The compiled part."""
     return machine(at.serve_on, at.respond, at.note, at_journal.recover)
-
-
-@dataclass
-class Engine:
-    """A modelled accelerator, and the compiled functions that it has.
-
-    Attributes:
-        free: when each of its servers is free.
-        make: a connection's queue in front of them.
-        functions: its context for functions that are also the CPU's.
-    """
-
-    free: Words
-    make: Callable[[Words], Words]
-    functions: dict[str, Words]
-
-
-@dataclass
-class Service:
-    """What a responder can do.
-
-    Attributes:
-        host: memory and journals.
-        stations: devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
-        python: functions of the CPU in Python.
-        native: address, context and longest answer of compiled functions of the CPU.
-        chains: functions whose first part a device computes, under the name given here, and the CPU ends.
-        engines: modelled accelerators within the compiled loop.
-        keep: what must live as long.
-    """
-
-    host: Host
-    stations: dict[str, Station] = field(default_factory=dict)
-    python: dict[str, Function] = field(default_factory=dict)
-    native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
-    chains: dict[str, tuple[str, Finish]] = field(default_factory=dict)
-    engines: dict[str, Engine] = field(default_factory=dict)
-    keep: list[Any] = field(default_factory=list)
-
-    def check(self, functions: Iterable[tuple[str, str]]) -> None:
-        """Refuse pairs of device and function that are not there.
-
-        Raises:
-            OfframpError: names the first.
-        """
-        for device, function in functions:
-            station = self.stations.get(device)
-            if device != CPU and station is None:
-                have = ", ".join([CPU, *self.stations])
-                raise OfframpError(f"responder has no device {device}: it has {have}")
-            known = set(station.device.functions if station is not None else ())
-            known |= {name for name, (first, _) in self.chains.items() if first in known}
-            if device == CPU:
-                known |= set(self.python) | set(self.native)
-            if function not in known:
-                raise OfframpError(
-                    f"responder's {device} has no function {function}: it has {', '.join(sorted(known))}"
-                )
 
 
 class _Connection:
@@ -190,8 +125,8 @@ class Responder:
                 worked |= connection.link.pump()
             except LinkDown as error:
                 self._drop(connection, str(error))
-        for station in self.service.stations.values():
-            worked |= station.poll() > 0
+        for dispatcher in self.service.dispatchers.values():
+            worked |= dispatcher.poll() > 0
         for connection in self._connections:
             self._flush(connection)
         return worked
@@ -204,12 +139,12 @@ class Responder:
     @property
     def busy(self) -> bool:
         """Whether a device has work."""
-        return any(s.unfinished for s in self.service.stations.values())
+        return any(s.unfinished for s in self.service.dispatchers.values())
 
     @property
     def computes(self) -> bool:
         """Whether threads of this machine work for it."""
-        return any(s.computes for s in self.service.stations.values())
+        return any(s.computes for s in self.service.dispatchers.values())
 
     def close(self) -> None:
         """End all connections."""
@@ -328,11 +263,11 @@ class Responder:
                 del connection.running[mark]
             self._answer(connection, escape, completion.status, completion.message, once=once)
 
-        station = self.service.stations.get(name)
+        dispatcher = self.service.dispatchers.get(name)
         if name == CPU and function in self.service.python:
             done(call(self.service.python[function], message))
-        elif station is not None:
-            station.submit(first, message, key, done)
+        elif dispatcher is not None:
+            dispatcher.submit(first, message, key, done)
         else:
             done(Completion(0, Status.UNKNOWN_FUNCTION, b"", 0))
 

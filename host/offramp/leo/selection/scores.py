@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rule minimises (specification section 3); :mod:`offramp.leo.selection.model` says the same more slowly.
+"""What each rule minimises (specification section 3); ``tests/support/leo_selector.py`` says the same in plain Python.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """

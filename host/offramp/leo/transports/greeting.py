@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from offramp.leo.runtime.memory import LEAST_RING, MOST_RING, MOST_STRIDE
-from offramp.leo.runtime.ring import ENTRY_BYTES
-from offramp.leo.runtime.state import MOST_ROWS
+from offramp.leo.native.end import LEAST_RING, MOST_RING, MOST_STRIDE
+from offramp.leo.native.ring import ENTRY_BYTES
+from offramp.leo.native.state import MOST_ROWS
 from offramp.leo.transports.link import TRANSPORTS
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import array, check_object, choice, integer, optional, text

@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 from typing import Final, Protocol
 
-from offramp.leo.runtime.memory import End
+from offramp.leo.native.end import End
 
 TRANSPORTS: Final = ("shm", "tcp", "ucx")
 

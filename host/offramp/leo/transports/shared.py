@@ -2,12 +2,12 @@
 """Rings in memory that requester and responder share: no bytes are moved, and both read one clock.
 
 The requester makes the memory and sends its descriptor with its greeting; the responder looks at it before it maps it.
-Only the rings lie in it: where each side stands in them is in its own memory (:mod:`offramp.leo.runtime.ring`).
+Only the rings lie in it: where each side stands in them is in its own memory (:mod:`offramp.leo.native.ring`).
 """
 
 from __future__ import annotations
 
-from offramp.leo.runtime.memory import make_end, ring_words
+from offramp.leo.native.end import make_end, ring_words
 from offramp.leo.transports.link import Control, LinkDown, check_ends
 from offramp_base.sealed_memory import SharedMemory
 

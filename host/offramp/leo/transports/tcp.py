@@ -7,8 +7,8 @@ import socket
 import time
 from typing import Final
 
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.memory import make_end
+from offramp.leo.native import ring
+from offramp.leo.native.end import make_end
 from offramp.leo.transports.link import Control, LinkDown, check_ends
 
 _MOST: Final = 1 << 20

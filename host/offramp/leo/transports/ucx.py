@@ -23,8 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.memory import RING_HEADER_WORDS, End, ring_words
+from offramp.leo.native import ring
+from offramp.leo.native.end import RING_HEADER_WORDS, End, ring_words
 from offramp.leo.transports.link import Control, LinkDown, check_ends
 from offramp_base.errors import OfframpError
 

@@ -9,12 +9,16 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native
+
+Array = npt.NDArray[np.int64]
 
 HEAD: Final = 0
 TAIL: Final = 1
@@ -53,6 +57,21 @@ def make_engine(
     engine[[SLOTS, SERVERS, FREE, SERVICE, FOR_BYTES]] = slots, len(free), free.ctypes.data, service_ns, for_kib_ns
     engine[[LATENCY, JITTER, RANDOM]] = latency_ns, jitter_ns, seed * 2 + 1
     return engine
+
+
+@dataclass
+class Engine:
+    """A modelled accelerator, and the compiled functions that it has.
+
+    Attributes:
+        free: when each of its servers is free.
+        make: a connection's queue in front of them.
+        functions: its context for functions that are also the CPU's.
+    """
+
+    free: Array
+    make: Callable[[Array], Array]
+    functions: dict[str, Array]
 
 
 @native

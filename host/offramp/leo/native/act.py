@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requester's devices in machine code: functions of the CPU, and modelled accelerators that keep their own time.
 
-What is not compiled escapes to Python, as at the responder (:mod:`offramp.leo.runtime.serve`).
+What is not compiled escapes to Python, as at the responder (:mod:`offramp.leo.native.serve`).
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -9,12 +9,12 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 from __future__ import annotations
 
 from offramp.device import Status
-from offramp.leo.runtime import serve
-from offramp.leo.runtime.clock import now_ns
-from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, START
-from offramp.leo.runtime.engine import HEAD, ID, LENGTH, MESSAGE, MOST_MESSAGE, enqueue, next_slot, slot_ready
-from offramp.leo.runtime.request import acted, answer_of, compose, expected, queue_of, request_of, trip_of
-from offramp.leo.runtime.state import (
+from offramp.leo.native import serve
+from offramp.leo.native.clock import now_ns
+from offramp.leo.native.dataflow import CALL, CONTEXT, ENGINE, START
+from offramp.leo.native.engine import HEAD, ID, LENGTH, MESSAGE, MOST_MESSAGE, enqueue, next_slot, slot_ready
+from offramp.leo.native.request import acted, answer_of, compose, expected, queue_of, request_of, trip_of
+from offramp.leo.native.state import (
     QUEUE_HEAD,
     QUEUE_SLOTS,
     QUEUE_TAIL,

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.runtime.ring import ONCE, ORDERED
+from offramp.leo.native.ring import ONCE, ORDERED
 from offramp.leo.selection import Dependency, Table
 from offramp_base.errors import OfframpError
 

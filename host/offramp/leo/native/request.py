@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requester in machine code: request handler, path selector and request state table (specification section 6).
 
-Written in the part of Python that :mod:`offramp_base.native` compiles. ``table`` is :mod:`offramp.leo.runtime.state`'s,
+Written in the part of Python that :mod:`offramp_base.native` compiles. ``table`` is :mod:`offramp.leo.native.state`'s,
 ``selector`` :mod:`offramp.leo.selection.layout`'s memory. Times are nanoseconds.
 """
 
 from __future__ import annotations
 
 from offramp.device import Status
-from offramp.leo.runtime.clock import now_ns
-from offramp.leo.runtime.dataflow import FLAGS, FUNCTION, LENGTH, LINK, LOCAL, PREVIOUS, REMOTE, START, TRIP_WORDS
-from offramp.leo.runtime.intake import COLUMNS, LASTING, NEXT, PAYLOAD
-from offramp.leo.runtime.intake import COUNT as INTAKE_COUNT
-from offramp.leo.runtime.intake import DUE as INTAKE_DUE
-from offramp.leo.runtime.intake import KEY as INTAKE_KEY
-from offramp.leo.runtime.intake import OFFSET as INTAKE_OFFSET
-from offramp.leo.runtime.intake import SIZE as INTAKE_SIZE
-from offramp.leo.runtime.intake import TYPE as INTAKE_TYPE
-from offramp.leo.runtime.intake import USER as INTAKE_USER
-from offramp.leo.runtime.ring import (
+from offramp.leo.native.clock import now_ns
+from offramp.leo.native.dataflow import FLAGS, FUNCTION, LENGTH, LINK, LOCAL, PREVIOUS, REMOTE, START, TRIP_WORDS
+from offramp.leo.native.ring import (
     ARRIVED,
     FRONT,
     ID,
@@ -36,13 +28,13 @@ from offramp.leo.runtime.ring import (
     publish_ring,
     reserve,
 )
-from offramp.leo.runtime.ring import (
+from offramp.leo.native.ring import (
     KEY as ENTRY_KEY,
 )
-from offramp.leo.runtime.ring import (
+from offramp.leo.native.ring import (
     LENGTH as ENTRY_LENGTH,
 )
-from offramp.leo.runtime.state import (
+from offramp.leo.native.state import (
     MOST_ATTEMPTS,
     QUEUE_HEAD,
     QUEUE_SLOTS,
@@ -51,6 +43,14 @@ from offramp.leo.runtime.state import (
     Row,
     State,
 )
+from offramp.leo.native.submission import COLUMNS, LASTING, NEXT, PAYLOAD
+from offramp.leo.native.submission import COUNT as INTAKE_COUNT
+from offramp.leo.native.submission import DUE as INTAKE_DUE
+from offramp.leo.native.submission import KEY as INTAKE_KEY
+from offramp.leo.native.submission import OFFSET as INTAKE_OFFSET
+from offramp.leo.native.submission import SIZE as INTAKE_SIZE
+from offramp.leo.native.submission import TYPE as INTAKE_TYPE
+from offramp.leo.native.submission import USER as INTAKE_USER
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
 from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
 from offramp_base.native.records import offset

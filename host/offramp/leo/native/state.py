@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.runtime.clock import CLOCK_WORDS
-from offramp.leo.runtime.dataflow import TRIP_WORDS, Program
+from offramp.leo.native.clock import CLOCK_WORDS
+from offramp.leo.native.dataflow import TRIP_WORDS, Program
 from offramp_base.native.records import Record, Within, offset
 from offramp_base.native.subset import Words
 

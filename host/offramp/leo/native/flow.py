@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp.leo.runtime.act import act
-from offramp.leo.runtime.clock import now_ns
-from offramp.leo.runtime.intake import COUNT, NEXT
-from offramp.leo.runtime.pace import PATIENCE_NS, after_round
-from offramp.leo.runtime.request import admit, collect, receive, send
-from offramp.leo.runtime.state import RequestTable
+from offramp.leo.native.act import act
+from offramp.leo.native.clock import now_ns
+from offramp.leo.native.pace import IDLE_NS, after_round
+from offramp.leo.native.request import admit, collect, receive, send
+from offramp.leo.native.state import RequestTable
+from offramp.leo.native.submission import COUNT, NEXT
 from offramp.leo.selection.layout import SelectorState
 from offramp_base.native.subset import Words, native
 
@@ -23,7 +23,7 @@ from offramp_base.native.subset import Words, native
 WINDOW: Final = 0  # requests under way, at most
 LASTS: Final = 1  # ns: rounds are repeated for so long
 ROOM: Final = 2  # requests that may be collected
-STATIONS: Final = 3  # local devices
+DEVICES: Final = 3  # local devices
 TURN: Final = 4  # the device that is first in the next round
 ESCAPED_FROM: Final = 5  # the device whose tickets have escaped, or NOBODY
 WORKED: Final = 6  # whether there was anything to do
@@ -47,14 +47,14 @@ def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
 
 
 @native
-def _stations(
+def _dispatchers(
     table: RequestTable, selector: SelectorState, words: Words, engines: Words, tickets: Words, most: int
 ) -> int:
     """Let local devices work, in turns, until one has requests that compiled code cannot serve."""
     worked = 0
-    for _ in range(words[STATIONS]):
+    for _ in range(words[DEVICES]):
         i = words[TURN]
-        words[TURN] = i + 1 if i + 1 < words[STATIONS] else 0
+        words[TURN] = i + 1 if i + 1 < words[DEVICES] else 0
         worked += act(table, selector, i, Words(engines[i]), tickets, most)
         if table.escaped != 0:
             words[ESCAPED_FROM] = i
@@ -95,7 +95,7 @@ def flow(
     words[WORKED] = 0
     while True:
         worked = admit(table, selector, intake, words[WINDOW]) + _links(table, selector, links)
-        worked += _stations(table, selector, words, engines, tickets, most)
+        worked += _dispatchers(table, selector, words, engines, tickets, most)
         more = collected(table, room, ended, words[ROOM] - ended)
         ended += more
         words[WORKED] = words[WORKED] | worked | more
@@ -106,5 +106,5 @@ def flow(
         now = after_round(Words(table), words[LASTS], worked + more)
         if worked + more > 0:
             worked_at = now
-        if now - begun >= words[LASTS] or now - worked_at >= PATIENCE_NS:
+        if now - begun >= words[LASTS] or now - worked_at >= IDLE_NS:
             return ended

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp.leo.runtime.clock import now_ns
+from offramp.leo.native.clock import now_ns
 from offramp_base.native.subset import Words, native
 
 ROUNDS_NS: Final = 500_000
 """Of rounds without Python while there is work."""
-PATIENCE_NS: Final = 20_000
+IDLE_NS: Final = 20_000
 """Of rounds without any."""
 _FULL_ROUND: Final = 32  # requests
 _REST_NS: Final = 4000  # after smaller rounds

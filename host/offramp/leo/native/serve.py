@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Status
-from offramp.leo.runtime.clock import CLOCK_WORDS, now_ns
-from offramp.leo.runtime.dataflow import MOST_TRIPS
-from offramp.leo.runtime.engine import CAME as SLOT_CAME
-from offramp.leo.runtime.engine import HEAD as SLOT_HEAD
-from offramp.leo.runtime.engine import ID as SLOT_ID
-from offramp.leo.runtime.engine import INFO as SLOT_INFO
-from offramp.leo.runtime.engine import KEY as SLOT_KEY
-from offramp.leo.runtime.engine import LENGTH as SLOT_LENGTH
-from offramp.leo.runtime.engine import MESSAGE as SLOT_MESSAGE
-from offramp.leo.runtime.engine import MOST_MESSAGE as MOST_SLOT
-from offramp.leo.runtime.engine import enqueue, next_slot, slot_ready
-from offramp.leo.runtime.journal import (
+from offramp.leo.native.clock import CLOCK_WORDS, now_ns
+from offramp.leo.native.dataflow import MOST_TRIPS
+from offramp.leo.native.engine import CAME as SLOT_CAME
+from offramp.leo.native.engine import HEAD as SLOT_HEAD
+from offramp.leo.native.engine import ID as SLOT_ID
+from offramp.leo.native.engine import INFO as SLOT_INFO
+from offramp.leo.native.engine import KEY as SLOT_KEY
+from offramp.leo.native.engine import LENGTH as SLOT_LENGTH
+from offramp.leo.native.engine import MESSAGE as SLOT_MESSAGE
+from offramp.leo.native.engine import MOST_MESSAGE as MOST_SLOT
+from offramp.leo.native.engine import enqueue, next_slot, slot_ready
+from offramp.leo.native.journal import (
     ANSWER,
     ANSWERED,
     GIVEN,
@@ -42,11 +42,11 @@ from offramp.leo.runtime.journal import (
     kept,
     redo,
 )
-from offramp.leo.runtime.journal import (
+from offramp.leo.native.journal import (
     LENGTH as WRITE_LENGTH,
 )
-from offramp.leo.runtime.pace import PATIENCE_NS, after_round
-from offramp.leo.runtime.ring import (
+from offramp.leo.native.pace import IDLE_NS, after_round
+from offramp.leo.native.ring import (
     ARRIVED,
     BAD_ROW,
     FAULT,
@@ -68,7 +68,7 @@ from offramp.leo.runtime.ring import (
     reserve,
     take_words,
 )
-from offramp.leo.runtime.state import MOST_ROWS
+from offramp.leo.native.state import MOST_ROWS
 from offramp_base.native.subset import Bytes, Words, call_word, copy, inlined, native, observe
 
 # The state's words.
@@ -365,7 +365,7 @@ def serve_on(
         now = after_round(state, lasts, count)
         if count > 0:
             worked_at = now
-        if now - begun >= lasts or now - worked_at >= PATIENCE_NS:
+        if now - begun >= lasts or now - worked_at >= IDLE_NS:
             return total
 
 

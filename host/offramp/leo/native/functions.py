@@ -17,11 +17,11 @@ import numpy.typing as npt
 from offramp.device import Status
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.functions.crc import CRC32, CRC32C, tables
-from offramp.leo.runtime.journal import CONTENT, MOST_WRITE, OFFSET
-from offramp.leo.runtime.journal import LENGTH as WRITE_LENGTH
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.native_ebs import ebs_lookup
-from offramp.leo.runtime.serve import HOST, HOST_BYTES, LOG, MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
+from offramp.leo.native.ebs import ebs_lookup
+from offramp.leo.native.journal import CONTENT, MOST_WRITE, OFFSET
+from offramp.leo.native.journal import LENGTH as WRITE_LENGTH
+from offramp.leo.native.machine import machine
+from offramp.leo.native.serve import HOST, HOST_BYTES, LOG, MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native
 
 _OK = int(Status.OK)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from offramp.device import Status
 from offramp.leo.functions import ebs
-from offramp.leo.runtime.serve import MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
+from offramp.leo.native.serve import MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
 from offramp_base.native.subset import Bytes, Words, below, copy, inlined, native
 
 # The context.
@@ -38,12 +38,12 @@ _ANSWER = ebs.ANSWER.size
 _BLOCK = ebs.BLOCK
 _SEGMENT = ebs.SEGMENT
 _LOW = 0xFFFFFFFF
-_FOUND = int(ebs.Outcome.FOUND)
-_NO_VOLUME = int(ebs.Outcome.NO_VOLUME)
-_OUT_OF_RANGE = int(ebs.Outcome.OUT_OF_RANGE)
-_SPLIT = int(ebs.Outcome.SPLIT)
-_UNMAPPED = int(ebs.Outcome.UNMAPPED)
-_WAIT = int(ebs.Outcome.WAIT)
+_FOUND = int(ebs.EbsStatus.FOUND)
+_NO_VOLUME = int(ebs.EbsStatus.NO_VOLUME)
+_OUT_OF_RANGE = int(ebs.EbsStatus.OUT_OF_RANGE)
+_SPLIT = int(ebs.EbsStatus.SPLIT)
+_UNMAPPED = int(ebs.EbsStatus.UNMAPPED)
+_WAIT = int(ebs.EbsStatus.WAIT)
 _OK = int(Status.OK)
 _LENGTH = int(Status.BAD_LENGTH)
 

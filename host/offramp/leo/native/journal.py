@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from offramp.device import Status
-from offramp.leo.runtime.dataflow import MOST_TRIPS
-from offramp.leo.runtime.state import MOST_ROWS
+from offramp.leo.native.dataflow import MOST_TRIPS
+from offramp.leo.native.state import MOST_ROWS
 from offramp_base.errors import OfframpError
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native, publish
 

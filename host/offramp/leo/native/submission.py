@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from offramp.leo.runtime import batch as of
-from offramp.leo.runtime.machine import address, machine
+from offramp.leo.native import batch as of
+from offramp.leo.native.machine import address, machine
 from offramp_base.errors import OfframpError
 from offramp_base.native.subset import Words, native
 
@@ -45,7 +45,7 @@ def _refused() -> Callable[..., int]:
     return machine(refused)["refused"]
 
 
-class Intake:
+class SubmissionQueue:
     """Room for ``rows`` requests of at most ``stride`` bytes, of so many types."""
 
     def __init__(self, rows: int, types: int, stride: int) -> None:

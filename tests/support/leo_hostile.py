@@ -121,12 +121,12 @@ def answers(link: Forged) -> list[tuple[int, int, bytes]]:
     while link.answers[TAIL] < link.answers[HEAD]:
         at = int(link.answers[TAIL])
         entry = link.answers[16 + (at & (size - 1)) // 8 :]
-        if entry[ring.LENGTH] == ring.SKIP:
+        if entry[ring.Entry.length] == ring.SKIP:
             link.answers[TAIL] = at + size - (at & (size - 1))
             continue
-        length = int(entry[ring.LENGTH])
+        length = int(entry[ring.Entry.length])
         content = entry[5:].view(np.uint8)[4:length].tobytes()
-        found.append((int(entry[ring.ID]), int(entry[ring.INFO]) >> 40 & 0xFF, content))
+        found.append((int(entry[ring.Entry.id]), int(entry[ring.Entry.info]) >> 40 & 0xFF, content))
         link.answers[TAIL] = at + 40 + (length + 7 & ~7)
     return found
 

@@ -13,8 +13,9 @@ from offramp.leo.functions import compress, ebs, kvs, reduce
 from offramp.leo.memory import HostMemory
 from offramp.leo.native import ebs as native_ebs
 from offramp.leo.native import functions as native_functions
-from offramp.leo.native import serve
+from offramp.leo.native.call import Arguments
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 
 Function = Callable[[Message], bytes]
 DEFAULT_BYTES: Final = 1 << 20
@@ -93,13 +94,12 @@ class _Lookup:
         self._index = index
 
     def __call__(self, message: Message) -> bytes:
-        words = np.zeros(3 + serve.SCRATCH, np.int64)
+        words = np.zeros(Arguments.WORDS + 2, np.int64)
         if len(message) == 8:
-            words[serve.SCRATCH + 1] = np.frombuffer(message, np.int64)[0]
-        place = words.ctypes.data + 8 * (serve.SCRATCH + 1)
-        words[serve.MESSAGE], words[serve.MESSAGE_BYTES] = place, len(message)
-        words[serve.REPLY], words[serve.REPLY_BYTES] = place + 8, 8
-        words[serve.OWN] = self._context.ctypes.data
+            words[-2] = np.frombuffer(message, np.int64)[0]
+        words[[offset(Arguments.message), Arguments.message_bytes]] = words[-2:].ctypes.data, len(message)
+        words[[offset(Arguments.reply), Arguments.reply_bytes]] = words[-1:].ctypes.data, 8
+        words[offset(Arguments.own)] = self._context.ctypes.data
         if self._function(words) != Status.OK:
             raise BadLength(f"kvs: a request of {len(message)} bytes, expected 8")
         return words[-1:].tobytes()

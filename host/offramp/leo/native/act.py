@@ -9,26 +9,14 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 from __future__ import annotations
 
 from offramp.device import Status
-from offramp.leo.native import serve
 from offramp.leo.native.clock import now_ns
-from offramp.leo.native.dataflow import CALL, CONTEXT, ENGINE, START
-from offramp.leo.native.engine import HEAD, ID, LENGTH, MESSAGE, MOST_MESSAGE, enqueue, next_slot, slot_ready
+from offramp.leo.native.engine import MOST_MESSAGE, EngineState, enqueue, next_slot, slot_ready
 from offramp.leo.native.request import acted, answer_of, compose, expected, queue_of, request_of, trip_of
-from offramp.leo.native.state import (
-    QUEUE_HEAD,
-    QUEUE_SLOTS,
-    QUEUE_TAIL,
-    RequestTable,
-)
+from offramp.leo.native.state import RequestTable
 from offramp.leo.selection.layout import SelectorState
 from offramp_base.native.subset import Bytes, Words, call_word, native
 
 _OK = int(Status.OK)
-_MESSAGE = serve.MESSAGE
-_MESSAGE_BYTES = serve.MESSAGE_BYTES
-_REPLY = serve.REPLY
-_REPLY_BYTES = serve.REPLY_BYTES
-_OWN = serve.OWN
 
 
 @native
@@ -37,53 +25,55 @@ def _run(table: RequestTable, selector: SelectorState, ticket: int, message: Byt
     row = ticket & 0xFFFFFFFF
     trip = trip_of(table, row)
     arguments = table.arguments
-    arguments[_MESSAGE] = int(message)
-    arguments[_MESSAGE_BYTES] = length
-    arguments[_REPLY] = int(answer_of(table, row))
-    arguments[_REPLY_BYTES] = table.stride
-    arguments[_OWN] = trip[CONTEXT]
-    status = call_word(trip[CALL], int(arguments))
-    length = arguments[_REPLY_BYTES] if status == _OK else 0
+    arguments.message = message
+    arguments.message_bytes = length
+    arguments.reply = answer_of(table, row)
+    arguments.reply_bytes = table.stride
+    arguments.own = trip.context
+    status = call_word(trip.call, int(arguments))
+    length = arguments.reply_bytes if status == _OK else 0
     acted(table, selector, ticket, status, answer_of(table, row), length)
 
 
 @native
-def _drained(table: RequestTable, selector: SelectorState, engine: Words) -> int:
+def _drained(table: RequestTable, selector: SelectorState, engine: EngineState) -> int:
     """What a modelled accelerator has finished by now; requests that went another way meanwhile are dropped."""
     count = 0
-    now = now_ns(Words(table))
+    now = now_ns(table)
     while slot_ready(engine, now):
         slot = next_slot(engine)
-        if expected(table, slot[ID]):
-            _run(table, selector, slot[ID], Bytes(int(slot + MESSAGE)), slot[LENGTH])
-        engine[HEAD] = engine[HEAD] + 1
+        if expected(table, slot.id):
+            _run(table, selector, slot.id, slot.message, slot.length)
+        engine.head = engine.head + 1
         count += 1
     return count
 
 
 @native
-def act(table: RequestTable, selector: SelectorState, device: int, engine: Words, tickets: Words, most: int) -> int:
+def act(
+    table: RequestTable, selector: SelectorState, device: int, engine: EngineState, tickets: Words, most: int
+) -> int:
     """Work on the queue of a local device; returns how much was done, tickets that escape among it."""
     queue = queue_of(table, table.links + device)
     count = 0
     if int(engine) != 0:
         count = _drained(table, selector, engine)
     table.escaped = 0
-    while table.escaped < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
+    while table.escaped < most and queue.head != queue.tail:
+        ticket = Words(queue + 1)[queue.head & table.mask]
         if expected(table, ticket):
             row = ticket & 0xFFFFFFFF
             trip = trip_of(table, row)
             length = compose(table, row, Bytes(0))
-            message = request_of(table, row) + trip[START]
-            if trip[CALL] != 0 and trip[ENGINE] == 0:
+            message = request_of(table, row) + trip.start
+            if trip.call != 0 and trip.engine == 0:
                 _run(table, selector, ticket, message, length)
-            elif trip[CALL] != 0 and length <= MOST_MESSAGE:
-                if not enqueue(engine, ticket, 0, 0, 0, message, length, now_ns(Words(table))):
+            elif trip.call != 0 and length <= MOST_MESSAGE:
+                if not enqueue(engine, ticket, 0, 0, 0, message, length, now_ns(table)):
                     break
             else:
                 tickets[table.escaped] = ticket
                 table.escaped = table.escaped + 1
             count += 1
-        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        queue.head = queue.head + 1
     return count

@@ -37,10 +37,10 @@ class End:
         if not LEAST_RING <= size <= MOST_RING or size & (size - 1):
             raise OfframpError(f"ring of {size} bytes: expected a power of two from {LEAST_RING} to {MOST_RING}")
         self.head, self.tail, self.content = head, tail, content
-        self.words = np.zeros(ring.END_WORDS, np.int64)
-        self.words[: ring.SIZE] = head.ctypes.data, tail.ctypes.data, content.ctypes.data
-        self.words[ring.SIZE] = size
-        self.words[ring.LONGEST] = size if longest is None else longest
+        self.words = np.zeros(ring.RingEnd.WORDS, np.int64)
+        self.words[: ring.RingEnd.size] = head.ctypes.data, tail.ctypes.data, content.ctypes.data
+        self.words[ring.RingEnd.size] = size
+        self.words[ring.RingEnd.longest] = size if longest is None else longest
         self._words = self.words.data
 
     @property
@@ -51,12 +51,12 @@ class End:
     @property
     def position(self) -> int:
         """Bytes that this side has written or seen, published or not."""
-        return self._words[ring.POSITION]
+        return self._words[ring.RingEnd.position]
 
     @property
     def fault(self) -> str:
         """What the other side did that cannot be; empty where nothing."""
-        number = self._words[ring.FAULT]
+        number = self._words[ring.RingEnd.fault]
         return ring.FAULTS[number] if number else ""
 
 

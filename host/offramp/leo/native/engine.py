@@ -11,36 +11,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native
 
 Array = npt.NDArray[np.int64]
 
-HEAD: Final = 0
-TAIL: Final = 1
-SLOTS: Final = 2  # a power of two
-SERVERS: Final = 3
-FREE: Final = 4  # address of when each server is free, which all connections share
-SERVICE: Final = 5  # ns, and ns for 1024 bytes of message
-FOR_BYTES: Final = 6
-LATENCY: Final = 7
-JITTER: Final = 8
-RANDOM: Final = 9
-QUEUE: Final = 16
-
-DUE: Final = 0
-ID: Final = 1
-KEY: Final = 2
-INFO: Final = 3
-CAME: Final = 4
-LENGTH: Final = 5
-MESSAGE: Final = 6
 MOST_MESSAGE: Final = 64
-SLOT: Final = MESSAGE + MOST_MESSAGE // 8
+
+
+class EngineState(Record):
+    """A connection's queue in front of the servers; its slots lie behind."""
+
+    head: int
+    tail: int
+    slots: int  # a power of two
+    servers: int
+    free: Words  # when each server is free, which all connections share
+    service: int  # ns, and ns for 1024 bytes of message
+    for_bytes: int
+    latency: int
+    jitter: int
+    random: int
+    reserved: Annotated[Words, 6]
+
+
+class Slot(Record):
+    """A request in the queue."""
+
+    due: int
+    id: int
+    key: int
+    info: int
+    came: int
+    length: int
+    message: Annotated[Bytes, MOST_MESSAGE // 8]
 
 
 def make_engine(
@@ -53,9 +62,12 @@ def make_engine(
     seed: int,
 ) -> npt.NDArray[np.int64]:
     """One connection's queue in front of the servers that ``free`` has a word for."""
-    engine = np.zeros(QUEUE + slots * SLOT, np.int64)
-    engine[[SLOTS, SERVERS, FREE, SERVICE, FOR_BYTES]] = slots, len(free), free.ctypes.data, service_ns, for_kib_ns
-    engine[[LATENCY, JITTER, RANDOM]] = latency_ns, jitter_ns, seed * 2 + 1
+    engine = np.zeros(EngineState.WORDS + slots * Slot.WORDS, np.int64)
+    fields = EngineState(engine)
+    engine[offset(EngineState.free)] = free.ctypes.data
+    fields.slots, fields.servers = slots, len(free)
+    fields.service, fields.for_bytes = service_ns, for_kib_ns
+    fields.latency, fields.jitter, fields.random = latency_ns, jitter_ns, seed * 2 + 1
     return engine
 
 
@@ -75,49 +87,51 @@ class Engine:
 
 
 @native
-def _jitter(engine: Words) -> int:
+def _jitter(engine: EngineState) -> int:
     """31 random bits: xorshift64* (Vigna 2016)."""
-    x = engine[RANDOM]
+    x = engine.random
     x = x ^ (x >> 12)
     x = x ^ (x << 25)
     x = x ^ (x >> 27)
-    engine[RANDOM] = x
+    engine.random = x
     return (x * 0x2545F4914F6CDD1D) >> 33
 
 
 @native
-def enqueue(engine: Words, number: int, key: int, info: int, came: int, message: Bytes, length: int, now: int) -> bool:
+def enqueue(
+    engine: EngineState, number: int, key: int, info: int, came: int, message: Bytes, length: int, now: int
+) -> bool:
     """Queue a request; False where there is no room."""
-    if engine[TAIL] - engine[HEAD] == engine[SLOTS] or length > MOST_MESSAGE:
+    if engine.tail - engine.head == engine.slots or length > MOST_MESSAGE:
         return False
-    free = Words(engine[FREE])
+    free = engine.free
     first = 0
-    for server in range(1, engine[SERVERS]):
+    for server in range(1, engine.servers):
         if free[server] < free[first]:
             first = server
-    took = engine[SERVICE] + ((engine[FOR_BYTES] * length) >> 10)
-    if engine[JITTER] != 0:
-        took += _jitter(engine) % engine[JITTER]
+    took = engine.service + ((engine.for_bytes * length) >> 10)
+    if engine.jitter != 0:
+        took += _jitter(engine) % engine.jitter
     free[first] = max(free[first], now) + took
-    slot = engine + (QUEUE + (engine[TAIL] & (engine[SLOTS] - 1)) * SLOT)
-    slot[DUE] = free[first] + engine[LATENCY]
-    slot[ID] = number
-    slot[KEY] = key
-    slot[INFO] = info
-    slot[CAME] = came
-    slot[LENGTH] = length
-    copy(Bytes(int(slot + MESSAGE)), message, length)
-    engine[TAIL] = engine[TAIL] + 1
+    slot = Slot(engine + 1)[engine.tail & (engine.slots - 1)]
+    slot.due = free[first] + engine.latency
+    slot.id = number
+    slot.key = key
+    slot.info = info
+    slot.came = came
+    slot.length = length
+    copy(slot.message, message, length)
+    engine.tail = engine.tail + 1
     return True
 
 
 @inlined
-def next_slot(engine: Words) -> Words:
+def next_slot(engine: EngineState) -> Slot:
     """The slot that comes next."""
-    return engine + (QUEUE + (engine[HEAD] & (engine[SLOTS] - 1)) * SLOT)
+    return Slot(engine + 1)[engine.head & (engine.slots - 1)]
 
 
 @inlined
-def slot_ready(engine: Words, now: int) -> bool:
+def slot_ready(engine: EngineState, now: int) -> bool:
     """Whether it has ended by now."""
-    return engine[HEAD] != engine[TAIL] and next_slot(engine)[DUE] <= now
+    return engine.head != engine.tail and next_slot(engine).due <= now

@@ -12,22 +12,29 @@ from typing import Final
 
 from offramp.leo.native.act import act
 from offramp.leo.native.clock import now_ns
+from offramp.leo.native.engine import EngineState
 from offramp.leo.native.pace import IDLE_NS, after_round
 from offramp.leo.native.request import admit, collect, receive, send
+from offramp.leo.native.ring import RingEnd
 from offramp.leo.native.state import RequestTable
-from offramp.leo.native.submission import COUNT, NEXT
+from offramp.leo.native.submission import Submissions
 from offramp.leo.selection.layout import SelectorState
+from offramp_base.native.records import Record
 from offramp_base.native.subset import Words, native
 
-# The words of a call.
-WINDOW: Final = 0  # requests under way, at most
-LASTS: Final = 1  # ns: rounds are repeated for so long
-ROOM: Final = 2  # requests that may be collected
-DEVICES: Final = 3  # local devices
-TURN: Final = 4  # the device that is first in the next round
-ESCAPED_FROM: Final = 5  # the device whose tickets have escaped, or NOBODY
-WORKED: Final = 6  # whether there was anything to do
-FLOW_WORDS: Final = 7
+
+class FlowCall(Record):
+    """What a call is asked, and what it has come to."""
+
+    window: int  # requests under way, at most
+    lasts: int  # ns: rounds are repeated for so long
+    room: int  # requests that may be collected
+    devices: int  # local ones
+    turn: int  # the device that is first in the next round
+    escaped_from: int  # the device whose tickets have escaped, or NOBODY
+    worked: int  # whether there was anything to do
+
+
 NOBODY: Final = -1
 RECEIVED: Final = 1000
 """Responses of a round, and requests that are collected at a time."""
@@ -39,25 +46,25 @@ def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
     worked = 0
     for i in range(table.links):
         if links[2 * i] != 0:
-            worked += send(table, i, Words(links[2 * i]))
-            received = receive(table, selector, Words(links[2 * i + 1]), RECEIVED)
+            worked += send(table, i, RingEnd(links[2 * i]))
+            received = receive(table, selector, RingEnd(links[2 * i + 1]), RECEIVED)
             if received > 0:
-                worked += received + send(table, i, Words(links[2 * i]))
+                worked += received + send(table, i, RingEnd(links[2 * i]))
     return worked
 
 
 @native
 def _dispatchers(
-    table: RequestTable, selector: SelectorState, words: Words, engines: Words, tickets: Words, most: int
+    table: RequestTable, selector: SelectorState, call: FlowCall, engines: Words, tickets: Words, most: int
 ) -> int:
     """Let local devices work, in turns, until one has requests that compiled code cannot serve."""
     worked = 0
-    for _ in range(words[DEVICES]):
-        i = words[TURN]
-        words[TURN] = i + 1 if i + 1 < words[DEVICES] else 0
-        worked += act(table, selector, i, Words(engines[i]), tickets, most)
+    for _ in range(call.devices):
+        i = call.turn
+        call.turn = i + 1 if i + 1 < call.devices else 0
+        worked += act(table, selector, i, EngineState(engines[i]), tickets, most)
         if table.escaped != 0:
-            words[ESCAPED_FROM] = i
+            call.escaped_from = i
             break
     return worked
 
@@ -79,8 +86,8 @@ def collected(table: RequestTable, room: Words, at: int, most: int) -> int:
 def flow(
     table: RequestTable,
     selector: SelectorState,
-    intake: Words,
-    words: Words,
+    submissions: Submissions,
+    call: FlowCall,
     links: Words,
     engines: Words,
     tickets: Words,
@@ -88,23 +95,23 @@ def flow(
     room: Words,
 ) -> int:
     """Rounds until Python is needed or ``room``, ``(8, RECEIVED)``, is full; returns how many have ended."""
-    begun = now_ns(Words(table))
+    begun = now_ns(table)
     worked_at = begun
     ended = 0
-    words[ESCAPED_FROM] = NOBODY
-    words[WORKED] = 0
+    call.escaped_from = NOBODY
+    call.worked = 0
     while True:
-        worked = admit(table, selector, intake, words[WINDOW]) + _links(table, selector, links)
-        worked += _dispatchers(table, selector, words, engines, tickets, most)
-        more = collected(table, room, ended, words[ROOM] - ended)
+        worked = admit(table, selector, submissions, call.window) + _links(table, selector, links)
+        worked += _dispatchers(table, selector, call, engines, tickets, most)
+        more = collected(table, room, ended, call.room - ended)
         ended += more
-        words[WORKED] = words[WORKED] | worked | more
-        if words[ESCAPED_FROM] != NOBODY or table.failed != 0 or ended == words[ROOM]:
+        call.worked = call.worked | worked | more
+        if call.escaped_from != NOBODY or table.failed != 0 or ended == call.room:
             return ended
-        if intake[NEXT] == intake[COUNT] and table.in_flight < words[WINDOW]:
+        if submissions.next == submissions.count and table.in_flight < call.window:
             return ended
-        now = after_round(Words(table), words[LASTS], worked + more)
+        now = after_round(table, call.lasts, worked + more)
         if worked + more > 0:
             worked_at = now
-        if now - begun >= words[LASTS] or now - worked_at >= IDLE_NS:
+        if now - begun >= call.lasts or now - worked_at >= IDLE_NS:
             return ended

@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.native.clock import CLOCK_WORDS
-from offramp.leo.native.dataflow import TRIP_WORDS, Program
+from offramp.leo.native.call import Arguments
+from offramp.leo.native.clock import Timed
+from offramp.leo.native.dataflow import Program, TripRow
 from offramp_base.native.records import Record, Within, offset
 from offramp_base.native.subset import Words
 
@@ -56,10 +57,9 @@ class Row(Record):
     reserved: Annotated[Words, 5]
 
 
-class RequestTable(Record):
+class RequestTable(Timed):
     """The table. Sections are found by their offsets."""
 
-    clock: Annotated[Words, CLOCK_WORDS]
     row_count: int
     stride: int  # bytes of a row's request, and of its answer
     free_count: int
@@ -76,19 +76,21 @@ class RequestTable(Record):
     # Where sections begin.
     first: Within[Words]  # types x paths: the first trip, -1 where the type may not take the path
     count: Within[Words]
-    trips: Within[Words]
+    trips: Within[TripRow]
     queues: Within[Words]  # NIC SQ of each link, acc SQ of each local device, done, failed
     free: Within[Words]  # rows that are free
     rows: Within[Row]  # each row's words side by side: a request touches them together, and rows soon are in no order
-    arguments: Within[Words]  # of a compiled function
+    arguments: Within[Arguments]  # of a compiled function
 
 
-QUEUE_HEAD: Final = 0
-QUEUE_TAIL: Final = 1
-QUEUE_SLOTS: Final = 2
-MOST_ROWS: Final = 1 << 16
+class Queue(Record):
+    """Tickets of requests that wait; a ring of slots lies behind."""
+
+    head: int
+    tail: int
+
+
 MOST_ATTEMPTS: Final = 64
-_ARGUMENT_WORDS: Final = 16
 
 
 def make_state(program: Program, rows: int, stride: int) -> Table:
@@ -103,10 +105,10 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
             (RequestTable.first, types * paths),
             (RequestTable.count, types * paths),
             (RequestTable.trips, trips.size),
-            (RequestTable.queues, queues * (slots + QUEUE_SLOTS)),
+            (RequestTable.queues, queues * (slots + Queue.WORDS)),
             (RequestTable.free, rows),
             (RequestTable.rows, rows * Row.WORDS),
-            (RequestTable.arguments, _ARGUMENT_WORDS),
+            (RequestTable.arguments, Arguments.WORDS),
         )
     }
     state = np.zeros(RequestTable.WORDS + sum(lengths.values()), np.int64)
@@ -122,7 +124,7 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
     section(state, RequestTable.count, types * paths)[:] = count
     section(state, RequestTable.trips, trips.size)[:] = trips.ravel()
     section(state, RequestTable.free, rows)[:] = np.arange(rows)[::-1]
-    assert trips.shape[1:] == (TRIP_WORDS,)
+    assert trips.shape[1:] == (TripRow.WORDS,)
     return state
 
 

@@ -39,9 +39,9 @@ class Host:
         """
         if journal.journal_words(rows) > self._journals.shape[1]:
             raise OfframpError(f"request table of {rows} rows: the responder's journals are for fewer")
-        owners = self._journals[:, journal.OWNER]
+        owners = self._journals[:, journal.Journal.owner]
         for number in np.flatnonzero(owners == owner):
-            if self._journals[number, journal.ENTRIES] != journal.entries_of(rows):
+            if self._journals[number, journal.Journal.entries] != journal.entries_of(rows):
                 raise OfframpError(f"request table of {rows} rows: the requester's journal is for another number")
             return self._journals[number], True
         for free in range(len(owners)):
@@ -53,4 +53,4 @@ class Host:
 
     def owners(self) -> set[int]:
         """Requesters that have a journal."""
-        return set(self._journals[:, journal.OWNER].tolist())
+        return set(self._journals[:, journal.Journal.owner].tolist())

@@ -19,11 +19,12 @@ from offramp.leo.native import flow, request
 from offramp.leo.native import state as at
 from offramp.leo.native.batch import COMPLETION_WORDS, Batch, Completions
 from offramp.leo.native.clock import Clock
-from offramp.leo.native.dataflow import CALL, CONTEXT, ENGINE, TRIP_WORDS, Program
+from offramp.leo.native.dataflow import Program, TripRow
 from offramp.leo.native.end import MOST_STRIDE, ring_size
 from offramp.leo.native.flow import RECEIVED
 from offramp.leo.native.machine import address, machine
 from offramp.leo.native.pace import ROUNDS_NS
+from offramp.leo.native.ring import MOST_ROWS
 from offramp.leo.native.submission import SubmissionQueue
 from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp.leo.runtime.peer import Peer, Revivable
@@ -32,6 +33,7 @@ from offramp.leo.transports.connect import connect
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
+from offramp_base.native.records import offset
 
 Words = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -128,9 +130,9 @@ class Requester:
     ) -> None:
         self.program, self.settings = program, settings or Settings()
         rows, stride = self.settings.rows, self.settings.stride
-        if not 1 <= rows <= at.MOST_ROWS or not 1 <= stride <= MOST_STRIDE:
+        if not 1 <= rows <= MOST_ROWS or not 1 <= stride <= MOST_STRIDE:
             raise OfframpError(
-                f"requester of {rows} rows of {stride} bytes: expected 1 to {at.MOST_ROWS}, of 1 to {MOST_STRIDE}"
+                f"requester of {rows} rows of {stride} bytes: expected 1 to {MOST_ROWS}, of 1 to {MOST_STRIDE}"
             )
         if len(responders) != len(program.links):
             raise OfframpError(f"requester: {len(responders)} responders for the links {', '.join(program.links)}")
@@ -161,12 +163,20 @@ class Requester:
         self._engines = self._compile(local or {})
         names = [dispatcher.device.name for dispatcher in self._dispatchers.values()]
         engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
-        self._flow = np.zeros(flow.FLOW_WORDS, np.int64)
-        self._flow[flow.DEVICES] = len(engines)
+        self._flow = flow.FlowCall(np.zeros(flow.FlowCall.WORDS, np.int64))
+        self._flow.devices = len(engines)
         self._rings = np.zeros((len(responders), 2), np.int64)
         self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
         rings, held, room = (address(array) for array in self._flow_arrays)
-        self._places = self._submissions.address, address(self._flow), rings, held, self._tickets_at, _TICKETS, room
+        self._flow_arguments = (
+            self._submissions.address,
+            address(self._flow.words),
+            rings,
+            held,
+            self._tickets_at,
+            _TICKETS,
+            room,
+        )
         self.retries = 0
         """Attempts that were made because others had failed."""
         self.reconnects = 0
@@ -255,11 +265,11 @@ class Requester:
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
         worked = self._pump()
-        self._flow[: flow.ROOM + 1] = window, lasts_ns, room
-        self._collected += self._native["flow"](self._at, self._selector_at, *self._places)
-        worked |= bool(self._flow[flow.WORKED]) | self._pump()
+        self._flow.window, self._flow.lasts, self._flow.room = window, lasts_ns, room
+        self._collected += self._native["flow"](self._at, self._selector_at, *self._flow_arguments)
+        worked |= bool(self._flow.worked) | self._pump()
         if self._dispatchers:
-            worked |= self._serve(int(self._flow[flow.ESCAPED_FROM]))
+            worked |= self._serve(self._flow.escaped_from)
         if self.table[at.RequestTable.failed]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
             self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})
@@ -283,12 +293,12 @@ class Requester:
     def collect(self, most: int = RECEIVED) -> Completions:
         """Requests that have ended since the last call, in order; answers stay until the next call of this or admit."""
         self._release()
-        self._collected = self._native["collected"](self._at, self._places[-1], 0, min(most, RECEIVED))
+        self._collected = self._native["collected"](self._at, self._flow_arguments[-1], 0, min(most, RECEIVED))
         return Completions(self._room[:, : self._collected].copy(), self._memory)
 
     def _release(self) -> None:
         if self._collected:
-            self._native["free_rows"](self._at, self._places[-1], self._collected)
+            self._native["free_rows"](self._at, self._flow_arguments[-1], self._collected)
             self._collected = 0
 
     def close(self) -> None:
@@ -313,8 +323,8 @@ class Requester:
         """Let compiled code run what devices have compiled; the modelled accelerators among them."""
         found: dict[str, Words] = {}
         self._keep: list[Any] = []
-        words = at.section(self.table, at.RequestTable.trips, len(self.program.trips) * TRIP_WORDS).reshape(
-            -1, TRIP_WORDS
+        words = at.section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
+            -1, TripRow.WORDS
         )
         for trip, row in zip(self.program.trips, words, strict=True):
             device = local.get(trip.local or "")
@@ -322,13 +332,13 @@ class Requester:
             if device is None or function is None:
                 continue
             self._keep.append(function)
-            row[CALL], row[CONTEXT] = function.address, address(function.context)
+            row[TripRow.call], row[offset(TripRow.context)] = function.address, address(function.context)
             make = getattr(device, "engine", None)
             if make is not None and device.name not in found:
                 engine = make({})
                 found[device.name] = engine.make(engine.free)
                 self._keep.append(engine)
-            row[ENGINE] = address(found[device.name]) if make is not None else 0
+            row[TripRow.engine] = address(found[device.name]) if make is not None else 0
         return found
 
     def _serve(self, escaped_from: int) -> bool:

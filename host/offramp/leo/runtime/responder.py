@@ -28,6 +28,7 @@ from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello, buffer_bytes
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 
 Words = npt.NDArray[np.int64]
 ESCAPES: Final = 256
@@ -65,31 +66,33 @@ class _Connection:
         self.link, self.hello, self.journal, self.owner = link, hello, journal, hello.owner
         self.functions, self.devices = hello.functions, hello.devices
         self.state = at.make_state(len(self.functions), hello.rows)
+        self.fields = at.ServeState(self.state)
         clock.install(self.state)
-        self.state[at.MEMORY], self.state[at.MEMORY_BYTES] = service.host.memory.ctypes.data, service.host.memory_bytes
+        self.state[offset(at.ServeState.memory)] = service.host.memory.ctypes.data
+        self.fields.memory_bytes = service.host.memory_bytes
         self._taken = np.zeros(at.MOST_TAKEN // 8, np.int64)
-        self.state[at.TAKEN] = self._taken.ctypes.data
-        table = self.state[at.TABLE :].reshape(-1, at.FUNCTION_WORDS)
+        self.state[offset(at.ServeState.taken)] = self._taken.ctypes.data
+        table = self.state[at.ServeState.WORDS :].reshape(-1, at.CpuFunction.WORDS)
         for number, name in enumerate(self.functions):
             if name in service.native:
                 address, context, room = service.native[name]
-                table[number, : at.ROOM + 1] = address, context.ctypes.data, room
+                table[number, : at.CpuFunction.room + 1] = address, context.ctypes.data, room
         self.engines = []
         for number, name in enumerate(self.devices[: at.MOST_ENGINES]):
             engine = service.engines.get(name)
             if engine is not None:
                 self.engines.append(engine.make(engine.free))
-                self.state[at.ENGINES + number] = self.engines[-1].ctypes.data
+                self.fields.engines[number] = self.engines[-1].ctypes.data
                 for which, context in engine.functions.items():
                     if which in self.functions:
-                        table[self.functions.index(which), at.ACCELERATED] = context.ctypes.data
-        self.escapes = np.zeros((ESCAPES, at.ESCAPE_WORDS), np.int64)
+                        table[self.functions.index(which), offset(at.CpuFunction.accelerated)] = context.ctypes.data
+        self.escapes = np.zeros((ESCAPES, at.Escape.WORDS), np.int64)
         self.buffer = np.zeros(buffer_bytes(hello.stride), np.uint8)
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
         self.pending_bytes = 0
         """Of messages that were handed to Python and are not answered in the ring."""
         words = self.state, journal, link.received.words, link.sent.words, self.escapes, self.buffer
-        self.places = [place_of(array) for array in words]
+        self.addresses = [place_of(array) for array in words]
         self.running = running
         self.open = True
 
@@ -214,27 +217,27 @@ class Responder:
         if connection.answers:
             self._flush(connection)
         budget = 32 if self.busy else BUDGET
-        state, buffer = connection.state, connection.buffer
+        buffer = connection.buffer
         alone = connection.link.shared and len(self._connections) == 1 and not self.busy
         taken = self._native["serve_on"](
-            *connection.places[:4],
+            *connection.addresses[:4],
             budget,
-            connection.places[4],
+            connection.addresses[4],
             connection.room,
-            connection.places[5],
+            connection.addresses[5],
             len(buffer),
             ROUNDS_NS if alone and self._clock.real else 0,
         )
         self.served += taken
-        for i in range(int(state[at.ESCAPED])):
+        for i in range(connection.fields.escaped):
             escape = connection.escapes[i].copy()
-            connection.pending_bytes += _cost(escape[at.ESCAPE_LENGTH])
-            place, length = int(escape[at.ESCAPE_PLACE]), int(escape[at.ESCAPE_LENGTH])
+            connection.pending_bytes += _cost(escape[at.Escape.length])
+            place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])
             self._dispatch(connection, escape, buffer[place : place + length].tobytes())
         return taken
 
     def _dispatch(self, connection: _Connection, escape: Words, message: bytes) -> None:
-        info = int(escape[at.ESCAPE_INFO])
+        info = int(escape[at.Escape.info])
         number, device = info & 0xFFFF, info >> 16 & 0xFF
         if number >= len(connection.functions) or device >= len(connection.devices):
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
@@ -244,20 +247,20 @@ class Responder:
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
             return
         once = bool(info >> 48 & ONCE)
-        mark = int(escape[at.ESCAPE_ID]), info >> 24 & 0xFF
+        mark = int(escape[at.Escape.id]), info >> 24 & 0xFF
         if once:
             if mark in connection.running:  # the retry takes the place of the attempt that still runs
-                connection.pending_bytes -= _cost(connection.running[mark][at.ESCAPE_LENGTH])
+                connection.pending_bytes -= _cost(connection.running[mark][at.Escape.length])
                 connection.running[mark][:] = escape
                 return
             connection.running[mark] = escape
             self._native["note"](connection.journal, escape, -1, 0, 0)
-        key = int(escape[at.ESCAPE_KEY]) if info >> 48 & ORDERED else None
+        key = int(escape[at.Escape.key]) if info >> 48 & ORDERED else None
         first, finish = self.service.chains.get(function, (function, None))
 
         def done(completion: Completion) -> None:
             if finish is not None and completion.status is Status.OK:
-                key, answer = int(escape[at.ESCAPE_KEY]), completion.message
+                key, answer = int(escape[at.Escape.key]), completion.message
                 completion = call(lambda content: finish(key, content), answer)
             if once:
                 del connection.running[mark]
@@ -276,12 +279,12 @@ class Responder:
     ) -> None:
         if len(message) > connection.hello.stride or (once and len(message) > at_journal.MOST_ANSWER):
             status, message = Status.BAD_LENGTH, b""
-        if once and connection.journal[at_journal.OWNER] == connection.owner:
+        if once and connection.journal[at_journal.Journal.owner] == connection.owner:
             ended = status not in (Status.ABORTED, Status.LOST)
             self._native["note"](
                 connection.journal, escape, int(status) if ended else -2, _address(message), len(message)
             )
-        connection.pending_bytes -= _cost(escape[at.ESCAPE_LENGTH])
+        connection.pending_bytes -= _cost(escape[at.Escape.length])
         if connection.open:
             connection.pending_bytes += _cost(len(message))
             connection.answers.append((escape, status, bytes(message)))

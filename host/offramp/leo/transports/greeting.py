@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from offramp.leo.native.end import LEAST_RING, MOST_RING, MOST_STRIDE
-from offramp.leo.native.ring import ENTRY_BYTES
-from offramp.leo.native.state import MOST_ROWS
+from offramp.leo.native.ring import ENTRY_BYTES, MOST_ROWS
 from offramp.leo.transports.link import TRANSPORTS
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import array, check_object, choice, integer, optional, text

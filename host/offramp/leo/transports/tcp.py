@@ -64,7 +64,7 @@ class TcpLink:
                 raise LinkDown(error.strerror or str(error)) from None
             if count == 0:
                 raise LinkDown("the peer has closed the connection")
-            self.received.words[ring.ARRIVED] = time.monotonic_ns()
+            self.received.words[ring.RingEnd.arrived] = time.monotonic_ns()
             head[0] += count
             moved = True
         return moved

@@ -160,7 +160,7 @@ class UcxLink:
         if not self._pending:
             moved |= self._push()
         if moved:
-            self.received.words[ring.ARRIVED] = time.monotonic_ns()
+            self.received.words[ring.RingEnd.arrived] = time.monotonic_ns()
         return moved
 
     def _push(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.selection.layout import PS, SelectorState, Tolerance, make_memory
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import AnyPolicy, Policy
 from offramp.leo.selection.steps import NETWORK, Routes
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
@@ -34,7 +34,7 @@ class Rule:
         only: take this path alone.
     """
 
-    policy: Policy = Policy.LOOKAHEAD
+    policy: AnyPolicy = Policy.LOOKAHEAD
     ahead: int = 0
     only: int | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import Policy, named
 from offramp.leo.selection.steps import Routes
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
@@ -70,7 +70,7 @@ def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
         if value not in paths:
             raise SettingsError("policy", f"expected one of {', '.join(f'only:{path}' for path in paths)}", name)
         return [Rule(only=list(paths).index(value))]
-    return [Rule(Policy.named(name))]
+    return [Rule(named(name))]
 
 
 def misread(table: Table, factor: float, seed: int) -> Table:

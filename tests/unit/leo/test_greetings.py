@@ -23,8 +23,8 @@ from offramp.leo.runtime import responder as module
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports.connect import Listener
-from offramp.leo.transports.greeting import PROTOCOL, VERSION, parse_hello
-from offramp.leo.transports.link import LinkDown
+from offramp.leo.transports.greeting import VERSION, parse_hello
+from offramp.leo.transports.link import PROTOCOL, LinkDown
 from offramp.leo.transports.shared import memory_bytes
 from offramp_base import listening
 from offramp_base.errors import OfframpError

@@ -24,7 +24,7 @@ FLOW = [[(Trip("echo"),)]]
 BASIC = "offramp.leo.runtime.service:prepare"
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=TRANSPORTS.names())
 def transport(request):
     if request.param == "ucx":
         from offramp.leo.transports.ucx import library

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 ECHO = (Trip("echo"),)
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=TRANSPORTS.names())
 def transport(request, monkeypatch):
     if request.param == "ucx":
         from offramp.leo.transports.ucx import library

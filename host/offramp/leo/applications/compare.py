@@ -15,7 +15,7 @@ from offramp.leo.applications.application import Application
 from offramp.leo.applications.load import LoadResult, closed_loop, open_loop
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
-from offramp.leo.selection import Policy
+from offramp.leo.selection import AnyPolicy, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Row:
     """
 
     paths: tuple[str, ...]
-    policy: Policy
+    policy: AnyPolicy
     most: list[LoadResult] = field(default_factory=list)
     part: list[LoadResult] = field(default_factory=list)
 
@@ -126,7 +126,7 @@ def compare(
     seconds: float = 2.0,
     load: float = 0.6,
     rounds: int = 1,
-    policy: Policy = Policy.LOOKAHEAD,
+    policy: AnyPolicy = Policy.LOOKAHEAD,
     seed: int = 1,
     show: Show | None = None,
 ) -> Comparison:
@@ -183,7 +183,7 @@ class Run:
         self,
         paths: Sequence[str],
         measured: Mapping[str, float],
-        policy: Policy,
+        policy: AnyPolicy,
         seed: int,
         rate: float | None,
         seconds: float,

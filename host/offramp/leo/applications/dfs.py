@@ -17,10 +17,9 @@ from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
-from offramp.leo.applications.samples import chunk
 from offramp.leo.applications.times import Times, table
 from offramp.leo.devices import open_device
-from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
+from offramp.leo.functions.compress import COMPRESS, DECOMPRESS, chunk
 from offramp.leo.native.batch import Batch, Completions
 from offramp.leo.native.dataflow import CPU, Program, Trip
 from offramp.leo.runtime.host import Host

@@ -16,12 +16,13 @@ import numpy as np
 
 from offramp.device import Device, Message, Status
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.samples import VARIANTS, sample
+from offramp.leo.applications.samples import sample
 from offramp.leo.config import Config, Resolved, load_config, resolve
 from offramp.leo.config.models import ANYWHERE, Path
 from offramp.leo.config.resolve import Flow, Work
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import Software
+from offramp.leo.functions.registry import FUNCTIONS, VARIANTS
 from offramp.leo.native.batch import Batch, Completions
 from offramp.leo.native.dataflow import CPU, Program, Trip
 from offramp.leo.runtime.host import Host
@@ -284,7 +285,8 @@ def _model(resolved: Resolved, device: str) -> str:
 
 
 def _stride(mapped: Mapped) -> int:
-    """Bytes of the longest request or answer: functions answer what they were sent, decompression three times that."""
+    """Bytes of the longest request or answer."""
     sent = max(len(m) for variants in mapped.messages() for m in variants)
-    decompresses = any("decompress" in names for names in mapped.remote.values())
-    return max(3 * sent if decompresses else sent, *mapped.moves, 64) + 1024
+    called = {name for names in mapped.remote.values() for name in names if name in FUNCTIONS}
+    growth = max((FUNCTIONS.get(name).growth for name in called), default=1)
+    return max(growth * sent, *mapped.moves, 64) + 1024

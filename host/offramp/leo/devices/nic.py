@@ -11,7 +11,7 @@ from typing import Final
 
 from offramp.device import Completion, Message, Status
 from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
-from offramp.leo.native import functions as native_functions
+from offramp.leo.functions.echo import ECHO
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
 from offramp_base.errors import OfframpError
@@ -26,7 +26,7 @@ FUNCTIONS: Final = {
     sylvie.QUANTISE: wire.Function.QUANTISE,
     sylvie.DEQUANTISE: wire.Function.DEQUANTISE,
     features.NAME: wire.Function.FEATURES_SELECT,
-    native_functions.ECHO: wire.Function.ECHO,
+    ECHO: wire.Function.ECHO,
 }
 MEMORY_S: Final = 10.0
 _STATUSES: Final = frozenset(map(int, Status))

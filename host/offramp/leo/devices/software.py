@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from offramp.device import CompiledFunction, Message, Status
-from offramp.leo.functions import compress, ebs, kvs, reduce
+from offramp.leo.functions import ebs, kvs
+from offramp.leo.functions.registry import FUNCTIONS, Function
 from offramp.leo.memory import HostMemory
 from offramp.leo.native import ebs as native_ebs
 from offramp.leo.native import functions as native_functions
@@ -17,20 +17,9 @@ from offramp.leo.native.call import Arguments
 from offramp_base.errors import OfframpError
 from offramp_base.native.records import offset
 
-Function = Callable[[Message], bytes]
 DEFAULT_BYTES: Final = 1 << 20
 EBS_LAYOUT: Final = (64, 2048, 2048)
 """Volumes, entries of the block table, segments."""
-PLAIN: Final[dict[str, Function]] = {
-    reduce.NAME: reduce.answer,
-    compress.COMPRESS: compress.compress,
-    compress.DECOMPRESS: compress.decompress,
-    native_functions.ECHO: bytes,
-}
-
-
-class BadLength(OfframpError):
-    """The message is no request of its function."""
 
 
 class Software:
@@ -52,8 +41,8 @@ class Software:
             kvs.NAME: native_functions.kvs_context(index, buckets, 0),
             ebs.NAME: native_ebs.context(volumes, layout),
         }
-        functions: dict[str, Function] = {kvs.NAME: _Lookup(index, buckets), ebs.NAME: ebs_tables.lookup}
-        self._functions = functions | PLAIN
+        with_tables = {kvs.NAME: Function(_Lookup(index, buckets)), ebs.NAME: Function(ebs_tables.lookup)}
+        self._functions = with_tables | {name: FUNCTIONS.get(name) for name in FUNCTIONS.names()}
         self.names = tuple(self._functions)
 
     def memory(self, function: str) -> HostMemory:
@@ -80,9 +69,9 @@ class Software:
         if found is None:
             return Status.UNKNOWN_FUNCTION, b""
         try:
-            return Status.OK, found(message)
+            return Status.OK, found.answer(message)
         except OfframpError:
-            return (Status.FAILED if function == compress.DECOMPRESS else Status.BAD_LENGTH), b""
+            return found.refusal, b""
 
 
 class _Lookup:
@@ -101,5 +90,5 @@ class _Lookup:
         words[[offset(Arguments.reply), Arguments.reply_bytes]] = words[-1:].ctypes.data, 8
         words[offset(Arguments.own)] = self._context.ctypes.data
         if self._function(words) != Status.OK:
-            raise BadLength(f"kvs: a request of {len(message)} bytes, expected 8")
+            raise OfframpError(f"kvs: a request of {len(message)} bytes, expected 8")
         return words[-1:].tobytes()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from offramp.device import Status
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.functions.crc import CRC32, CRC32C, tables
+from offramp.leo.functions.echo import ECHO
 from offramp.leo.native.call import Arguments
 from offramp.leo.native.ebs import ebs_lookup
 from offramp.leo.native.journal import MOST_WRITE
@@ -41,8 +42,6 @@ PUT: Final = "kvs.write"
 """Request: a value's address (8 bytes), the value. Answer: 1 where it was written, 0 for address 0 (4 bytes)."""
 BLOCKS: Final = "ebs.read"
 """Request: the answer of ``ebs.lookup``. Answer: the blocks at its address; it fails where nothing was found."""
-ECHO: Final = "echo"
-"""Answer: the request."""
 
 
 class KvsContext(Record):

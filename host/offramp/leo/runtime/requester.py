@@ -28,7 +28,7 @@ from offramp.leo.native.ring import MOST_ROWS
 from offramp.leo.native.submission import SubmissionQueue
 from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp.leo.runtime.peer import Peer, Revivable
-from offramp.leo.selection import Policy, Selector
+from offramp.leo.selection import AnyPolicy, Policy, Selector
 from offramp.leo.transports.connect import connect
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
@@ -96,13 +96,13 @@ class Settings:
     timeout_s: float = TIMEOUT_S
     lost_s: float = 0.7
     silent_s: float = TIMEOUT_S
-    policy: Policy = Policy.LOOKAHEAD
+    policy: AnyPolicy = Policy.LOOKAHEAD
     seed: int = 0
     clock: Clock = field(default_factory=Clock)
     token: Token | None = None
 
 
-Opener = Callable[[str, str, dict[str, Any]], tuple[Link, dict[str, Any]]]
+Opener = Callable[[str, str, dict[str, Any]], tuple[Link, Mapping[str, Any]]]
 """Opens a link at an address by a transport, with a greeting (:func:`offramp.leo.transports.connect.connect`)."""
 
 

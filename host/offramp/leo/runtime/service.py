@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Device
+from offramp.leo.functions.echo import ECHO
 from offramp.leo.native import functions as at
 from offramp.leo.native.dataflow import CPU
 from offramp.leo.native.engine import Engine
@@ -74,7 +75,7 @@ def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, 
     del devices, first
     longest = int(parameters.get("longest", 4096))
     service = Service(host)
-    for name in (at.READ, at.WRITE, at.ADD, at.ECHO):
+    for name in (at.READ, at.WRITE, at.ADD, ECHO):
         address, keep = at.addresses()[name]
         room = {at.WRITE: 0, at.ADD: 8}.get(name, longest)
         service.native[name] = address, _NO_CONTEXT, room

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import AnyPolicy
 from offramp.leo.selection.table import Table
 from offramp_base.native.records import Record, Within, offset
 from offramp_base.native.subset import Words, inlined
@@ -79,7 +79,9 @@ class SelectorState(Record):
     last: int  # path of the request that ended last
     network: int  # mean time on the network, for iPipe
     late: int  # how much longer than T and NETWORK it took
-    reserved: Annotated[Words, 3]
+    rule: int  # address of a rule that another package brings, or 0
+    asked_type: int  # what it is asked: the type of a request, and the paths that it may take, a bit for each
+    asked_paths: int
 
     # Where sections begin, and how long each is.
     allowed: Within[Words]  # types: a bit for each path
@@ -173,7 +175,7 @@ def section(memory: Memory, which: object, length: int) -> Memory:
     return memory[start : start + length]
 
 
-def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Tolerance) -> Memory:
+def make_memory(table: Table, policy: AnyPolicy, rows: int, seed: int, times: Tolerance) -> Memory:
     """A selector that has seen nothing."""
     kinds, paths, resources = table.load.shape
     pairs = kinds * paths
@@ -202,6 +204,7 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
     state = SelectorState(memory)
     state.policy, state.types, state.paths, state.resources = policy.code, kinds, paths, resources
     state.row_count, state.bucket_count = rows, buckets
+    state.rule = policy.address
     state.random = int(np.random.default_rng(seed).integers(1, 2**62))
     state.free = 1
     state.network = round(times.network_ns * PS)

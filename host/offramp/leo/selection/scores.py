@@ -13,9 +13,9 @@ from offramp.leo.selection.layout import (
     SelectorState,
     row_of,
 )
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import OUTSIDE, Policy
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Words, inlined, native
+from offramp_base.native.subset import Words, call_word, inlined, native
 
 _LOOKAHEAD = Policy.LOOKAHEAD.code
 _OUTSTANDING = Policy.OUTSTANDING.code
@@ -202,6 +202,17 @@ def _ahead(memory: SelectorState, kind: int, allowed: int) -> int:
 
 
 @native
+def _outside(memory: SelectorState, kind: int, allowed: int) -> int:
+    """What another package's rule takes; where that may not be taken, the path of the smallest T."""
+    memory.asked_type = kind
+    memory.asked_paths = allowed
+    path = call_word(memory.rule, int(memory))
+    if path < memory.paths and (allowed >> path) & 1 == 1:
+        return path
+    return _cheapest(memory, kind, allowed)
+
+
+@native
 def best_path(memory: SelectorState, kind: int, allowed: int) -> int:
     """The path that the rule takes among ``allowed``, a bit for each, not 0."""
     policy = memory.policy
@@ -213,6 +224,8 @@ def best_path(memory: SelectorState, kind: int, allowed: int) -> int:
         return _drawn(memory, kind, allowed, policy == _WEIGHTED)
     if policy == _IPIPE:
         return _migrated(memory, kind, allowed)
+    if policy == OUTSIDE:
+        return _outside(memory, kind, allowed)
     fewest = _ENDLESS
     for path in range(paths):
         if (allowed >> path) & 1:

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.selection import layout as at
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import AnyPolicy, Policy
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
 
@@ -66,7 +66,7 @@ class Selector:
     def __init__(
         self,
         table: Table,
-        policy: Policy = Policy.LOOKAHEAD,
+        policy: AnyPolicy = Policy.LOOKAHEAD,
         *,
         rows: int = ROWS,
         seed: int = 0,

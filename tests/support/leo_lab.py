@@ -21,7 +21,7 @@ from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.responder import Responder
 from offramp.leo.runtime.service import Service
-from offramp.leo.selection import Dependency, Policy, Table
+from offramp.leo.selection import Dependency, Policy, Table, named
 from offramp.leo.transports.connect import Listener
 from offramp_base.sealed_memory import SharedMemory
 
@@ -136,7 +136,7 @@ def lab(
 ):
     """A lab that is closed."""
     chosen = {"rows": ROWS, "stride": 256, **settings}
-    chosen["policy"] = Policy.named(chosen.get("policy", Policy.LOOKAHEAD))
+    chosen["policy"] = named(chosen.get("policy", Policy.LOOKAHEAD))
     made = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen), listen)
     try:
         yield made

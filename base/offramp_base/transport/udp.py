@@ -73,7 +73,7 @@ class UdpSocket:
 
     @classmethod
     def connect(cls, where: str, token: Token | None = None) -> Self:
-        """To the port at ``HOST:PORT``, as its host.
+        """Connect to the port at ``HOST:PORT``, as its host.
 
         Args:
             where: the port's address.
@@ -298,7 +298,7 @@ def _same(address: Address, name: bytes) -> bool:
 
 
 def _unpack(name: bytes) -> Address:
-    """Of struct sockaddr_in or sockaddr_in6."""
+    """The address that a struct sockaddr_in or sockaddr_in6 holds."""
     port = int.from_bytes(name[2:4], "big")
     if len(name) < _IPV6_NAME_BYTES:
         return socket.inet_ntop(socket.AF_INET, name[4:8]), port

@@ -93,7 +93,7 @@ def test_frames_of_several_threads_stay_whole() -> None:
         found = {}
         while came:
             header = Header.unpack(came[:HEADER_BYTES], 1)
-            payload, came = came[HEADER_BYTES : HEADER_BYTES + header.total], came[HEADER_BYTES + header.total :]
+            payload, came = came[HEADER_BYTES : HEADER_BYTES + header.length], came[HEADER_BYTES + header.length :]
             found[header.message] = payload
         assert found == {number: bytes([number]) * size for number, size in enumerate(sizes)}
 

@@ -72,7 +72,7 @@ class SubmissionQueue:
         self._types, self._stride = types, stride
         self._columns = np.zeros((6, rows + _STAGGER), np.int64)
         self._held = RecordArrays(Submissions)
-        self._fields, self.address = self._held.fields, self._held.address
+        self._words, self.address = self._held.fields.words, self._held.address
         for field, column in zip(_COLUMNS, self._columns, strict=True):
             self._held.give(field, column)
         self._lasting: dict[int, of.Bytes] = {}
@@ -83,7 +83,7 @@ class SubmissionQueue:
     @property
     def left(self) -> int:
         """Requests that are not admitted yet."""
-        return self._fields.count - self._fields.next
+        return int(self._words[Submissions.count] - self._words[Submissions.next])
 
     def take(self, batch: of.Batch, users: of.Words, most: int, due_ns: of.Words | None = None) -> int:
         """The first ``most`` requests of a batch, in place of what was left; returns how many there are.
@@ -114,19 +114,19 @@ class SubmissionQueue:
         if first != count:
             raise self._error(first, payload.size)
         self._set_payload(payload, lasts=lasts)
-        self._fields.count = count
+        self._words[Submissions.count] = count
         return count
 
     def clear(self) -> None:
         """Forget what is left."""
-        self._fields.next = self._fields.count = 0
+        self._words[Submissions.next] = self._words[Submissions.count] = 0
 
     def _set_payload(self, payload: of.Bytes, *, lasts: bool) -> None:
         if payload is not self._payload:
             self._whole = np.ascontiguousarray(payload)  # not before the next batch may its memory be given back
             self._payload = payload if self._whole is payload else None
             self._held.give(Submissions.payload, self._whole)
-        self._fields.lasting = lasts
+        self._words[Submissions.lasting] = lasts
         if lasts:
             self._lasting[self._whole.ctypes.data] = self._whole  # views of one memory are one payload
 

@@ -163,14 +163,14 @@ class Requester:
         self._engines = self._compile(local or {})
         names = [dispatcher.device.name for dispatcher in self._dispatchers.values()]
         engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
-        self._flow = flow.FlowCall(np.zeros(flow.FlowCall.WORDS, np.int64))
-        self._flow.devices = len(engines)
+        self._flow = np.zeros(flow.FlowCall.WORDS, np.int64)
+        self._flow[flow.FlowCall.devices] = len(engines)
         self._rings = np.zeros((len(responders), 2), np.int64)
         self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
         rings, held, room = (address(array) for array in self._flow_arrays)
         self._flow_arguments = (
             self._submissions.address,
-            address(self._flow.words),
+            address(self._flow),
             rings,
             held,
             self._tickets_at,
@@ -265,11 +265,11 @@ class Requester:
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
         worked = self._pump()
-        self._flow.window, self._flow.lasts, self._flow.room = window, lasts_ns, room
+        self._flow[: flow.FlowCall.devices] = window, lasts_ns, room
         self._collected += self._native["flow"](self._at, self._selector_at, *self._flow_arguments)
-        worked |= bool(self._flow.worked) | self._pump()
+        worked |= bool(self._flow[flow.FlowCall.worked]) | self._pump()
         if self._dispatchers:
-            worked |= self._serve(self._flow.escaped_from)
+            worked |= self._serve(int(self._flow[flow.FlowCall.escaped_from]))
         if self.table[at.RequestTable.failed]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
             self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})

@@ -229,7 +229,7 @@ class Responder:
             ROUNDS_NS if alone and self._clock.real else 0,
         )
         self.served += taken
-        for i in range(connection.fields.escaped):
+        for i in range(int(connection.state[at.ServeState.escaped])):
             escape = connection.escapes[i].copy()
             connection.pending_bytes += _cost(escape[at.Escape.length])
             place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -72,6 +73,37 @@ class Software:
             return Status.OK, found.answer(message)
         except OfframpError:
             return found.refusal, b""
+
+
+class SoftwareDevice:
+    """What devices have in common that compute in software.
+
+    Attributes:
+        name: of the device.
+        depth: requests that may be unfinished.
+        closed: it takes no more requests.
+    """
+
+    def __init__(self, name: str, depth: int, table_bytes: int) -> None:
+        self.name, self.depth, self.closed = name, depth, False
+        self._software = Software(table_bytes)
+
+    @property
+    def functions(self) -> Sequence[str]:
+        """Names of what it can do."""
+        return self._software.names
+
+    def memory(self, function: str) -> HostMemory:
+        """The tables of a function."""
+        return self._software.memory(function)
+
+    def compiled(self, function: str) -> CompiledFunction | None:
+        """The function in machine code, None where it is not."""
+        return self._software.compiled(function)
+
+    def _expect_open(self) -> None:
+        if self.closed:
+            raise OfframpError(f"device {self.name} is closed")
 
 
 class _Lookup:

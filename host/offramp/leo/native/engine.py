@@ -16,6 +16,7 @@ from typing import Annotated, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp_base.native.random import next_state, random_bits
 from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native
 
@@ -88,13 +89,9 @@ class Engine:
 
 @native
 def _jitter(engine: EngineState) -> int:
-    """31 random bits: xorshift64* (Vigna 2016)."""
-    x = engine.random
-    x = x ^ (x >> 12)
-    x = x ^ (x << 25)
-    x = x ^ (x >> 27)
-    engine.random = x
-    return (x * 0x2545F4914F6CDD1D) >> 33
+    """31 random bits."""
+    engine.random = next_state(engine.random)
+    return random_bits(engine.random, 31)
 
 
 @native

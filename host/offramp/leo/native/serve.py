@@ -173,6 +173,33 @@ def _taken(state: ServeState, body: Bytes, length: int) -> Bytes:
     return Bytes(int(into))
 
 
+@inlined
+def _call(
+    state: ServeState,
+    journal: Journal,
+    function: CpuFunction,
+    context: Words,
+    body: Bytes,
+    length: int,
+    reply: Bytes,
+    room: int,
+) -> int:
+    """Call a function; its status. The arguments say how long its answer is."""
+    arguments = state.arguments
+    arguments.message = body
+    arguments.message_bytes = length
+    arguments.reply = reply
+    arguments.reply_bytes = room
+    arguments.log = journal
+    arguments.host = state.memory
+    arguments.host_bytes = state.memory_bytes
+    arguments.own = context
+    status = call_word(function.address, int(arguments))
+    if status != _OK:
+        arguments.reply_bytes = 0
+    return status
+
+
 @native
 def _execute(
     state: ServeState, journal: Journal, function: CpuFunction, words: Entry, body: Bytes, sent: RingEnd, came: int
@@ -189,19 +216,11 @@ def _execute(
     if once != 0:
         held.number = words.id
         held.state = RUNNING
-    arguments = state.arguments
     reply = message(sent, answer) + _HEADER
-    arguments.message = _taken(state, body, words.length)
-    arguments.message_bytes = words.length
-    arguments.reply = reply
-    arguments.reply_bytes = room
-    arguments.log = journal
-    arguments.host = state.memory
-    arguments.host_bytes = state.memory_bytes
-    arguments.own = function.context
     journal.length = 0
-    status = call_word(function.address, int(arguments))
-    length = arguments.reply_bytes if status == _OK else 0
+    given = _taken(state, body, words.length)
+    status = _call(state, journal, function, function.context, given, words.length, reply, room)
+    length = state.arguments.reply_bytes
     if once != 0:
         commit(journal, held, state.memory, state.memory_bytes, status, reply, length)
     elif journal.length != 0:
@@ -231,23 +250,71 @@ def _drain(state: ServeState, journal: Journal, engine: EngineState, sent: RingE
         answer = reserve(sent, room + _HEADER)
         if answer == NOTHING:
             break
-        arguments = state.arguments
-        arguments.message = slot.message
-        arguments.message_bytes = slot.length
-        arguments.reply = message(sent, answer) + _HEADER
-        arguments.reply_bytes = room
-        arguments.log = journal
-        arguments.host = state.memory
-        arguments.host_bytes = state.memory_bytes
-        arguments.own = function.accelerated
-        status = call_word(function.address, int(arguments))
-        length = arguments.reply_bytes if status == _OK else 0
+        reply = message(sent, answer) + _HEADER
+        status = _call(state, journal, function, function.accelerated, slot.message, slot.length, reply, room)
+        length = state.arguments.reply_bytes
         info = _with_status(slot.info, status)
         delay = now - slot.came
         _finish(sent, answer, room, length, slot.id, slot.key, info, delay, now)
         engine.head = engine.head + 1
         count += 1
     return count
+
+
+@inlined
+def _escape(
+    state: ServeState, escapes: Escape, most: int, buffer: Bytes, room: int, words: Entry, body: Bytes, came: int
+) -> bool:
+    """Hand the request in front to the caller; False where there is no room."""
+    used = 0
+    if state.escaped != 0:
+        last = escapes[state.escaped - 1]
+        used = last.place + ((last.length + 7) & ~7)
+    length = words.length
+    if state.escaped == most or used + length > room:
+        return False
+    out = escapes[state.escaped]
+    out.id = words.id
+    out.key = words.key
+    out.stamp = came
+    out.info = words.info
+    out.length = length
+    out.place = used
+    copy(buffer + used, body, length)
+    state.escaped = state.escaped + 1
+    return True
+
+
+@inlined
+def _take(
+    state: ServeState,
+    journal: Journal,
+    sent: RingEnd,
+    escapes: Escape,
+    most: int,
+    buffer: Bytes,
+    room: int,
+    body: Bytes,
+    came: int,
+) -> bool:
+    """Answer the request in front, or hand it on; False where there is no room."""
+    words = state.entry
+    info = words.info
+    device = (info >> 16) & 0xFF
+    named = info & 0xFFFF
+    function = function_of(state, named)
+    held = kept(journal, words.id, (info >> 24) & 0xFF)
+    once = (info >> 48) & ONCE
+    known = held.number == words.id
+    if once != 0 and known and held.state == KEPT:
+        return _replay(state, held, sent, words, came)
+    fresh = once == 0 or not known or held.state == NEW
+    if device == 0 and named < state.functions and function.address != 0 and fresh:
+        return _execute(state, journal, function, words, body, sent, came)
+    if _accelerated(state, function, device, named, once, words.length):
+        engine = EngineState(state.engines[device])
+        return enqueue(engine, words.id, words.key, info, came, body, words.length, now_ns(state))
+    return _escape(state, escapes, most, buffer, room, words, body, came)
 
 
 @native
@@ -267,7 +334,6 @@ def serve(
     The rings and the journal are the connection's; there is room for ``most`` requests that run elsewhere, with
     ``room`` bytes of messages.
     """
-    used = 0
     taken = 0
     state.escaped = 0
     ended = 0
@@ -280,49 +346,14 @@ def serve(
             break
         words = state.entry
         take_words(received, place, words)
-        body = message(received, place)
-        info = words.info
-        trip = (info >> 24) & 0xFF
-        if words.id & (MOST_ROWS - 1) >= state.rows or trip >= MOST_TRIPS:
+        if words.id & (MOST_ROWS - 1) >= state.rows or (words.info >> 24) & 0xFF >= MOST_TRIPS:
             received.fault = BAD_ROW
             break
         came = received.arrived
         if came == 0:
             came = words.stamp
-        device = (info >> 16) & 0xFF
-        named = info & 0xFFFF
-        function = function_of(state, named)
-        held = kept(journal, words.id, trip)
-        once = (info >> 48) & ONCE
-        if once != 0 and held.number == words.id and held.state == KEPT:
-            if not _replay(state, held, sent, words, came):
-                break
-        elif (
-            device == 0
-            and named < state.functions
-            and function.address != 0
-            and (once == 0 or held.number != words.id or held.state == NEW)
-        ):
-            if not _execute(state, journal, function, words, body, sent, came):
-                break
-        elif _accelerated(state, function, device, named, once, words.length):
-            engine = EngineState(state.engines[device])
-            if not enqueue(engine, words.id, words.key, info, came, body, words.length, now_ns(state)):
-                break
-        else:
-            length = words.length
-            if state.escaped == most or used + length > room:
-                break
-            out = escapes[state.escaped]
-            out.id = words.id
-            out.key = words.key
-            out.stamp = came
-            out.info = info
-            out.length = length
-            out.place = used
-            copy(buffer + used, body, length)
-            used += (length + 7) & ~7
-            state.escaped = state.escaped + 1
+        if not _take(state, journal, sent, escapes, most, buffer, room, message(received, place), came):
+            break
         pass_over(received)
         taken += 1
     publish_ring(sent)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from offramp.leo.native.call import Arguments
 from offramp.leo.native.clock import Timed
 from offramp.leo.native.dataflow import Program, TripRow
-from offramp_base.native.records import Record, Within, offset
+from offramp_base.native.arrays import section, with_sections
+from offramp_base.native.records import Record, Within
 from offramp_base.native.subset import Words
 
 Table = npt.NDArray[np.int64]
@@ -99,9 +100,9 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
     trips = program.words()
     slots = 1 << (2 * rows - 1).bit_length()
     queues = len(program.links) + len(program.local) + 2
-    lengths = {
-        offset(field): length
-        for field, length in (
+    state = with_sections(
+        RequestTable,
+        (
             (RequestTable.first, types * paths),
             (RequestTable.count, types * paths),
             (RequestTable.trips, trips.size),
@@ -109,13 +110,8 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
             (RequestTable.free, rows),
             (RequestTable.rows, rows * Row.WORDS),
             (RequestTable.arguments, Arguments.WORDS),
-        )
-    }
-    state = np.zeros(RequestTable.WORDS + sum(lengths.values()), np.int64)
-    at = RequestTable.WORDS
-    for which, length in lengths.items():
-        state[which] = at
-        at += length
+        ),
+    )
     table = RequestTable(state)
     table.row_count, table.free_count, table.stride = rows, rows, stride
     table.paths, table.mask, table.links = paths, slots - 1, len(program.links)
@@ -126,12 +122,6 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
     section(state, RequestTable.free, rows)[:] = np.arange(rows)[::-1]
     assert trips.shape[1:] == (TripRow.WORDS,)
     return state
-
-
-def section(state: Table, which: object, length: int) -> Table:
-    """A view of one section."""
-    start = int(state[offset(which)])
-    return state[start : start + length]
 
 
 def column(state: Table, which: int) -> Table:

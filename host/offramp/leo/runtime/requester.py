@@ -33,6 +33,7 @@ from offramp.leo.transports.connect import connect
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
+from offramp_base.native.arrays import section
 from offramp_base.native.records import offset
 
 Words = npt.NDArray[np.int64]
@@ -323,7 +324,7 @@ class Requester:
         """Let compiled code run what devices have compiled; the modelled accelerators among them."""
         found: dict[str, Words] = {}
         self._keep: list[Any] = []
-        words = at.section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
+        words = section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
             -1, TripRow.WORDS
         )
         for trip, row in zip(self.program.trips, words, strict=True):

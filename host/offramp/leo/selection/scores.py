@@ -14,6 +14,7 @@ from offramp.leo.selection.layout import (
     row_of,
 )
 from offramp.leo.selection.policies import OUTSIDE, Policy
+from offramp_base.native.random import next_state, random_bits
 from offramp_base.native.records import offset
 from offramp_base.native.subset import Words, call_word, inlined, native
 
@@ -32,13 +33,9 @@ _ENDLESS = 0x7FFFFFFFFFFFFFFF
 
 @native
 def draw(memory: SelectorState) -> int:
-    """31 random bits: xorshift64* (Vigna 2016)."""
-    x = memory.random
-    x = x ^ (x >> 12)
-    x = x ^ (x << 25)
-    x = x ^ (x >> 27)
-    memory.random = x
-    return (x * 0x2545F4914F6CDD1D) >> 33
+    """31 random bits."""
+    memory.random = next_state(memory.random)
+    return random_bits(memory.random, 31)
 
 
 @native

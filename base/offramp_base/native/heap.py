@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_base.native.records import Record
-from offramp_base.native.subset import native
+from offramp_base.native.subset import inlined
 
 
 class HeapEntry(Record):
@@ -15,14 +15,14 @@ class HeapEntry(Record):
     item: int
 
 
-@native
+@inlined
 def _put(entry: HeapEntry, time: int, order: int, item: int) -> None:
     entry.time = time
     entry.order = order
     entry.item = item
 
 
-@native
+@inlined
 def sift_up(heap: HeapEntry, place: int, time: int, order: int, item: int) -> None:
     """Put an entry into a heap of ``place`` entries, behind which there is room for one more."""
     while place > 0:
@@ -34,7 +34,7 @@ def sift_up(heap: HeapEntry, place: int, time: int, order: int, item: int) -> No
     _put(heap[place], time, order, item)
 
 
-@native
+@inlined
 def drop_first(heap: HeapEntry, count: int) -> None:
     """Remove the first entry of a heap that keeps ``count`` others."""
     last = heap[count]

@@ -81,6 +81,15 @@ def _in_bucket(line: Words, key: int) -> int:
     return found
 
 
+@inlined
+def _answer_word(arguments: Arguments, word: int, size: int) -> int:
+    """Answer the lowest bytes of a word."""
+    arguments.scratch[0] = word
+    copy(arguments.reply, Bytes(arguments.scratch), size)
+    arguments.reply_bytes = size
+    return _OK
+
+
 @native
 def lookup(arguments: Arguments) -> int:
     """``kvs.lookup`` (:mod:`offramp.leo.functions.kvs`)."""
@@ -94,15 +103,22 @@ def lookup(arguments: Arguments) -> int:
     found = _in_bucket(index + (_hash(crcs, key) & mask) * 8, key)
     if found == 0:
         found = _in_bucket(index + (_hash(crcs + _FIRST_BYTE, key) & mask) * 8, key)
-    arguments.scratch[0] = found
-    copy(arguments.reply, Bytes(arguments.scratch), 8)
-    arguments.reply_bytes = 8
-    return _OK
+    return _answer_word(arguments, found, 8)
 
 
 @inlined
 def _inside(arguments: Arguments, offset: int, length: int) -> bool:
     return length >= 0 and offset >= 0 and length <= arguments.host_bytes and offset <= arguments.host_bytes - length
+
+
+@inlined
+def _answer_memory(arguments: Arguments, place: int, size: int) -> int:
+    """Answer bytes of the host's memory."""
+    if size > arguments.reply_bytes or not _inside(arguments, place, size):
+        return _BOUNDS
+    copy(arguments.reply, arguments.host + place, size)
+    arguments.reply_bytes = size
+    return _OK
 
 
 @native
@@ -115,11 +131,7 @@ def get(arguments: Arguments) -> int:
     if address == 0:
         arguments.reply_bytes = 0
         return _OK
-    if size > arguments.reply_bytes or not _inside(arguments, address, size):
-        return _BOUNDS
-    copy(arguments.reply, arguments.host + address, size)
-    arguments.reply_bytes = size
-    return _OK
+    return _answer_memory(arguments, address, size)
 
 
 @inlined
@@ -137,14 +149,11 @@ def put(arguments: Arguments) -> int:
     if arguments.message_bytes != 8 + size or size > MOST_WRITE or arguments.reply_bytes < 4:
         return _LENGTH
     address = _word(arguments.message)
-    arguments.scratch[0] = 0 if address == 0 else 1
     if address != 0:
         if not _inside(arguments, address, size):
             return _BOUNDS
         _log(arguments, address, arguments.message + 8, size)
-    copy(arguments.reply, Bytes(arguments.scratch), 4)
-    arguments.reply_bytes = 4
-    return _OK
+    return _answer_word(arguments, 0 if address == 0 else 1, 4)
 
 
 @native
@@ -155,11 +164,7 @@ def read(arguments: Arguments) -> int:
     place = arguments.message
     offset = _word(place)
     length = place[8] | place[9] << 8 | place[10] << 16 | place[11] << 24
-    if length > arguments.reply_bytes or not _inside(arguments, offset, length):
-        return _BOUNDS
-    copy(arguments.reply, arguments.host + offset, length)
-    arguments.reply_bytes = length
-    return _OK
+    return _answer_memory(arguments, offset, length)
 
 
 @native
@@ -202,12 +207,7 @@ def blocks(arguments: Arguments) -> int:
     size = KvsContext(arguments.own).value
     if found[0] & 0xFFFFFFFF != 0:
         return _FAILED
-    place = found[1]
-    if size > arguments.reply_bytes or not _inside(arguments, place, size):
-        return _BOUNDS
-    copy(arguments.reply, arguments.host + place, size)
-    arguments.reply_bytes = size
-    return _OK
+    return _answer_memory(arguments, found[1], size)
 
 
 @native

@@ -161,12 +161,26 @@ class Requester:
         self._collected = 0
         self._submissions = SubmissionQueue(rows, len(program.types), self.stride)
         self._composed = np.zeros(2 * self.stride, np.uint8)
-        self._engines = self._compile(local or {})
+        self._rings = np.zeros((len(responders), 2), np.int64)
+        self._prepare_flow(local or {})
+        self.retries = 0
+        """Attempts that were made because others had failed."""
+        self.reconnects = 0
+        self._links: list[Link | None] = [None] * len(responders)
+        try:
+            for number in range(len(responders)):
+                self._links[number] = self._connect_first(number)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare_flow(self, local: Mapping[str, Device]) -> None:
+        """The arguments of the compiled loop, which stay the same."""
+        self._engines = self._compile(local)
         names = [dispatcher.device.name for dispatcher in self._dispatchers.values()]
         engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
         self._flow = np.zeros(flow.FlowCall.WORDS, np.int64)
         self._flow[flow.FlowCall.devices] = len(engines)
-        self._rings = np.zeros((len(responders), 2), np.int64)
         self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
         rings, held, room = (address(array) for array in self._flow_arrays)
         self._flow_arguments = (
@@ -178,16 +192,6 @@ class Requester:
             _TICKETS,
             room,
         )
-        self.retries = 0
-        """Attempts that were made because others had failed."""
-        self.reconnects = 0
-        self._links: list[Link | None] = [None] * len(responders)
-        try:
-            for number in range(len(responders)):
-                self._links[number] = self._connect_first(number)
-        except BaseException:
-            self.close()
-            raise
 
     # --- requests
 

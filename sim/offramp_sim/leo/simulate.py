@@ -40,7 +40,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What figures and tables call it."""
         if self.ahead:
             return f"exact k={self.ahead}"
         return self.policy.value if self.only is None else f"only path {self.only}"

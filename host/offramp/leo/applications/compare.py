@@ -58,7 +58,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """Of an application's paths.
+    """What an application's paths have come to.
 
     Attributes:
         name, paths: of the application.
@@ -97,7 +97,7 @@ class Comparison:
         return float(np.median([mixed.latency_us() / alone.latency_us() for mixed, alone in rounds]))
 
     def numbers(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The comparison as ``--json`` writes it."""
         rows = [
             {
                 "paths": list(row.paths),

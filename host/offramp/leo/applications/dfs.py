@@ -32,7 +32,7 @@ from offramp_base.errors import OfframpError
 STORE: Final = "dfs.store"
 CHUNK: Final = 256_000
 CHUNKS: Final = 4
-"""Of a file."""
+"""Chunks of a file."""
 FILES: Final = 8
 """Different ones; the responder's memory holds as many."""
 ACCELERATOR: Final = "acc"

@@ -37,7 +37,7 @@ MODELS: Final = {"4K": "model:service_us=100", "64K": "model:service_us=1840"}
 """The times of the builtin ``ebs``, two hundred times over, for two cores to keep it busy beside their own path."""
 VOLUMES: Final = 4
 _SEGMENTS: Final = 2
-"""Of each volume."""
+"""Segments of each volume."""
 _SEGMENT_BYTES: Final = ebs.SEGMENT * ebs.BLOCK
 _FIRST: Final = 4096
 """Address of the first segment: 0 says that there is none."""

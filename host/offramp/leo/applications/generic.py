@@ -130,7 +130,7 @@ class Mapped:
                 at += max(len(sample(key[1].function, key[1].size, v)) for v in range(VARIANTS))
 
     def trips(self) -> tuple[tuple[tuple[Trip, ...] | None, ...], ...]:
-        """For each type and flow."""
+        """Round trips by type and flow; None where the type may not take the flow."""
         found = []
         for name, row in zip(self.types, self.flows, strict=True):
             flows = [None if rows is None else self._trips(name, rows) for rows in row]
@@ -156,7 +156,7 @@ class Mapped:
         return tuple(trips)
 
     def messages(self) -> list[list[bytes]]:
-        """Of each type, its variants."""
+        """The variants of each type's message."""
         found = []
         for name in self.types:
             variants = []

@@ -128,7 +128,7 @@ class LeoSums:
         self._process.close()
 
     def __enter__(self) -> Self:
-        """For ``with``."""
+        """Use the devices in a ``with`` statement, which ends the process."""
         return self
 
     def __exit__(

@@ -39,7 +39,7 @@ def buckets_for(count: int) -> int:
 
 
 def memory_bytes(count: int) -> int:
-    """Of the host: values, then the index at a multiple of 64."""
+    """Bytes of the host's memory: values, then the index at a multiple of 64."""
     return FIRST_VALUE + count * VALUE_BYTES + buckets_for(count) * kvs.LINE
 
 

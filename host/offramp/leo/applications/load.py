@@ -27,7 +27,7 @@ Hook = Callable[[float], None]
 
 @dataclass
 class LoadResult:
-    """Of a run.
+    """What a run has come to.
 
     Attributes:
         seconds: of the load, without the time in which the last requests end.
@@ -55,7 +55,7 @@ class LoadResult:
         return float(np.percentile(self.latency_ns, percent)) / 1e3 if len(self.latency_ns) else float("nan")
 
     def numbers(self, paths: tuple[str, ...]) -> dict[str, Any]:
-        """For ``--json``."""
+        """The run as ``--json`` writes it."""
         return {
             "seconds": self.seconds,
             "sent": self.sent,
@@ -103,15 +103,15 @@ class _Generator:
                 self.offer()
             idle(worked=self.round(window), yields=self.requester.computes)
         self.requester.withdraw()
-        patience = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
-        limit = time.monotonic() + patience
+        drain_s = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
+        limit = time.monotonic() + drain_s
         while self.ended < self.outcome.sent:
             if hook is not None:
                 hook(self.outcome.seconds)
             idle(worked=self.round(0), yields=self.requester.computes)
             if time.monotonic() > limit:
                 left = self.outcome.sent - self.ended
-                raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {patience:g} s")
+                raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {drain_s:g} s")
         self.settle()
         self.outcome.latency_ns = np.concatenate(self.latencies) if self.latencies else np.zeros(0, np.int64)
         self.outcome.jct_ns = np.concatenate(self.jcts) if self.jcts else np.zeros(0, np.int64)

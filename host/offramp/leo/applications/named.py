@@ -93,9 +93,9 @@ def open_application(
     for path in paths:
         if path not in made.paths:
             raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)
-    patience = max(map(timeout_s, devices.values()), default=0.0)
-    slow = patience > made.settings.timeout_s
-    settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, patience))
+    longest_s = max(map(timeout_s, devices.values()), default=0.0)
+    slow = longest_s > made.settings.timeout_s
+    settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, longest_s))
     window = window or (min(made.window, SIMULATED_WINDOW) if slow else made.window)
     plan = replace(made.plan, listen="127.0.0.1:0") if transport == "tcp" else made.plan
     return replace(made, paths=paths or made.paths, plan=plan, settings=settings, window=window)

@@ -9,14 +9,14 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
 
-from offramp.dgtp.quantity import amount
 from offramp.leo.selection.table import Dependency
 from offramp_base.errors import OfframpError
 from offramp_base.settings.source import Place, Source
+from offramp_base.settings.units import BYTES
 
 T = TypeVar("T")
 PROFILE: Final = "profile"
-"""In the place of a number: it is measured (``offramp leo profile``)."""
+"""Stands for a number that is measured (``offramp leo profile``)."""
 ANYWHERE: Final = "*"
 MOST: Final = 1e15
 
@@ -40,8 +40,12 @@ def _profiled(value: object, *, over: bool) -> float | str:
 
 def _bytes(value: object) -> int:
     try:
-        return int(amount(value, "size", "B"))
-    except OfframpError:
+        return int(_number(value, over=False))
+    except ValueError:
+        pass
+    try:
+        return BYTES.parse(str(value))
+    except ValueError:
         raise ValueError(f"{value}: expected bytes, such as 4096 or 4MiB") from None
 
 
@@ -76,7 +80,7 @@ class Strict(BaseModel):
 
 
 class Kind(StrEnum):
-    """Of a node; all but the CPU, the RDMA NIC and switches are accelerators."""
+    """What a node is; all but the CPU, the RDMA NIC and switches are accelerators."""
 
     CPU = "cpu"
     FPGA = "fpga"

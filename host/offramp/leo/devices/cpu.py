@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 
 @dataclass(frozen=True)
 class Options:
-    """Of a CPU device."""
+    """How many threads a CPU device has, and how many requests they may have unfinished."""
 
     threads: int = 1
     depth: int = 256

@@ -51,26 +51,26 @@ class FaultyDevice:
 
     @property
     def name(self) -> str:
-        """Of the device."""
+        """The name of the device behind it."""
         return self._inner.name
 
     @property
     def kind(self) -> str:
-        """Of the device."""
+        """The kind of the device behind it."""
         return self._inner.kind
 
     @property
     def functions(self) -> Sequence[str]:
-        """Of the device."""
+        """The functions of the device behind it."""
         return self._inner.functions
 
     @property
     def depth(self) -> int:
-        """Of the device."""
+        """The depth of the device behind it."""
         return self._inner.depth
 
     def memory(self, function: str) -> Memory:
-        """Of the device."""
+        """The tables of the device behind it."""
         return self._inner.memory(function)
 
     def kill(self) -> None:

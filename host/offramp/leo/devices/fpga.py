@@ -40,7 +40,7 @@ SIMULATED_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Options:
-    """Of an FPGA: ``at`` an agent's address, else a card in ``simulator``; its ``engines`` with ``+`` between them."""
+    """A card: ``at`` an agent's address, else one in ``simulator``; its ``engines`` with ``+`` between them."""
 
     at: str = ""
     simulator: str = "icarus"

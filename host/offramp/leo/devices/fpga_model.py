@@ -30,7 +30,7 @@ _SLOTS: Final = 1 << 13
 
 @dataclass(frozen=True)
 class Options:
-    """Of the card: parameters of its engines, clock and memory."""
+    """Parameters of the card's engines, its clock and its memory."""
 
     memory_cycles: int = 40
     mhz: float = 250.0
@@ -64,7 +64,7 @@ class Times:
         """The same volume again."""
 
     def of(self, function: str, message: Message) -> tuple[int, int]:
-        """Of a request."""
+        """Interval and latency of a request."""
         return self._reduce(message) if function == reduce.NAME else self.kvs if function == kvs.NAME else self.ebs
 
     def _reduce(self, message: Message) -> tuple[int, int]:

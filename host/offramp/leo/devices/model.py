@@ -29,7 +29,7 @@ _FEW: Final = 64
 
 @dataclass(frozen=True)
 class Options:
-    """Of a model.
+    """What a modelled accelerator is.
 
     Attributes:
         memo: 1: an answer is computed once for each message, so that a load test does not pay for what a real

@@ -47,7 +47,7 @@ def decompress(message: Message) -> bytes:
 
 
 _NOISE: Final = 0.51
-"""Of a chunk: zlib leaves 51.8 % of it, or little more."""
+"""The part of a chunk that is noise: zlib leaves 51.8 % of the chunk, or little more."""
 
 
 def chunk(size: int, variant: int) -> bytes:

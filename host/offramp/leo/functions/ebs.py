@@ -34,7 +34,7 @@ VOLUME: Final = struct.Struct("<IIQQQQQQQ")
 
 
 class EbsStatus(IntEnum):
-    """Of a look-up."""
+    """How a look-up ended."""
 
     FOUND = 0
     NO_VOLUME = 1

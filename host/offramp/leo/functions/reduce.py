@@ -30,7 +30,7 @@ Vectors = npt.NDArray[Any]
 
 
 class Type(IntEnum):
-    """Of elements."""
+    """What the elements of the vectors are."""
 
     INT32 = 0
     FIXED = 1  # int32 that saturates

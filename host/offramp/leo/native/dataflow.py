@@ -110,7 +110,7 @@ class Program:
 
     @property
     def trips(self) -> Sequence[Trip]:
-        """Of all types and paths, one after the other."""
+        """All round trips of all types and paths, one after the other."""
         return [trip for row in self.flows for trips in row for trip in trips or ()]
 
     @property

@@ -19,7 +19,7 @@ MOST_STRIDE: Final = 1 << 24
 _USUAL_RING: Final = 1 << 22
 _LINE_WORDS: Final = 8
 RING_HEADER_WORDS: Final = 2 * _LINE_WORDS
-"""Of a ring in shared memory: a line for each of its two words."""
+"""Words before a ring's entries in shared memory: a cache line for each of its two words."""
 
 
 class End:

@@ -12,9 +12,9 @@ from offramp.leo.native.clock import Timed, now_ns
 from offramp_base.native.subset import native
 
 ROUNDS_NS: Final = 500_000
-"""Of rounds without Python while there is work."""
+"""How long rounds go on without Python while there is work."""
 IDLE_NS: Final = 20_000
-"""Of rounds without any."""
+"""How long rounds go on without any work."""
 _FULL_ROUND: Final = 32  # requests
 _REST_NS: Final = 4000  # after smaller rounds
 

@@ -63,7 +63,7 @@ def state_row(table: RequestTable, row: int) -> Row:
 
 @inlined
 def queue_of(table: RequestTable, number: int) -> Queue:
-    """Of links, then of local devices: tickets of requests that wait."""
+    """The queue of a link, or behind the links of a local device: tickets of requests that wait."""
     return Queue(table.queues + number * (table.mask + 1 + Queue.WORDS))
 
 

@@ -59,7 +59,7 @@ ENTRY_BYTES: Final = 8 * Entry.WORDS
 SKIP: Final = -1
 MOST_TRIPS: Final = 4
 MOST_ROWS: Final = 1 << 16
-"""Of a request table: the lower 16 bits of an entry's id name the row."""
+"""The most rows of a request table: the lower 16 bits of an entry's id name the row."""
 NOTHING: Final = -1
 
 

@@ -20,7 +20,7 @@ Table = npt.NDArray[np.int64]
 
 
 class State(IntEnum):
-    """Of a request."""
+    """How far a request has come."""
 
     FREE = 0
     NEW = 1

@@ -51,7 +51,7 @@ class Dispatcher:
     _pause: float = RETRY_S
 
     def __post_init__(self) -> None:
-        """Take the device's own patience."""
+        """Take the device's own timeout."""
         self.timeout_s = self.timeout_s or getattr(self.device, "timeout_s", DEVICE_TIMEOUT_S)
 
     @property

@@ -78,7 +78,7 @@ class _Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a requester.
+    """How a requester works.
 
     Attributes:
         rows: requests that may be unfinished at a time.

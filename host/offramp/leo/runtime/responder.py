@@ -36,7 +36,7 @@ BUDGET: Final = 256
 CONNECTION_BYTES: Final = 1 << 30
 """Memory of all connections together."""
 PENDING_BYTES: Final = 1 << 27
-"""Of a connection's messages and answers that wait in Python; beyond, no more is taken from its ring."""
+"""What a connection's messages and answers may take while they wait in Python; beyond, its ring is left alone."""
 _PENDING_OVERHEAD: Final = 512
 """Bytes that a waiting request takes besides its message."""
 _LISTENED_S: Final = 1e-3
@@ -90,7 +90,7 @@ class _Connection:
         self.buffer = np.zeros(buffer_bytes(hello.stride), np.uint8)
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
         self.pending_bytes = 0
-        """Of messages that were handed to Python and are not answered in the ring."""
+        """Bytes of messages that were handed to Python and are not answered in the ring."""
         words = self.state, journal, link.received.words, link.sent.words, self.escapes, self.buffer
         self.addresses = [place_of(array) for array in words]
         self.running = running

@@ -64,7 +64,7 @@ def wait(memory: SelectorState, pair: int) -> int:
 
 @native
 def lateness(memory: SelectorState, path: int) -> int:
-    """By how much the oldest request under way is later than the model and the network explain, ps."""
+    """How much later the oldest request under way is than the model and the network explain, ps."""
     oldest = memory.oldest[path]
     longest = memory.away[path]
     if oldest == NONE or longest == 0:

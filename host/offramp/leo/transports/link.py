@@ -118,7 +118,7 @@ class Call:
 
     @property
     def ring_bytes(self) -> int:
-        """Of each ring."""
+        """Bytes of each ring."""
         return int(self.content["ring_bytes"])
 
     def dial(self, *descriptors: int, **more: Any) -> tuple[Control, Fields]:

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 
 def open_device(options: str, name: str) -> FaultyDevice:
     """The device behind the second colon, with the faults before it."""
-    from offramp.leo.devices.registry import open_device as open_inner
+    from offramp.leo.devices import open_device as open_inner
 
     faults, colon, inner = options.partition(":")
     if not colon:

@@ -83,7 +83,7 @@ def open_application(
         OfframpError: no such application, path or transport, or the files are wrong.
     """
     if transport not in TRANSPORTS:
-        raise SettingsError("transport", f"expected one of {', '.join(TRANSPORTS.names())}", transport)
+        raise SettingsError("transport", f"expected {', '.join(TRANSPORTS.names())}", transport)
     if len(names) == 1 and names[0] in NAMED:
         made = NAMED[names[0]](devices, workload, seed)
     else:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 Message = bytes | bytearray | memoryview
+DEVICE_TIMEOUT_S: Final = 1.0
+"""Without a completion for so long, a device with work is reset; a device may have a ``timeout_s`` of its own."""
 
 
 class Status(IntEnum):
@@ -67,7 +69,7 @@ class Memory(Protocol):
 
 
 class CompiledFunction(NamedTuple):
-    """A function in machine code, as :mod:`offramp.leo.runtime.serve` calls it; changes but the device's tables.
+    """A function in machine code, as :mod:`offramp.leo.native.serve` calls it; changes but the device's tables.
 
     Attributes:
         address: of the code.

@@ -14,9 +14,11 @@ from offramp.device import Status
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.memory import HostMemory
-from offramp.leo.runtime import native_ebs, native_functions, serve
-from offramp.leo.runtime.journal import CONTENT, LENGTH, MOST_WRITE, OFFSET, TABLE
-from offramp.leo.runtime.machine import address
+from offramp.leo.native import ebs as native_ebs
+from offramp.leo.native import functions as native_functions
+from offramp.leo.native.call import Arguments
+from offramp.leo.native.journal import MOST_WRITE, Journal
+from offramp.leo.native.machine import address
 
 NAME = "LEO's compiled functions"
 _CANARY = 0x5A
@@ -52,33 +54,33 @@ def run(rng: random.Random) -> None:
     message = _Guarded(length)
     message.inner[:] = np.frombuffer(_content(rng, length), np.uint8)
     reply = _Guarded(rng.choice([0, 3, 4, 7, 8, 15, 16, 64, 4096]))
-    log = np.full(TABLE + 64, _CANARY, np.int64)
-    log[LENGTH] = 0
+    log = np.full(Journal.WORDS + 64, _CANARY, np.int64)
+    log[Journal.length] = 0
     context, keep = _context(rng, name, host)
     arguments = np.zeros(64, np.int64)
-    arguments[serve.MESSAGE], arguments[serve.MESSAGE_BYTES] = message.address, length
-    arguments[serve.REPLY], arguments[serve.REPLY_BYTES] = reply.address, reply.size
-    arguments[serve.LOG], arguments[serve.OWN] = address(log), address(context)
-    arguments[serve.HOST], arguments[serve.HOST_BYTES] = host.address, host.size
+    arguments[Arguments.message], arguments[Arguments.message_bytes] = message.address, length
+    arguments[Arguments.reply], arguments[Arguments.reply_bytes] = reply.address, reply.size
+    arguments[Arguments.log], arguments[Arguments.own] = address(log), address(context)
+    arguments[Arguments.host], arguments[Arguments.host_bytes] = host.address, host.size
     status = Status(native_functions.addresses()[name][1](arguments))
     del keep
     for guarded, what in ((host, "the host's memory"), (message, "the message"), (reply, "the reply")):
         guarded.check(what)
     if (host.inner != 1).any():
         raise AssertionError("the host's memory was written without the log")
-    if (log[TABLE:] != _CANARY).any():
+    if (log[Journal.WORDS :] != _CANARY).any():
         raise AssertionError("the log was written beyond its end")
-    used = int(arguments[serve.REPLY_BYTES])
+    used = int(arguments[Arguments.reply_bytes])
     if status is Status.OK and not 0 <= used <= reply.size:
         raise AssertionError(f"{name}: a reply of {used} bytes where {reply.size} are")
     _check_log(name, log, status)
 
 
 def _check_log(name: str, log: np.ndarray[Any, Any], status: Status) -> None:
-    size, offset = int(log[LENGTH]), int(log[OFFSET])
+    size, offset = int(log[Journal.length]), int(log[Journal.offset])
     if size and (status is not Status.OK or not 0 <= offset <= _HOST - size or not 0 < size <= MOST_WRITE):
         raise AssertionError(f"{name}: logs {size} bytes at {offset}, status {status.name}")
-    if size and (log[CONTENT + -(-size // 8) : TABLE] != _CANARY).any():
+    if size and (log[Journal.content + -(-size // 8) : Journal.WORDS] != _CANARY).any():
         raise AssertionError(f"{name}: more than {size} bytes in the log")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from leo_hostile import HEAD, ROWS, STRIDE, TAIL, Forged, answers, connected, hello, info, responder, ring_info, word
 from leo_lab import batch, program
 from offramp.device import Status
-from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.native.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.runtime.responder import Responder
 from offramp_base.errors import OfframpError
@@ -68,9 +68,9 @@ def _hostile_requester(rng: random.Random) -> None:
     finally:
         for connection in list(made._connections):
             made._drop(connection)
-        for station in made.service.stations.values():
-            station.reset()
-            station.poll()
+        for dispatcher in made.service.dispatchers.values():
+            dispatcher.reset()
+            dispatcher.poll()
 
 
 class _Flipping:

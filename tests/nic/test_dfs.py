@@ -12,9 +12,8 @@ import pytest
 from offramp.device import Status
 from offramp.leo.applications import dfs
 from offramp.leo.applications.compare import running
-from offramp.leo.applications.samples import chunk
 from offramp.leo.devices.nic import NicDevice
-from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
+from offramp.leo.functions.compress import COMPRESS, DECOMPRESS, chunk
 from offramp.leo.selection import Policy
 from offramp.leo.transports.ucx import library
 from offramp.nic.process import AgentProcess

@@ -22,8 +22,8 @@ import numpy as np
 
 from leo_faults import trial
 from leo_lab import batch, program
-from offramp.leo.runtime.dataflow import Trip
-from offramp.leo.runtime.native_functions import ADD
+from offramp.leo.native.dataflow import Trip
+from offramp.leo.native.functions import ADD
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy
@@ -40,7 +40,7 @@ _FLOWS = [
     [(Trip(ADD, once=True),), None, None],
 ]
 _PLAN = Plan(
-    "offramp.leo.applications.basic:prepare",
+    "offramp.leo.runtime.service:prepare",
     {"longest": 64},
     {"acc": "model:service_us=20"},
     memory_bytes=8 * CELLS,

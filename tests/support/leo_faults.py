@@ -13,9 +13,9 @@ import numpy as np
 
 from leo_lab import batch, program
 from offramp.device import Status
-from offramp.leo.runtime.batch import Completions
-from offramp.leo.runtime.dataflow import Trip
-from offramp.leo.runtime.native_functions import ADD
+from offramp.leo.native.batch import Completions
+from offramp.leo.native.dataflow import Trip
+from offramp.leo.native.functions import ADD
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy
@@ -43,7 +43,7 @@ def plan(seed: int, accelerator: str | None = None) -> Plan:
         "acc": accelerator or f"faulty:{faults}:model:service_us=20,jitter_us=40,parallelism=4,seed={seed}",
         "other": "model:service_us=50",
     }
-    return Plan("offramp.leo.applications.basic:prepare", {"longest": 64}, devices, memory_bytes=4096, rows=256)
+    return Plan("offramp.leo.runtime.service:prepare", {"longest": 64}, devices, memory_bytes=4096, rows=256)
 
 
 @dataclass

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from offramp.leo.applications import basic
 from offramp.leo.devices import open_device
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host, make_end, ring_size, ring_words
+from offramp.leo.native import ring
+from offramp.leo.native.end import make_end, ring_size, ring_words
+from offramp.leo.native.journal import journal_words
+from offramp.leo.runtime import service as basic
+from offramp.leo.runtime.dispatcher import Dispatcher
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.responder import Responder
-from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello
 from offramp.leo.transports.link import check_ends
@@ -95,7 +96,7 @@ def responder() -> Iterator[Responder]:
     with tempfile.TemporaryDirectory() as folder:
         service = basic.prepare(host, {}, {"longest": STRIDE}, first=True)
         service.python = {"reverse": lambda m: bytes(m)[::-1]}
-        service.stations = {"acc": Station(device)}
+        service.dispatchers = {"acc": Dispatcher(device)}
         made = Responder(service, Listener(f"unix:{folder}/responder"))
         try:
             yield made
@@ -120,12 +121,12 @@ def answers(link: Forged) -> list[tuple[int, int, bytes]]:
     while link.answers[TAIL] < link.answers[HEAD]:
         at = int(link.answers[TAIL])
         entry = link.answers[16 + (at & (size - 1)) // 8 :]
-        if entry[ring.LENGTH] == ring.SKIP:
+        if entry[ring.Entry.length] == ring.SKIP:
             link.answers[TAIL] = at + size - (at & (size - 1))
             continue
-        length = int(entry[ring.LENGTH])
+        length = int(entry[ring.Entry.length])
         content = entry[5:].view(np.uint8)[4:length].tobytes()
-        found.append((int(entry[ring.ID]), int(entry[ring.INFO]) >> 40 & 0xFF, content))
+        found.append((int(entry[ring.Entry.id]), int(entry[ring.Entry.info]) >> 40 & 0xFF, content))
         link.answers[TAIL] = at + 40 + (length + 7 & ~7)
     return found
 

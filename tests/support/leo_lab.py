@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from offramp.device import Device
-from offramp.leo.applications import basic
-from offramp.leo.runtime.batch import Batch, Completions
-from offramp.leo.runtime.dataflow import Program, Trip
-from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native.batch import Batch, Completions
+from offramp.leo.native.dataflow import Program, Trip
+from offramp.leo.native.journal import journal_words
+from offramp.leo.runtime import service as basic
+from offramp.leo.runtime.dispatcher import Dispatcher
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.requester import Requester, Settings
-from offramp.leo.runtime.responder import Responder, Service
-from offramp.leo.runtime.station import Station
-from offramp.leo.selection import Dependency, Policy, Table
+from offramp.leo.runtime.responder import Responder
+from offramp.leo.runtime.service import Service
+from offramp.leo.selection import Dependency, Policy, Table, named
 from offramp.leo.transports.connect import Listener
 from offramp_base.sealed_memory import SharedMemory
 
@@ -88,7 +89,7 @@ class Lab:
         """A responder on the same host."""
         service: Service = basic.prepare(self.host, {}, {"longest": 256}, first=True)
         service.python = self.python
-        service.stations = {name: Station(device, hang_s=0.05) for name, device in self.devices.items()}
+        service.dispatchers = {name: Dispatcher(device, timeout_s=0.05) for name, device in self.devices.items()}
         return Responder(service, Listener(address))
 
     def crash(self) -> None:
@@ -135,7 +136,7 @@ def lab(
 ):
     """A lab that is closed."""
     chosen = {"rows": ROWS, "stride": 256, **settings}
-    chosen["policy"] = Policy.named(chosen.get("policy", Policy.LOOKAHEAD))
+    chosen["policy"] = named(chosen.get("policy", Policy.LOOKAHEAD))
     made = Lab(program, devices or {}, local or {}, python or {}, Settings(**chosen), listen)
     try:
         yield made

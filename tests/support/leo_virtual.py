@@ -11,14 +11,14 @@ from typing import Any
 
 from leo_lab import serve_while
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.load import Outcome, closed_loop, open_loop
+from offramp.leo.applications.load import LoadResult, closed_loop, open_loop
 from offramp.leo.devices import open_device
-from offramp.leo.runtime.clock import Clock
-from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native.clock import Clock
+from offramp.leo.native.journal import journal_words
+from offramp.leo.runtime.dispatcher import Dispatcher
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.requester import Requester
 from offramp.leo.runtime.responder import Responder
-from offramp.leo.runtime.station import Station
 from offramp.leo.transports.connect import Listener
 from offramp_base.sealed_memory import SharedMemory
 
@@ -47,7 +47,7 @@ def _responder(application: Application, time: Time, stack: ExitStack) -> Respon
     module, _, function = plan.prepare.partition(":")
     prepare: Callable[..., Any] = getattr(importlib.import_module(module), function)
     service = prepare(host, devices, plan.parameters, first=True)
-    service.stations.update({name: Station(device) for name, device in devices.items()})
+    service.dispatchers.update({name: Dispatcher(device) for name, device in devices.items()})
     made = Responder(service, Listener(), time.clock)
     stack.callback(made.close)
     return made
@@ -69,7 +69,7 @@ def running(application: Application):
 
         def run(
             paths: Sequence[str], measured: Mapping[str, float], seconds: float, rate: float | None = None
-        ) -> Outcome:
+        ) -> LoadResult:
             program = application.program(paths, measured)
             settings = replace(application.settings, clock=time.clock)
             address = responder.listener.address

@@ -99,8 +99,49 @@ print("all four")
 """
 
 
-def test_a_package_outside_adds_one_of_each() -> None:
+def run_outside(program: str) -> tuple[str, int]:
     paths = [str(ROOT / folder) for folder in ("base", "switch", "host", "sim", "cli")]
     environment = {"PYTHONPATH": ":".join([str(OUTSIDE), *paths]), "PATH": os.environ["PATH"], "HOME": "/tmp"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("all four\n", 0), done.stderr
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.returncode
+
+
+def test_a_package_outside_adds_one_of_each() -> None:
+    assert run_outside(PROGRAM) == ("all four\n", 0)
+
+
+LEO_PROGRAM = """
+import numpy as np
+
+from offramp.device import Status
+from offramp.leo.devices import open_device
+from offramp.leo.native.batch import Batch
+from offramp.leo.native.dataflow import Program, Trip
+from offramp.leo.runtime.process import Plan, ResponderProcess
+from offramp.leo.runtime.requester import Requester, Settings
+from offramp.leo.selection import Table, named
+from offramp_outside.leo_transport import CountedLink
+
+trips = (Trip("reverse", remote="slow"),), (Trip("reverse", remote="fast"),)
+program = Program(Table.disjoint([9e6, 1e3], [9e6, 1e3], paths=("slow", "fast")), (trips,))
+devices = {"slow": "model:service_us=1", "fast": "model:service_us=1"}
+process = ResponderProcess(Plan("offramp.leo.runtime.service:prepare", {}, devices, listen="127.0.0.1:0"))
+settings = Settings(rows=64, transport="counted", policy=named("last_path"))
+requester = Requester(program, [process], settings=settings)
+zero, text = np.zeros(1, np.int64), np.frombuffer(b"abc", np.uint8)
+assert requester.admit(Batch(zero, zero, text, zero, zero + 3), zero) == 1
+while not (done := requester.collect()).count:
+    requester.step()
+assert (done.statuses[0], done.answer(0), done.paths[0]) == (Status.OK, b"cba", 1)
+requester.selector.set_down([1], 0)
+assert requester.selector.choose(5, 0, None, 0) == 0
+assert CountedLink.pumps > 0
+requester.close()
+process.close()
+print("function, rule and transport")
+"""
+
+
+def test_a_package_outside_adds_a_function_a_rule_and_a_transport_to_leo() -> None:
+    assert run_outside(LEO_PROGRAM) == ("function, rule and transport\n", 0)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record with the arrays that its fields point to, as compiled code is given them."""
+"""Records with the arrays that their fields lead to, as compiled code is given them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -40,3 +41,20 @@ class RecordArrays(Generic[R]):
     def __getitem__(self, field: object) -> Array:
         """The array that a field points to."""
         return self._arrays[offset(field)]
+
+
+def with_sections(record: type[Record], lengths: Iterable[tuple[object, int]]) -> Array:
+    """The words of a record with sections of so many words behind it, whose offsets their fields hold."""
+    kept = [(offset(field), length) for field, length in lengths]
+    words = np.zeros(record.WORDS + sum(length for _, length in kept), np.int64)
+    end = record.WORDS
+    for field, length in kept:
+        words[field] = end
+        end += length
+    return words
+
+
+def section(words: Array, field: object, length: int) -> Array:
+    """A view of the section that a field leads to."""
+    start = int(words[offset(field)])
+    return words[start : start + length]

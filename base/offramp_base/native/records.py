@@ -80,11 +80,12 @@ class _Word:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._offset = _offset(place.offset, place)
 
     def __get__(self, instance: Record | None, owner: type[Record]) -> Any:
         place = self._place
         if instance is None:
-            return _offset(place.offset, place)
+            return self._offset
         if (place.words == 1 and isinstance(place.kind, str)) or place.via:
             word = int(instance.words[place.offset])
             return struct.unpack("d", struct.pack("q", word))[0] if place.kind == "float" else word

@@ -64,10 +64,9 @@ def plan(settings: PlanSettings, outputs: Plotted) -> None:
     from rich.console import Console
 
     from offramp.leo.config import load_config, resolve
-    from offramp.leo.config.overrides import with_cores
     from offramp.leo.selection.capacity import capacity
 
-    resolved = resolve(with_cores(load_config(list(settings.files)), settings.cores))
+    resolved = resolve(load_config(list(settings.files)).with_cores(settings.cores))
     mix = mix_of(resolved)
     found = capacity(resolved.routes.table, mix)
     console = Console(highlight=False)

@@ -86,7 +86,7 @@ def _open(stack: ExitStack, text: str) -> Device:
     from importlib import import_module
 
     try:
-        registry = import_module("offramp.leo.devices.registry")
+        registry = import_module("offramp.leo.devices")
     except ModuleNotFoundError:
         raise SettingsError("device", "this installation has no devices", text) from None
     made: Device = registry.open_device(text)

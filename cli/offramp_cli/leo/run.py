@@ -53,10 +53,10 @@ def run(settings: RunSettings, result: Result) -> None:
 
     from offramp.leo.applications.compare import compare
     from offramp.leo.applications.named import open_application
-    from offramp.leo.selection import Policy
+    from offramp.leo.selection import named
     from offramp_cli.switch.stages import stages
 
-    rule = Policy.named(settings.policy)
+    rule = named(settings.policy)
     application = open_application(
         list(settings.names),
         devices=_devices(settings.device),

@@ -128,9 +128,8 @@ def _routes(files: list[str], cores: int | None) -> tuple[Any, list[float]]:
             raise SettingsError("cores", "expected files beside it")
         return Routes.of(Table.disjoint([2000, 2500], [200, 300], paths=("acc", "cpu"))), []
     from offramp.leo.config import load_config, resolve
-    from offramp.leo.config.overrides import with_cores
 
-    resolved = resolve(with_cores(load_config(files), cores))
+    resolved = resolve(load_config(files).with_cores(cores))
     return resolved.routes, mix_of(resolved)
 
 

@@ -27,8 +27,8 @@ def report(console: Console, settings: int, requests: int, seed: int, processes:
         raise SettingsError("sweep", "expected at least 1", settings)
     with stages(console) as stage:
         stage("settings")
-        verdicts = run_sweep(settings, requests, seed, processes)
-    found = summary(verdicts)
+        evaluations = run_sweep(settings, requests, seed, processes)
+    found = summary(evaluations)
     table = Table(box=None, pad_edge=False, title=f"lookahead on {settings} settings", title_justify="left")
     table.add_column("")
     for name in ("settings", "least", "median", "most"):
@@ -43,6 +43,6 @@ def report(console: Console, settings: int, requests: int, seed: int, processes:
         numbers = [f"{known[key]:.3f}" for key in ("least", "median", "most")] if known["count"] else [""] * 3
         table.add_row(what, str(known["count"]), *numbers)
     console.print(table)
-    worst = max(verdicts, key=lambda v: v.against_greedy)
+    worst = max(evaluations, key=lambda v: v.against_greedy)
     console.print(f"\nThe setting worst against greedy is number {worst.number}: {worst.against_greedy:.3f}.")
-    return {**found, "verdicts": [asdict(verdict) for verdict in verdicts]}
+    return {**found, "verdicts": [asdict(each) for each in evaluations]}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way beats take between the two PCIe endpoints, the accelerator and the NIC: offramp.leo.router.
+// Which way beats take between the two PCIe endpoints, the accelerator and the NIC: tests/support/rtl/router.py.
 #pragma once
 
 #include "common/beat.hpp"

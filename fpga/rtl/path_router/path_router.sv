@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways between the CPU's two PCIe endpoints, the accelerator and the NIC (specification section 8, figure 6.9; model:
-// offramp.leo.router). A register says which hardware model is emulated.
+// tests/support/rtl/router.py). A register says which hardware model is emulated.
 //
 // Each pair of ports has a queue of its own, so a packet that waits for its port holds up nothing on another way, as long
 // as senders watch *_room: bit p says that the queue to port p has room for a packet of PACKET beats. Packets stay whole,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port on which a packet leaves, as a one-hot word; 0 where the model has no such way (offramp.leo.router.route).
+// The port on which a packet leaves, as a one-hot word; 0 where the model has no such way (tests/support/rtl/router.py).
 module path_way #(
     // Models that can be chosen: bit 0 direct, bit 1 on-path, bit 2 off-path.
     parameter [2:0] MODELS = 3'b111,

@@ -9,11 +9,8 @@ is little-endian. The engine moves what host CPUs can only move in pieces of 64 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
-
-from offramp.device import Memory, Status
 
 NAME: Final = "p2p.copy"
 DESCRIPTOR: Final = struct.Struct("<BBBBIQQQ")
@@ -23,7 +20,7 @@ MOST: Final = (1 << 32) - 1
 """Bytes of a copy."""
 
 
-class Place(IntEnum):
+class Region(IntEnum):
     """A memory."""
 
     HOST = 0
@@ -46,27 +43,3 @@ class Descriptor(NamedTuple):
     def pack(self) -> bytes:
         """As an engine reads it."""
         return DESCRIPTOR.pack(*self)
-
-
-def check(wanted: Descriptor, sizes: Sequence[int]) -> Status:
-    """What an engine says about a descriptor before it moves anything; ``sizes`` of the three memories, in bytes."""
-    if wanted.opcode != COPY or wanted.reserved:
-        return Status.UNKNOWN_FUNCTION
-    if max(wanted.source_memory, wanted.destination_memory) >= len(Place):
-        return Status.OUT_OF_BOUNDS
-    ends = wanted.source + wanted.length, wanted.destination + wanted.length
-    if ends[0] > sizes[wanted.source_memory] or ends[1] > sizes[wanted.destination_memory]:
-        return Status.OUT_OF_BOUNDS
-    same = wanted.source_memory == wanted.destination_memory
-    if same and wanted.length and wanted.source < ends[1] and wanted.destination < ends[0]:
-        return Status.FAILED  # what a copy onto itself leaves would depend on the order of its beats
-    return Status.OK
-
-
-def carry_out(wanted: Descriptor, memories: Sequence[Memory]) -> bytes:
-    """Copy, and give the completion: what an engine does."""
-    status = check(wanted, [memory.size for memory in memories])
-    if status is Status.OK and wanted.length:
-        content = memories[wanted.source_memory].read(wanted.source, wanted.length)
-        memories[wanted.destination_memory].write(wanted.destination, content)
-    return COMPLETION.pack(status, wanted.length if status is Status.OK else 0, wanted.request)

@@ -21,7 +21,7 @@ class HostMemory:
         Raises:
             OfframpError: it would not lie inside.
         """
-        self._check(offset, len(content))
+        check_inside(self.size, offset, len(content))
         self.view[offset : offset + len(content)] = content
 
     def read(self, offset: int, length: int) -> bytes:
@@ -30,9 +30,15 @@ class HostMemory:
         Raises:
             OfframpError: they do not lie inside.
         """
-        self._check(offset, length)
+        check_inside(self.size, offset, length)
         return bytes(self.view[offset : offset + length])
 
-    def _check(self, offset: int, length: int) -> None:
-        if not 0 <= offset <= self.size - length or length < 0:
-            raise OfframpError(f"memory of {self.size} bytes: no {length} bytes at {offset}")
+
+def check_inside(size: int, offset: int, length: int) -> None:
+    """Refuse bytes that a memory of ``size`` does not have.
+
+    Raises:
+        OfframpError: they do not lie inside.
+    """
+    if not 0 <= offset <= size - length or length < 0:
+        raise OfframpError(f"memory of {size} bytes: no {length} bytes at {offset}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.selection.layout import PS, SelectorState, Tolerance, make_memory
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import AnyPolicy, Policy
 from offramp.leo.selection.steps import NETWORK, Routes
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import RecordArrays
 from offramp_sim.leo import layout as at
-from offramp_sim.leo.load import Load, draw
+from offramp_sim.leo.load import Drawn, Load, draw
 
 WARM_UP: Final = 0.1
 """Part of the requests that the numbers leave out, at the beginning; a closed loop also at the end."""
@@ -34,20 +34,20 @@ class Rule:
         only: take this path alone.
     """
 
-    policy: Policy = Policy.LOOKAHEAD
+    policy: AnyPolicy = Policy.LOOKAHEAD
     ahead: int = 0
     only: int | None = None
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What figures and tables call it."""
         if self.ahead:
             return f"exact k={self.ahead}"
         return self.policy.value if self.only is None else f"only path {self.only}"
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class QueueModelResult:
     """Times in ns, a row for each request.
 
     Attributes:
@@ -127,7 +127,7 @@ def simulate(
     weights: Sequence[float] = (1.0,),
     one_selector: bool = False,
     tolerance: Tolerance | None = None,
-) -> Outcome:
+) -> QueueModelResult:
     """Serve a load by a rule.
 
     Args:
@@ -158,38 +158,8 @@ def simulate(
         for memory in memories:
             memory[SelectorState.down] = ((1 << paths) - 1) & ~(1 << rule.only)
     addresses = [memories[0 if one_selector else i].ctypes.data for i in range(tenants)]
-    places = [s for steps in pairs for s in steps]
-    times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
-    ahead = max(rule.ahead, 1)
-    arrays: dict[object, npt.ArrayLike] = {
-        at.Context.arrivals: drawn.arrivals,
-        at.Context.kinds: drawn.kinds,
-        at.Context.keys: drawn.keys,
-        at.Context.owners: drawn.owners,
-        at.Context.networks: drawn.networks,
-        at.Context.factors: drawn.factors,
-        at.Context.memories: addresses,
-        at.Context.first: np.cumsum([0, *map(len, pairs)]),
-        at.Context.places: [s.resource for s in places],
-        at.Context.times: np.rint(times),
-        at.Context.capacity: routes.capacity,
-        at.Context.weights: np.rint(at.UNIT / np.asarray(weights, np.float64)),
-        at.Context.heap: np.zeros(3 * (n + 2)),
-        at.Context.heads: np.full(resources * tenants, at.NOBODY),
-        at.Context.tails: np.full(resources * tenants, at.NOBODY),
-        at.Context.ends: np.zeros(resources * tenants),
-        at.Context.gaps: np.zeros(ahead),
-        at.Context.choice: np.zeros(ahead),
-        at.Context.scratch: np.zeros((ahead + 1) * (resources + 3)),
-        at.Context.chosen: np.full(n, at.NOBODY),
-        **{which: np.zeros(n) for which in _OF_REQUESTS},
-        **{
-            which: np.zeros(resources)
-            for which in (at.Context.busy, at.Context.virtual, at.Context.worked, at.Context.backlog)
-        },
-    }
     words = RecordArrays(at.Context)
-    for field, array in arrays.items():
+    for field, array in _arrays(routes, drawn, weights, addresses, max(rule.ahead, 1)).items():
         words.give(field, np.asarray(array, np.int64))
     context = words.fields
     context.requests, context.steps_ahead = n, rule.ahead
@@ -199,7 +169,7 @@ def simulate(
     if ended < n:
         raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
     began, finished = words[at.Context.began] / PS, words[at.Context.finished] / PS
-    return Outcome(
+    return QueueModelResult(
         words[at.Context.kinds],
         words[at.Context.chosen],
         words[at.Context.owners],
@@ -212,7 +182,35 @@ def simulate(
     )
 
 
-_OF_REQUESTS: Final = (
+def _arrays(
+    routes: Routes, drawn: Drawn, weights: Sequence[float], memories: Sequence[int], ahead: int
+) -> dict[object, npt.ArrayLike]:
+    """What a simulation is given, and room for what changes; ``memories``: of each tenant's selector."""
+    n, resources = len(drawn.kinds), len(routes.resources)
+    queues = resources * len(weights)
+    pairs = [steps or () for row in routes.steps for steps in row]
+    places = [s for steps in pairs for s in steps]
+    times = [s.time_ns * (at.UNIT if s.resource == NETWORK else PS) for s in places]
+    given = {getattr(at.Context, field.name): getattr(drawn, field.name) for field in fields(drawn)}
+    rooms = dict.fromkeys(_OF_REQUESTS, n) | dict.fromkeys(_OF_RESOURCES, resources)
+    rooms |= {at.Context.heap: 3 * (n + 2), at.Context.ends: queues, at.Context.gaps: ahead, at.Context.choice: ahead}
+    nobody = {at.Context.heads: queues, at.Context.tails: queues, at.Context.chosen: n}
+    return {
+        **given,
+        at.Context.memories: memories,
+        at.Context.first: np.cumsum([0, *map(len, pairs)]),
+        at.Context.places: [s.resource for s in places],
+        at.Context.times: np.rint(times),
+        at.Context.capacity: routes.capacity,
+        at.Context.weights: np.rint(at.UNIT / np.asarray(weights, np.float64)),
+        at.Context.scratch: np.zeros((ahead + 1) * (resources + 3)),
+        **{field: np.full(length, at.NOBODY) for field, length in nobody.items()},
+        **{field: np.zeros(length) for field, length in rooms.items()},
+    }
+
+
+_OF_RESOURCES: Final[Any] = (at.Context.busy, at.Context.virtual, at.Context.worked, at.Context.backlog)
+_OF_REQUESTS: Final[Any] = (
     at.Context.step,
     at.Context.came,
     at.Context.began,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import Policy, named
 from offramp.leo.selection.steps import Routes
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
@@ -18,7 +18,7 @@ from offramp_base.progress import counted
 from offramp_base.settings.error import SettingsError
 from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Outcome, Rule, simulate
+from offramp_sim.leo.simulate import QueueModelResult, Rule, simulate
 
 MOST_AHEAD = 12
 """Steps of an exact search; its time grows with the paths to this power."""
@@ -70,7 +70,7 @@ def parse_rule(name: str, paths: Sequence[str]) -> list[Rule]:
         if value not in paths:
             raise SettingsError("policy", f"expected one of {', '.join(f'only:{path}' for path in paths)}", name)
         return [Rule(only=list(paths).index(value))]
-    return [Rule(Policy.named(name))]
+    return [Rule(named(name))]
 
 
 def misread(table: Table, factor: float, seed: int) -> Table:
@@ -124,7 +124,7 @@ def _name(rule: Rule, routes: Routes) -> str:
     return rule.name if rule.only is None else f"only {routes.paths[rule.only]}"
 
 
-def numbers(outcome: Outcome, study: Study) -> dict[str, Any]:
+def numbers(outcome: QueueModelResult, study: Study) -> dict[str, Any]:
     """What a run has shown."""
     return {
         "throughput_mrps": outcome.throughput_mrps,

@@ -15,7 +15,7 @@ from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
 from offramp.leo.selection.table import Dependency
 from offramp.sweep import sweep
 from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Outcome, Rule, simulate
+from offramp_sim.leo.simulate import QueueModelResult, Rule, simulate
 
 _AHEAD: Final = 8
 _EXACT_REQUESTS: Final = 6000
@@ -43,7 +43,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Evaluation:
     """What a setting has shown; costs are mean JCTs in an open loop, times between answers in a closed one.
 
     Attributes:
@@ -118,7 +118,7 @@ def make_setting(number: int, requests: int) -> Setting:
     return Setting(number, routes, load, offered, alone / whole, simple)
 
 
-def judge(case: tuple[int, int]) -> Verdict:
+def evaluate(case: tuple[int, int]) -> Evaluation:
     """Run all rules on the setting of this number with so many requests."""
     setting = make_setting(*case)
     rules = [Rule(Policy.LOOKAHEAD), *(Rule(p) for p in _GREEDY), Rule(Policy.OUTSTANDING), Rule(ahead=1)]
@@ -131,30 +131,30 @@ def judge(case: tuple[int, int]) -> Verdict:
         costs[both[0].name] = costs[Policy.LOOKAHEAD] * best / ours
     throughput = {name: outcome.throughput_mrps for name, outcome in outcomes.items()}
     is_open = setting.load.rate_mrps is not None
-    return Verdict(setting.number, setting.offered, setting.single, is_open, costs, throughput)
+    return Evaluation(setting.number, setting.offered, setting.single, is_open, costs, throughput)
 
 
-def _cost(load: Load, outcome: Outcome) -> float:
+def _cost(load: Load, outcome: QueueModelResult) -> float:
     return outcome.mean_jct_us * 1e3 if load.rate_mrps is not None else 1e3 / outcome.throughput_mrps
 
 
-def run_sweep(settings: int, requests: int, seed: int, processes: int | None = None) -> list[Verdict]:
+def run_sweep(settings: int, requests: int, seed: int, processes: int | None = None) -> list[Evaluation]:
     """Verdicts of so many settings."""
     cases = [(seed * 1_000_000 + number, requests) for number in range(settings)]
-    return sweep(judge, cases, processes=processes, what="settings")
+    return sweep(evaluate, cases, processes=processes, what="settings")
 
 
-def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def summary(evaluations: Sequence[Evaluation]) -> dict[str, Any]:
     """The three promises in numbers: never worse than greedy, near the optimum, more throughput beyond one path."""
-    greedy = [v.against_greedy for v in verdicts]
-    optimum = [r for v in verdicts if (r := v.against_optimum) is not None]
-    gains = [g for v in verdicts if (g := v.gain) is not None]
+    greedy = [v.against_greedy for v in evaluations]
+    optimum = [r for v in evaluations if (r := v.against_optimum) is not None]
+    gains = [g for v in evaluations if (g := v.gain) is not None]
     return {
-        "settings": len(verdicts),
+        "settings": len(evaluations),
         "against_greedy": _spread(greedy),
         "against_optimum": _spread(optimum),
         "gain": _spread(gains),
-        "against_outstanding": _spread([v.costs[Policy.LOOKAHEAD] / v.costs[Policy.OUTSTANDING] for v in verdicts]),
+        "against_outstanding": _spread([v.costs[Policy.LOOKAHEAD] / v.costs[Policy.OUTSTANDING] for v in evaluations]),
     }
 
 

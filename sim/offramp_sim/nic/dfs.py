@@ -12,7 +12,7 @@ import numpy as np
 
 from offramp.leo.applications import dfs
 from offramp.leo.applications.compare import running
-from offramp.leo.runtime.dataflow import CPU
+from offramp.leo.native.dataflow import CPU
 from offramp.leo.selection import Policy
 from offramp.nic.process import AgentProcess
 from offramp_base.errors import OfframpError

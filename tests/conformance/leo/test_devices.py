@@ -81,7 +81,7 @@ def test_ebs_lookup(device):
     tables.map(3, 1, 7, 5, 1 << 30)
     requests = [(3, 16, 520, 0), (3, 1, 0, 0), (4, 1, 0, 0), (3, 257, 512, 0)]
     answers = [ebs.ANSWER.unpack(a) for _, a in ask(device, ebs.NAME, *(ebs.REQUEST.pack(*r) for r in requests))]
-    outcomes = [ebs.Outcome(a[0]).name for a in answers]
+    outcomes = [ebs.EbsStatus(a[0]).name for a in answers]
     assert outcomes == ["FOUND", "UNMAPPED", "NO_VOLUME", "WAIT"]
     assert answers[0][1:] == (7, (1 << 30) + 8 * 4096)
 

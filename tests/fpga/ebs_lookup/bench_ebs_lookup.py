@@ -107,7 +107,7 @@ class Bench:
 async def random_reads(dut):
     chosen = settings()
     bench = Bench(dut, **{name: chosen[name] for name in ("seed", "idle", "pause", "latency", "stall")})
-    cover = Coverage(outcome=list(ebs.Outcome), reads=("none", "one", "more"))
+    cover = Coverage(outcome=list(ebs.EbsStatus), reads=("none", "one", "more"))
     await bench.start()
     sent, total = [], 0
     for number in range(chosen["packets"]):
@@ -123,7 +123,7 @@ async def random_reads(dut):
         assert got.payload[: 16 * len(reads)] == expected
         assert not any(got.payload[16 * len(reads) :])
         for outcome, _, _ in ebs.ANSWER.iter_unpack(expected):
-            cover.hit(outcome=ebs.Outcome(outcome))
+            cover.hit(outcome=ebs.EbsStatus(outcome))
     bench.same()
     assert await bench.read("LOOKUPS") == total
     assert await bench.read("FAULTS") == 0

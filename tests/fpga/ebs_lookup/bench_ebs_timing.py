@@ -14,14 +14,14 @@ from rtl.offered import Offers
 def effect(model, memory, message):
     """What a read does, from the tables and its outcome."""
     volume, _, start, _ = ebs.REQUEST.unpack(message)
-    outcome = ebs.Outcome(ebs.ANSWER.unpack(model.lookup(message))[0])
-    if outcome is ebs.Outcome.UNMAPPED:
+    outcome = ebs.EbsStatus(ebs.ANSWER.unpack(model.lookup(message))[0])
+    if outcome is ebs.EbsStatus.UNMAPPED:
         first = ebs.VOLUME.unpack(memory.read(volume * 64, 64))[0]
         entry = memory.read(LAYOUT.blocks_at + (first + start // ebs.SEGMENT) * 8, 8)
         lines = 3 if any(entry[4:]) else 2
     else:
-        lines = 3 if outcome in (ebs.Outcome.FOUND, ebs.Outcome.WAIT) else int(volume < LAYOUT.volumes)
-    return Read(volume, lines, outcome is ebs.Outcome.FOUND)
+        lines = 3 if outcome in (ebs.EbsStatus.FOUND, ebs.EbsStatus.WAIT) else int(volume < LAYOUT.volumes)
+    return Read(volume, lines, outcome is ebs.EbsStatus.FOUND)
 
 
 @cocotb.test()

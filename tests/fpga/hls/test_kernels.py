@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from hls import kernels, pointer
-from offramp.leo import dma, router
+from offramp.leo import dma
 from offramp.leo.functions import ebs, kvs, reduce
 from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory
 from offramp.sylvie import model, quantiser
-from rtl import quantpack_cases
+from rtl import quantpack_cases, router
+from rtl.copies import carry_out
 
 pytestmark = [pytest.mark.hls, pytest.mark.timeout(600)]
 
@@ -67,7 +68,7 @@ def test_ebs_lookup(count: int) -> None:
     size = ebs.REQUEST.size
     expected = b"".join(tables.lookup(requests[at : at + size]) for at in range(0, len(requests), size))
     outcomes = {outcome for outcome, _, _ in ebs.ANSWER.iter_unpack(expected)}
-    assert outcomes == set(ebs.Outcome)
+    assert outcomes == set(ebs.EbsStatus)
     volumes = before[: layout.blocks_at].copy()
     entries = before[layout.blocks_at : layout.blocks_at + 8 * layout.entries].copy()
     addresses = before[layout.addresses_at : layout.addresses_at + 8 * layout.segments].copy()
@@ -124,7 +125,7 @@ def test_p2p_dma(count: int) -> None:
         places = [int(random.integers(0, 800)) if random.random() < 0.95 else 2**64 - 1 - int(random.integers(99))
                   for _ in range(2)]  # fmt: skip
         descriptors.append(dma.Descriptor(opcode, source, destination, spare, length, number, *places))
-    expected = b"".join(dma.carry_out(wanted, memories) for wanted in descriptors)
+    expected = b"".join(carry_out(wanted, memories) for wanted in descriptors)
     statuses = {status for status, _, _ in dma.COMPLETION.iter_unpack(expected)}
     assert statuses == {0, 1, 3, 5}
     packed = np.frombuffer(b"".join(wanted.pack() for wanted in descriptors), np.uint8).copy()

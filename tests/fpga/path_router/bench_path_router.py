@@ -7,11 +7,11 @@ import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiStreamFrame
 
-from offramp.leo.router import Destination, Port, route
 from offramp_sim.rtl.bench import report, settings
 from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
 from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
+from rtl.router import Destination, Port, route
 
 PORTS = ("ep0", "ep1", "acc", "nic")
 MODEL, MODELS, REFUSED = 0x08, 0x0C, 0x10

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from offramp.leo.router import Destination, Model, Port
 from offramp_sim.rtl.bench import run_bench
 from offramp_sim.rtl.build import Design
+from rtl.router import Destination, Model, Port
 
 pytestmark = pytest.mark.rtl
 BENCH = Path(__file__).with_name("bench_path_router.py")

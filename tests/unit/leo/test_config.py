@@ -326,3 +326,12 @@ def test_files_that_would_take_all_memory_or_time(tmp_path, text, line):
 def test_a_file_without_an_end():
     with pytest.raises(OfframpError, match="/dev/zero: cannot be read: expected a regular file"):
         read_source(Path("/dev/zero"))
+
+
+def test_sizes_are_parsed_as_everywhere() -> None:
+    for text, size in (("1e6", 10**6), ("1.5KiB", 1536), ("4096", 4096), ("2GB", 2 * 10**9)):
+        config = parse_config(GOOD.replace("memory: 1MB", f"memory: {text}"))
+        assert config.hardware.nodes["acc"].memory == size
+    for text in ("-1", "true", "1XB", "nan", ".inf", "[]"):
+        with pytest.raises(OfframpError, match="expected bytes, such as 4096 or 4MiB"):
+            parse_config(GOOD.replace("memory: 1MB", f"memory: {text}"))

@@ -8,9 +8,9 @@ import pytest
 
 from leo_lab import batch, lab, program, serve_while
 from offramp.device import Status
+from offramp.leo.native.dataflow import Program, Trip
+from offramp.leo.native.functions import READ, WRITE
 from offramp.leo.runtime.context import Context
-from offramp.leo.runtime.dataflow import Program, Trip
-from offramp.leo.runtime.native_functions import READ, WRITE
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.runtime.tenants import Tenants
 from offramp.leo.selection import Dependency, Table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is special about each kind of device, and the station that feeds them."""
+"""What is special about each kind of device, and the dispatcher that feeds them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from offramp.device import Status
 from offramp.leo.devices import open_device
-from offramp.leo.runtime.station import Station
+from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp_base.errors import OfframpError
 
 
@@ -58,20 +58,20 @@ def test_a_memo_computes_an_answer_once():
     assert calls == [b"same"]
 
 
-def station(text="faulty::model:service_us=0", hang_s=0.01):
-    made = Station(open_device(text), hang_s)
+def dispatcher(text="faulty::model:service_us=0", timeout_s=0.01):
+    made = Dispatcher(open_device(text), timeout_s)
     return made, []
 
 
-def until(station, done, count):
+def until(dispatcher, done, count):
     limit = time.monotonic() + 10
     while len(done) < count and time.monotonic() < limit:
-        station.poll()
+        dispatcher.poll()
     assert len(done) == count
 
 
 def test_completions_of_a_key_come_in_order():
-    made, done = station("model:service_us=50,jitter_us=400,parallelism=8,seed=3")
+    made, done = dispatcher("model:service_us=50,jitter_us=400,parallelism=8,seed=3")
     for i in range(40):
         made.submit("echo", bytes([i]), i % 3, lambda c, i=i: done.append((i % 3, c.message[0])))
     until(made, done, 40)
@@ -81,7 +81,7 @@ def test_completions_of_a_key_come_in_order():
 
 
 def test_a_device_that_hangs_is_reset_and_used_again():
-    made, done = station()
+    made, done = dispatcher()
     made.device.hang()
     made.submit("echo", b"a", None, lambda c: done.append(c.status))
     until(made, done, 1)
@@ -94,8 +94,8 @@ def test_a_device_that_hangs_is_reset_and_used_again():
 
 def test_a_device_that_dies_loses_its_work_and_is_used_again(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("offramp.leo.runtime.station.time", SimpleNamespace(monotonic=lambda: now[0]))
-    made, done = station("faulty::model:service_us=30000", hang_s=5)
+    monkeypatch.setattr("offramp.leo.runtime.dispatcher.time", SimpleNamespace(monotonic=lambda: now[0]))
+    made, done = dispatcher("faulty::model:service_us=30000", timeout_s=5)
     for i in range(3):
         made.submit("echo", b"a", i, lambda c: done.append(c.status))
     made.device.kill()
@@ -111,7 +111,7 @@ def test_a_device_that_dies_loses_its_work_and_is_used_again(monkeypatch):
 
 
 def test_a_device_that_cannot_be_brought_back_stays_gone():
-    made, done = station()
+    made, done = dispatcher()
     made.device.close()
     for _ in range(3):
         made.submit("echo", b"a", None, lambda c: done.append(c.status))

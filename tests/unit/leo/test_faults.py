@@ -12,7 +12,7 @@ import pytest
 from leo_faults import KEYS, plan, started, trial, used_again
 from leo_lab import batch, program
 from nic_agent import built
-from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.native.dataflow import Trip
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.selection import Policy

@@ -16,7 +16,7 @@ from leo_lab import ROWS, batch, lab, program, serve_while
 from offramp.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.functions import FunctionDevice
-from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.native.dataflow import Trip
 from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)

@@ -143,32 +143,32 @@ def tables() -> ebs.Tables:
     return found
 
 
-def read(found: ebs.Tables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.Outcome, int, int]:
+def read(found: ebs.Tables, volume: int, start: int, blocks: int, tick: int = 0) -> tuple[ebs.EbsStatus, int, int]:
     outcome, server, address = ebs.ANSWER.unpack(found.lookup(ebs.REQUEST.pack(volume, blocks, start, tick)))
-    return ebs.Outcome(outcome), server, address
+    return ebs.EbsStatus(outcome), server, address
 
 
 def test_block_look_ups() -> None:
     found = tables()
-    assert read(found, 1, 3, 1) == (ebs.Outcome.FOUND, 3, 0x10000 + 3 * 4096)
-    assert read(found, 1, 1023, 1) == (ebs.Outcome.FOUND, 4, 0x900000 + 511 * 4096)
-    assert read(found, 1, 510, 4)[0] is ebs.Outcome.SPLIT
-    assert read(found, 1, 1023, 2)[0] is ebs.Outcome.OUT_OF_RANGE
-    assert read(found, 1, 0, 0)[0] is ebs.Outcome.OUT_OF_RANGE
-    assert read(found, 1, 2**64 - 1, 2)[0] is ebs.Outcome.OUT_OF_RANGE
-    assert read(found, 2, 0, 1)[0] is ebs.Outcome.UNMAPPED
-    assert read(found, 0, 0, 1)[0] is ebs.Outcome.NO_VOLUME
-    assert read(found, 9, 0, 1)[0] is ebs.Outcome.NO_VOLUME
+    assert read(found, 1, 3, 1) == (ebs.EbsStatus.FOUND, 3, 0x10000 + 3 * 4096)
+    assert read(found, 1, 1023, 1) == (ebs.EbsStatus.FOUND, 4, 0x900000 + 511 * 4096)
+    assert read(found, 1, 510, 4)[0] is ebs.EbsStatus.SPLIT
+    assert read(found, 1, 1023, 2)[0] is ebs.EbsStatus.OUT_OF_RANGE
+    assert read(found, 1, 0, 0)[0] is ebs.EbsStatus.OUT_OF_RANGE
+    assert read(found, 1, 2**64 - 1, 2)[0] is ebs.EbsStatus.OUT_OF_RANGE
+    assert read(found, 2, 0, 1)[0] is ebs.EbsStatus.UNMAPPED
+    assert read(found, 0, 0, 1)[0] is ebs.EbsStatus.NO_VOLUME
+    assert read(found, 9, 0, 1)[0] is ebs.EbsStatus.NO_VOLUME
 
 
 def test_the_bucket_of_a_volume() -> None:
     found = tables()
-    assert read(found, 1, 0, 8)[0] is ebs.Outcome.FOUND  # the whole burst
-    assert read(found, 1, 0, 1)[0] is ebs.Outcome.WAIT
-    assert read(found, 1, 0, 1, tick=1)[0] is ebs.Outcome.FOUND
-    assert read(found, 1, 0, 1, tick=0)[0] is ebs.Outcome.WAIT  # time does not go back
-    assert read(found, 1, 0, 9, tick=10**6)[0] is ebs.Outcome.WAIT  # more than a burst never goes
-    assert read(found, 1, 0, 8, tick=2**64 - 1)[0] is ebs.Outcome.FOUND
+    assert read(found, 1, 0, 8)[0] is ebs.EbsStatus.FOUND  # the whole burst
+    assert read(found, 1, 0, 1)[0] is ebs.EbsStatus.WAIT
+    assert read(found, 1, 0, 1, tick=1)[0] is ebs.EbsStatus.FOUND
+    assert read(found, 1, 0, 1, tick=0)[0] is ebs.EbsStatus.WAIT  # time does not go back
+    assert read(found, 1, 0, 9, tick=10**6)[0] is ebs.EbsStatus.WAIT  # more than a burst never goes
+    assert read(found, 1, 0, 8, tick=2**64 - 1)[0] is ebs.EbsStatus.FOUND
 
 
 def test_tables_refuse() -> None:

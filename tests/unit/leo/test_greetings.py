@@ -17,14 +17,14 @@ import pytest
 from leo_hostile import DEVICES, FUNCTIONS, ROWS, STRIDE, responder
 from leo_lab import batch, lab, program, serve_while
 from offramp.device import Status
+from offramp.leo.native.dataflow import Trip
+from offramp.leo.native.end import ring_size
 from offramp.leo.runtime import responder as module
-from offramp.leo.runtime.dataflow import Trip
-from offramp.leo.runtime.memory import ring_size
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports.connect import Listener
-from offramp.leo.transports.greeting import PROTOCOL, VERSION, parse_hello
-from offramp.leo.transports.link import LinkDown
+from offramp.leo.transports.greeting import VERSION, parse_hello
+from offramp.leo.transports.link import PROTOCOL, LinkDown
 from offramp.leo.transports.shared import memory_bytes
 from offramp_base import listening
 from offramp_base.errors import OfframpError
@@ -249,7 +249,7 @@ def test_who_may_reach_a_responder(tmp_path):
 
 def test_a_token_is_proved_by_both_sides():
     """Over TCP: without the token, or with another one, nobody gets in; the process's own requester does."""
-    plan = Plan("offramp.leo.applications.basic:prepare", listen="127.0.0.1:0")
+    plan = Plan("offramp.leo.runtime.service:prepare", listen="127.0.0.1:0")
     process = ResponderProcess(plan)
     try:
         asked = program([[(Trip("echo"),)]])
@@ -266,7 +266,7 @@ def test_a_token_is_proved_by_both_sides():
 
 
 def test_a_process_shares_memory_by_descriptor_and_shows_its_token_to_nobody():
-    process = ResponderProcess(Plan("offramp.leo.applications.basic:prepare"))
+    process = ResponderProcess(Plan("offramp.leo.runtime.service:prepare"))
     try:
         for name in ("cmdline", "environ"):
             content = Path(f"/proc/{process.pid}/{name}").read_bytes()

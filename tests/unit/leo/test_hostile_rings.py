@@ -15,11 +15,11 @@ import pytest
 
 from leo_hostile import HEAD, ROWS, STRIDE, TAIL, answers, connected, hello, responder, ring_info
 from offramp.device import Status
+from offramp.leo.native import ring
+from offramp.leo.native.end import make_end, ring_words
+from offramp.leo.native.journal import MOST_ANSWER, Journal, KeptAnswer
+from offramp.leo.native.machine import machine
 from offramp.leo.runtime import responder as module
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.journal import MOST_ANSWER
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import make_end, ring_words
 
 F = machine(ring.reserve, ring.publish_ring, ring.front, ring.pass_over, ring.give_back)
 SIZE = 4096
@@ -178,9 +178,7 @@ def test_an_answer_that_a_journal_cannot_keep(function):
         assert (number, answer) == (1, b"")
         assert status in (Status.BAD_LENGTH, Status.OUT_OF_BOUNDS)
         changed = np.flatnonzero(made._connections[0].journal != journal)
-        from offramp.leo.runtime.journal import ENTRY, TABLE
-
-        first = TABLE + 4 * ENTRY
+        first = Journal.WORDS + 4 * KeptAnswer.WORDS
         assert all(place < 8 or first <= place < first + 4 for place in changed)
 
 

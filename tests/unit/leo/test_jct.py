@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.leo.runtime.jct import Stamps, overhead, pack_delay, unpack_delay
+from leo_stamps import Stamps, overhead, pack_delay, unpack_delay
 from offramp_base.errors import OfframpError
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from offramp.device import Status
-from offramp.leo.runtime import journal as at
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native import journal as at
+from offramp.leo.native.journal import KeptAnswer
+from offramp.leo.native.machine import machine
+from offramp.leo.runtime.host import Host
 from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
@@ -25,17 +26,17 @@ def made(rows=4):
 
 
 def entry(words, row, trip):
-    start = at.TABLE + (row * 4 + trip) * at.ENTRY
-    return words[start : start + at.ENTRY]
+    start = at.Journal.WORDS + (row * 4 + trip) * KeptAnswer.WORDS
+    return words[start : start + KeptAnswer.WORDS]
 
 
 def test_a_committed_write_is_completed_once():
     words, memory = made()
-    words[at.OFFSET], words[at.LENGTH], words[at.CONTENT] = 24, 8, 77
-    entry(words, 2, 1)[at.STATE] = at.COMMITTED
+    words[at.Journal.offset], words[at.Journal.length], words[at.Journal.content] = 24, 8, 77
+    entry(words, 2, 1)[KeptAnswer.state] = at.COMMITTED
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 1
     assert memory.tolist() == [0, 0, 0, 77] + [0] * 60
-    assert entry(words, 2, 1)[at.STATE] == at.KEPT
+    assert entry(words, 2, 1)[KeptAnswer.state] == at.KEPT
     memory[3] = 5
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 0
     assert memory[3] == 5
@@ -43,11 +44,11 @@ def test_a_committed_write_is_completed_once():
 
 def test_what_was_running_has_left_no_trace():
     words, memory = made()
-    words[at.OFFSET], words[at.LENGTH], words[at.CONTENT] = 0, 8, 1
-    entry(words, 0, 0)[at.STATE] = at.RUNNING
+    words[at.Journal.offset], words[at.Journal.length], words[at.Journal.content] = 0, 8, 1
+    entry(words, 0, 0)[KeptAnswer.state] = at.RUNNING
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 0
     assert not memory.any()
-    assert entry(words, 0, 0)[at.STATE] == at.NEW
+    assert entry(words, 0, 0)[KeptAnswer.state] == at.NEW
 
 
 def test_journals_belong_to_requesters():
@@ -57,16 +58,16 @@ def test_journals_belong_to_requesters():
         host = Host(segment, 100, 2, words)
         first, known = host.journal(11, 8, set())
         assert not known
-        entry(first, 1, 0)[at.STATE] = at.KEPT
+        entry(first, 1, 0)[KeptAnswer.state] = at.KEPT
         again, known = Host(SharedMemory.attach(os.dup(segment.fd), segment.size), 100, 2, words).journal(11, 8, set())
         assert known
-        assert entry(again, 1, 0)[at.STATE] == at.KEPT
+        assert entry(again, 1, 0)[KeptAnswer.state] == at.KEPT
         host.journal(12, 8, {11})
         with pytest.raises(OfframpError, match="2 requesters are connected: the responder takes no more"):
             host.journal(13, 8, {11, 12})
         fresh, known = host.journal(13, 8, {12})
         assert not known
-        assert entry(fresh, 1, 0)[at.STATE] == at.NEW
+        assert entry(fresh, 1, 0)[KeptAnswer.state] == at.NEW
         with pytest.raises(OfframpError, match="request table of 9 rows: the responder's journals are for fewer"):
             host.journal(14, 9, set())
     finally:
@@ -87,33 +88,37 @@ def test_a_log_that_would_write_elsewhere_is_not_carried_out():
         words, _ = made()
         around = np.zeros(4096, np.int64)
         memory = around[2000 : 2000 + 64]
-        words[at.OFFSET], words[at.LENGTH] = offset, length
-        words[at.CONTENT : at.TABLE] = 9
-        entry(words, 0, 0)[at.STATE] = at.COMMITTED
+        words[at.Journal.offset], words[at.Journal.length] = offset, length
+        words[at.Journal.content : at.Journal.WORDS] = 9
+        entry(words, 0, 0)[KeptAnswer.state] = at.COMMITTED
         RECOVER(words, at.entries_of(4), memory, memory.nbytes)
         assert not around.any(), (offset, length)
     words, memory = made()
-    words[at.OFFSET], words[at.LENGTH], words[at.CONTENT] = 63 * 8, 8, 9
-    entry(words, 0, 0)[at.STATE] = at.COMMITTED
+    words[at.Journal.offset], words[at.Journal.length], words[at.Journal.content] = 63 * 8, 8, 9
+    entry(words, 0, 0)[KeptAnswer.state] = at.COMMITTED
     RECOVER(words, at.entries_of(4), memory, memory.nbytes)
     assert memory[63] == 9
 
 
 def test_a_recovery_sees_the_last_entry_and_none_behind_it():
     words, memory = made(rows=3)
-    words = np.concatenate([words, np.full(at.ENTRY, at.RUNNING, np.int64)])
-    entry(words, 2, 3)[at.STATE] = at.RUNNING
+    words = np.concatenate([words, np.full(KeptAnswer.WORDS, at.RUNNING, np.int64)])
+    entry(words, 2, 3)[KeptAnswer.state] = at.RUNNING
     RECOVER(words, at.entries_of(3), memory, memory.nbytes)
-    assert entry(words, 2, 3)[at.STATE] == at.NEW
-    assert (words[-at.ENTRY :] == at.RUNNING).all()
+    assert entry(words, 2, 3)[KeptAnswer.state] == at.NEW
+    assert (words[-KeptAnswer.WORDS :] == at.RUNNING).all()
 
 
 def test_what_was_given_away_is_lost_and_kept_so():
     words, memory = made()
     given = entry(words, 1, 2)
-    given[at.STATE], given[at.ANSWERED], given[at.STATUS] = at.GIVEN, 64, 0
+    given[KeptAnswer.state], given[KeptAnswer.answered], given[KeptAnswer.status] = at.GIVEN, 64, 0
     assert RECOVER(words, at.entries_of(4), memory, memory.nbytes) == 0
-    assert (given[at.STATE], given[at.STATUS], given[at.ANSWERED]) == (at.KEPT, Status.LOST, 0)
+    assert (given[KeptAnswer.state], given[KeptAnswer.status], given[KeptAnswer.answered]) == (
+        at.KEPT,
+        Status.LOST,
+        0,
+    )
 
 
 def test_a_journal_has_as_many_rows_as_its_requester():
@@ -140,11 +145,16 @@ def test_the_longest_answers_of_neighbours_are_kept_side_by_side():
     places = [(row, trip) for row in range(4) for trip in range(4)]
     for row, trip in places:
         held = entry(words, row, trip)
-        held[at.NUMBER] = 100 * row + trip
+        held[KeptAnswer.number] = 100 * row + trip
         answer = np.full(at.MOST_ANSWER, 16 * row + trip, np.uint8)
         commit(words, held, memory, memory.nbytes, row, answer, at.MOST_ANSWER)
     for row, trip in places:
         held = entry(words, row, trip)
-        assert held[[at.NUMBER, at.STATE, at.STATUS, at.ANSWERED]].tolist() == [100 * row + trip, at.KEPT, row, 64]
-        assert (held[at.ANSWER :].view(np.uint8)[:64] == 16 * row + trip).all()
-    assert words[at.ENTRIES] == at.entries_of(4)
+        assert held[[KeptAnswer.number, KeptAnswer.state, KeptAnswer.status, KeptAnswer.answered]].tolist() == [
+            100 * row + trip,
+            at.KEPT,
+            row,
+            64,
+        ]
+        assert (held[KeptAnswer.answer :].view(np.uint8)[:64] == 16 * row + trip).all()
+    assert words[at.Journal.entries] == at.entries_of(4)

@@ -11,7 +11,7 @@ import pytest
 from offramp.device import Status
 from offramp.leo.devices.software import EBS_LAYOUT, Software
 from offramp.leo.functions import ebs
-from offramp.leo.runtime import serve
+from offramp.leo.native.call import Arguments
 
 U64 = 2**64 - 1
 
@@ -19,14 +19,14 @@ U64 = 2**64 - 1
 def call(software: Software, message: bytes) -> tuple[int, bytes]:
     """As compiled loops call it."""
     function = software.compiled(ebs.NAME)
-    arguments, answer = np.zeros(serve.SCRATCH + 8, np.int64), np.zeros(32, np.uint8)
+    arguments, answer = np.zeros(Arguments.WORDS, np.int64), np.zeros(32, np.uint8)
     asked = np.frombuffer(message + bytes(-len(message) % 8) or bytes(8), np.uint8)
-    arguments[[serve.MESSAGE, serve.MESSAGE_BYTES]] = asked.ctypes.data, len(message)
-    arguments[[serve.REPLY, serve.REPLY_BYTES]] = answer.ctypes.data, len(answer)
-    arguments[serve.OWN] = function.context.ctypes.data
+    arguments[[Arguments.message, Arguments.message_bytes]] = asked.ctypes.data, len(message)
+    arguments[[Arguments.reply, Arguments.reply_bytes]] = answer.ctypes.data, len(answer)
+    arguments[Arguments.own] = function.context.ctypes.data
     native, *_ = function.keep
     status = native(arguments)
-    return status, answer[: arguments[serve.REPLY_BYTES]].tobytes() if status == Status.OK else b""
+    return status, answer[: arguments[Arguments.reply_bytes]].tobytes() if status == Status.OK else b""
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,7 +52,7 @@ def test_it_is_the_model(seed: int) -> None:
         status, answer = both[0].call(ebs.NAME, message)
         assert (int(status), answer) == call(both[1], message)
         seen.add(ebs.ANSWER.unpack(answer)[0])
-    assert seen == {int(outcome) for outcome in ebs.Outcome}
+    assert seen == {int(outcome) for outcome in ebs.EbsStatus}
     assert bytes(both[0].memory(ebs.NAME).view) == bytes(both[1].memory(ebs.NAME).view)
 
 

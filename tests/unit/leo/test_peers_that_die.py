@@ -13,18 +13,18 @@ import pytest
 from leo_faults import KEYS, plan, started, trial
 from leo_hostile import Forged
 from leo_lab import batch, program
-from offramp.leo.runtime.dataflow import Trip
-from offramp.leo.runtime.native_functions import ADD
+from offramp.leo.native.dataflow import Trip
+from offramp.leo.native.functions import ADD
 from offramp.leo.runtime.process import Plan, ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports import TRANSPORTS
 from offramp_base.errors import OfframpError
 
 FLOW = [[(Trip("echo"),)]]
-BASIC = "offramp.leo.applications.basic:prepare"
+BASIC = "offramp.leo.runtime.service:prepare"
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=TRANSPORTS.names())
 def transport(request):
     if request.param == "ucx":
         from offramp.leo.transports.ucx import library

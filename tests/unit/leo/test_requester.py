@@ -16,11 +16,11 @@ from leo_lab import ROWS, batch, lab, program
 from offramp.device import Status
 from offramp.leo.devices import open_device
 from offramp.leo.devices.functions import FunctionDevice
-from offramp.leo.runtime import state as at
-from offramp.leo.runtime.dataflow import Trip
-from offramp.leo.runtime.native_functions import ADD
+from offramp.leo.native import state as at
+from offramp.leo.native.dataflow import Trip
+from offramp.leo.native.functions import ADD
+from offramp.leo.native.state import State
 from offramp.leo.runtime.requester import Requester, Settings
-from offramp.leo.runtime.state import State
 from offramp_base.errors import OfframpError
 
 ECHO = (Trip("echo"),)

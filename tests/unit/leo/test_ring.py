@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import make_end, ring_size, ring_words
+from offramp.leo.native import ring
+from offramp.leo.native.end import make_end, ring_size, ring_words
+from offramp.leo.native.machine import machine
 from offramp_base.errors import OfframpError
 
 SIZE = 4096
@@ -22,7 +22,7 @@ def put(end, content):
     if place < 0:
         return False
     entry = end.content[place // 8 :]
-    entry[ring.LENGTH] = len(content)
+    entry[ring.Entry.length] = len(content)
     entry[5:].view(np.uint8)[: len(content)] = np.frombuffer(content, np.uint8)
     F["publish_ring"](end.words)
     return True
@@ -32,7 +32,7 @@ def take(end):
     place = F["front"](end.words)
     if place < 0:
         return None
-    content = end.content[place // 8 + 5 :].view(np.uint8)[: end.words[ring.FRONT]].tobytes()
+    content = end.content[place // 8 + 5 :].view(np.uint8)[: end.words[ring.RingEnd.front]].tobytes()
     F["pass_over"](end.words)
     F["give_back"](end.words)
     return content
@@ -103,20 +103,12 @@ def test_sizes():
         assert ring_size(stride, rows) >= 3 * (stride + 40)
 
 
-def test_the_words_of_an_end_and_of_an_entry_do_not_overlap():
-    of_end = ["HEAD_AT", "TAIL_AT", "BYTES_AT", "SIZE", "POSITION", "ARRIVED", "LONGEST", "FRONT", "FAULT"]
-    of_entry = ["LENGTH", "ID", "KEY", "STAMP", "INFO"]
-    for names, words in ((of_end, ring.END_WORDS), (of_entry, ring.ENTRY_BYTES // 8)):
-        assert {getattr(ring, name) for name in names} <= set(range(words))
-        assert len({getattr(ring, name) for name in names}) == len(names)
-
-
 def test_a_stream_may_say_that_the_next_entry_is_at_the_beginning():
     """A word of -1, as the format has it."""
     _, far, _ = pair()
-    far.words[ring.POSITION] = SIZE - 48
+    far.words[ring.RingEnd.position] = SIZE - 48
     far.content[(SIZE - 48) // 8] = -1
-    far.content[ring.LENGTH] = 3
+    far.content[ring.Entry.length] = 3
     far.content[5:6].view(np.uint8)[:3] = list(b"abc")
     far.head[0] = SIZE + 48
     assert take(far) == b"abc"

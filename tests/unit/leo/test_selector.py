@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leo_selector import ModelSelector
 from leo_tables import random_table
 from offramp.leo.selection import HOLD, Dependency, Policy, Selector, Table
 from offramp.leo.selection.layout import PS, UNIT, Tolerance
-from offramp.leo.selection.model import ModelSelector
 from offramp_base.errors import OfframpError
 
 DRAWN = (Policy.UNIFORM, Policy.WEIGHTED)

@@ -8,7 +8,7 @@ import pytest
 
 from leo_lab import ROWS, batch, lab, program
 from offramp.device import Status
-from offramp.leo.runtime.dataflow import Trip
+from offramp.leo.native.dataflow import Trip
 from offramp.leo.runtime.requester import Requester, Settings
 from offramp.leo.transports import TRANSPORTS, connect
 from offramp.leo.transports.link import LinkDown
@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 ECHO = (Trip("echo"),)
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=TRANSPORTS.names())
 def transport(request, monkeypatch):
     if request.param == "ucx":
         from offramp.leo.transports.ucx import library
@@ -84,7 +84,7 @@ def test_bad_addresses(address):
 
 
 def test_no_such_transport():
-    with pytest.raises(OfframpError, match="transport pigeon: expected shm, tcp, ucx"):
+    with pytest.raises(OfframpError, match="transport pigeon: expected one of shm, tcp, ucx"):
         connect("127.0.0.1:1", "pigeon", {"ring_bytes": 4096})
     with pytest.raises(LinkDown):
         connect("127.0.0.1:1", "tcp", {"ring_bytes": 4096})

@@ -18,12 +18,12 @@ from offramp.leo.applications.measure import time_ns
 from offramp.leo.applications.times import Times, table
 from offramp.leo.devices import open_device
 from offramp.leo.functions import reduce
-from offramp.leo.runtime.batch import Batch, Completions
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native.batch import Batch, Completions
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.responder import Service
+from offramp.leo.runtime.service import Service
 from offramp.leo.selection import Dependency
 
 ACCELERATOR: Final = "acc"

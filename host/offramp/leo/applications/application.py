@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from offramp.device import Device
 from offramp.leo.applications.workload import Workload
-from offramp.leo.runtime.dataflow import Program
+from offramp.leo.native.dataflow import Program
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.selection import Policy

@@ -12,10 +12,10 @@ import numpy as np
 
 from offramp.device import Device
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.load import Outcome, closed_loop, open_loop
+from offramp.leo.applications.load import LoadResult, closed_loop, open_loop
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester
-from offramp.leo.selection import Policy
+from offramp.leo.selection import AnyPolicy, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +36,9 @@ class Row:
     """
 
     paths: tuple[str, ...]
-    policy: Policy
-    most: list[Outcome] = field(default_factory=list)
-    part: list[Outcome] = field(default_factory=list)
+    policy: AnyPolicy
+    most: list[LoadResult] = field(default_factory=list)
+    part: list[LoadResult] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -58,7 +58,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """Of an application's paths.
+    """What an application's paths have come to.
 
     Attributes:
         name, paths: of the application.
@@ -97,7 +97,7 @@ class Comparison:
         return float(np.median([mixed.latency_us() / alone.latency_us() for mixed, alone in rounds]))
 
     def numbers(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The comparison as ``--json`` writes it."""
         rows = [
             {
                 "paths": list(row.paths),
@@ -126,7 +126,7 @@ def compare(
     seconds: float = 2.0,
     load: float = 0.6,
     rounds: int = 1,
-    policy: Policy = Policy.LOOKAHEAD,
+    policy: AnyPolicy = Policy.LOOKAHEAD,
     seed: int = 1,
     show: Show | None = None,
 ) -> Comparison:
@@ -163,7 +163,7 @@ def _tell(show: Show | None, what: str, done: int, total: int) -> None:
         show(what, done, total)
 
 
-def _in_order(outcome: tuple[Outcome, tuple[str, ...]], application: Application) -> Outcome:
+def _in_order(outcome: tuple[LoadResult, tuple[str, ...]], application: Application) -> LoadResult:
     """Counts by path in the application's order."""
     found, names = outcome
     counts = dict(zip(names, found.by_path.tolist(), strict=True))
@@ -183,11 +183,11 @@ class Run:
         self,
         paths: Sequence[str],
         measured: Mapping[str, float],
-        policy: Policy,
+        policy: AnyPolicy,
         seed: int,
         rate: float | None,
         seconds: float,
-    ) -> tuple[Outcome, tuple[str, ...]]:
+    ) -> tuple[LoadResult, tuple[str, ...]]:
         """A closed loop, or an open one at ``rate``; the outcome, and the names of its paths."""
         application = self.application
         program = application.program(paths, measured)

@@ -17,23 +17,22 @@ from offramp.device import Device, Status
 from offramp.leo.applications.application import Application
 from offramp.leo.applications.generic import restricted
 from offramp.leo.applications.measure import time_ns
-from offramp.leo.applications.samples import chunk
 from offramp.leo.applications.times import Times, table
 from offramp.leo.devices import open_device
-from offramp.leo.functions.compress import COMPRESS, DECOMPRESS
-from offramp.leo.runtime.batch import Batch, Completions
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.memory import Host
+from offramp.leo.functions.compress import COMPRESS, DECOMPRESS, chunk
+from offramp.leo.native.batch import Batch, Completions
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.responder import Service
+from offramp.leo.runtime.service import Service
 from offramp.leo.selection import Dependency
 from offramp_base.errors import OfframpError
 
 STORE: Final = "dfs.store"
 CHUNK: Final = 256_000
 CHUNKS: Final = 4
-"""Of a file."""
+"""Chunks of a file."""
 FILES: Final = 8
 """Different ones; the responder's memory holds as many."""
 ACCELERATOR: Final = "acc"

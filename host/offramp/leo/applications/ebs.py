@@ -21,13 +21,13 @@ from offramp.leo.applications.times import Times, table
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs
-from offramp.leo.runtime import native_functions as at
-from offramp.leo.runtime.batch import Batch, Completions, Words
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.memory import Host
+from offramp.leo.native import functions as at
+from offramp.leo.native.batch import Batch, Completions, Words
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.responder import Service
+from offramp.leo.runtime.service import Service
 from offramp.leo.selection import Dependency, Policy
 
 SIZES: Final = {"4K": 4096, "64K": 65536}
@@ -37,7 +37,7 @@ MODELS: Final = {"4K": "model:service_us=100", "64K": "model:service_us=1840"}
 """The times of the builtin ``ebs``, two hundred times over, for two cores to keep it busy beside their own path."""
 VOLUMES: Final = 4
 _SEGMENTS: Final = 2
-"""Of each volume."""
+"""Segments of each volume."""
 _SEGMENT_BYTES: Final = ebs.SEGMENT * ebs.BLOCK
 _FIRST: Final = 4096
 """Address of the first segment: 0 says that there is none."""

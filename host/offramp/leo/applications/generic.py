@@ -15,20 +15,21 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.device import Device, Message, Status
-from offramp.leo.applications import basic
 from offramp.leo.applications.application import Application
-from offramp.leo.applications.samples import VARIANTS, sample
+from offramp.leo.applications.samples import sample
 from offramp.leo.config import Config, Resolved, load_config, resolve
 from offramp.leo.config.models import ANYWHERE, Path
 from offramp.leo.config.resolve import Flow, Work
 from offramp.leo.devices import open_device
 from offramp.leo.devices.software import Software
-from offramp.leo.runtime.batch import Batch, Completions
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.memory import Host
+from offramp.leo.functions.registry import FUNCTIONS, VARIANTS
+from offramp.leo.native.batch import Batch, Completions
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
-from offramp.leo.runtime.responder import Service
+from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.service import prepare as prepare_basic
 from offramp.leo.selection import Dependency, Table
 from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
@@ -42,7 +43,7 @@ _NEAR: Final = "near."
 
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
     """``functions``: what the CPU computes; ``moves``: sizes of one-sided answers."""
-    service = basic.prepare(host, devices, parameters, first=first)
+    service = prepare_basic(host, devices, parameters, first=first)
     software = Software()
     for name in parameters["functions"]:
         if name not in service.native:
@@ -129,7 +130,7 @@ class Mapped:
                 at += max(len(sample(key[1].function, key[1].size, v)) for v in range(VARIANTS))
 
     def trips(self) -> tuple[tuple[tuple[Trip, ...] | None, ...], ...]:
-        """For each type and flow."""
+        """Round trips by type and flow; None where the type may not take the flow."""
         found = []
         for name, row in zip(self.types, self.flows, strict=True):
             flows = [None if rows is None else self._trips(name, rows) for rows in row]
@@ -155,7 +156,7 @@ class Mapped:
         return tuple(trips)
 
     def messages(self) -> list[list[bytes]]:
-        """Of each type, its variants."""
+        """The variants of each type's message."""
         found = []
         for name in self.types:
             variants = []
@@ -284,7 +285,8 @@ def _model(resolved: Resolved, device: str) -> str:
 
 
 def _stride(mapped: Mapped) -> int:
-    """Bytes of the longest request or answer: functions answer what they were sent, decompression three times that."""
+    """Bytes of the longest request or answer."""
     sent = max(len(m) for variants in mapped.messages() for m in variants)
-    decompresses = any("decompress" in names for names in mapped.remote.values())
-    return max(3 * sent if decompresses else sent, *mapped.moves, 64) + 1024
+    called = {name for names in mapped.remote.values() for name in names if name in FUNCTIONS}
+    growth = max((FUNCTIONS.get(name).growth for name in called), default=1)
+    return max(growth * sent, *mapped.moves, 64) + 1024

@@ -23,12 +23,12 @@ import torch.distributed as dist
 from offramp.device import Status
 from offramp.leo.applications.allreduce import measure, plan, program
 from offramp.leo.functions import reduce
-from offramp.leo.runtime.batch import Batch
-from offramp.leo.runtime.dataflow import CPU
+from offramp.leo.native.batch import Batch
+from offramp.leo.native.dataflow import CPU
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, Settings
-from offramp.leo.selection import Policy
+from offramp.leo.selection import AnyPolicy, Policy
 from offramp.workers.ddp import mean_of
 from offramp_base.errors import OfframpError
 
@@ -54,7 +54,7 @@ class LeoSums:
         self,
         devices: Mapping[str, str] | None = None,
         group: dist.ProcessGroup | None = None,
-        policy: Policy = Policy.LOOKAHEAD,
+        policy: AnyPolicy = Policy.LOOKAHEAD,
     ) -> None:
         self.ranks = dist.get_world_size(group)
         if self.ranks > reduce.MOST:
@@ -128,7 +128,7 @@ class LeoSums:
         self._process.close()
 
     def __enter__(self) -> Self:
-        """For ``with``."""
+        """Use the devices in a ``with`` statement, which ends the process."""
         return self
 
     def __exit__(

@@ -20,10 +20,10 @@ from offramp.leo.applications.kvs_store import VALUE_BYTES, addresses_of, keys_o
 from offramp.leo.applications.times import Times, table
 from offramp.leo.applications.workload import Zipf
 from offramp.leo.functions import kvs
-from offramp.leo.runtime import native_functions as at
-from offramp.leo.runtime.batch import Batch, Completions
-from offramp.leo.runtime.dataflow import CPU, Program, Trip
-from offramp.leo.runtime.machine import address
+from offramp.leo.native import functions as at
+from offramp.leo.native.batch import Batch, Completions
+from offramp.leo.native.dataflow import CPU, Program, Trip
+from offramp.leo.native.machine import address
 from offramp.leo.runtime.process import Plan
 from offramp.leo.runtime.requester import Settings
 from offramp.leo.selection import Dependency

@@ -12,8 +12,8 @@ from typing import Final
 
 from offramp.device import Status
 from offramp.leo.applications.kvs_store import LAST, MIX, VALUE_BYTES
-from offramp.leo.runtime.batch import LENGTH, ROW, STATUS, USER
-from offramp.leo.runtime.machine import machine
+from offramp.leo.native.batch import LENGTH, ROW, STATUS, USER
+from offramp.leo.native.machine import machine
 from offramp_base.native.subset import Bytes, Words, native
 
 PUT: Final = 1

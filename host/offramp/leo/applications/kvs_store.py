@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Device
-from offramp.leo.applications import basic
 from offramp.leo.devices.model import ModelDevice
 from offramp.leo.functions import kvs
-from offramp.leo.runtime import native_functions as at
-from offramp.leo.runtime.memory import Host
-from offramp.leo.runtime.responder import Service
+from offramp.leo.native import functions as at
+from offramp.leo.runtime.host import Host
+from offramp.leo.runtime.service import Service
+from offramp.leo.runtime.service import prepare as prepare_basic
 from offramp_base.errors import OfframpError
 
 VALUE_BYTES: Final = 64
@@ -39,7 +39,7 @@ def buckets_for(count: int) -> int:
 
 
 def memory_bytes(count: int) -> int:
-    """Of the host: values, then the index at a multiple of 64."""
+    """Bytes of the host's memory: values, then the index at a multiple of 64."""
     return FIRST_VALUE + count * VALUE_BYTES + buckets_for(count) * kvs.LINE
 
 
@@ -75,7 +75,7 @@ def table_of(keys: Words, addresses: Words, buckets: int) -> npt.NDArray[np.uint
 def prepare(host: Host, devices: Mapping[str, Device], parameters: Mapping[str, Any], *, first: bool) -> Service:
     """``keys``, ``seed``: what the store holds; ``first``: it is filled, otherwise it is as a crash left it."""
     count, seed = int(parameters["keys"]), int(parameters["seed"])
-    service = basic.prepare(host, devices, parameters, first=first)
+    service = prepare_basic(host, devices, parameters, first=first)
     keys, addresses = keys_of(count, seed), addresses_of(count)
     start, buckets = (FIRST_VALUE + count * VALUE_BYTES) // 8, buckets_for(count)
     index = host.memory[start : start + buckets * kvs.LINE // 8]

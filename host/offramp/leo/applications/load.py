@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from offramp.leo.applications.workload import Workload
-from offramp.leo.runtime.batch import Completions, Words
+from offramp.leo.native.batch import Completions, Words
 from offramp.leo.runtime.idle import Idle
 from offramp.leo.runtime.requester import Requester
 from offramp_base.errors import OfframpError
@@ -26,8 +26,8 @@ Hook = Callable[[float], None]
 
 
 @dataclass
-class Outcome:
-    """Of a run.
+class LoadResult:
+    """What a run has come to.
 
     Attributes:
         seconds: of the load, without the time in which the last requests end.
@@ -55,7 +55,7 @@ class Outcome:
         return float(np.percentile(self.latency_ns, percent)) / 1e3 if len(self.latency_ns) else float("nan")
 
     def numbers(self, paths: tuple[str, ...]) -> dict[str, Any]:
-        """For ``--json``."""
+        """The run as ``--json`` writes it."""
         return {
             "seconds": self.seconds,
             "sent": self.sent,
@@ -78,7 +78,7 @@ class _Generator:
 
     def __init__(self, requester: Requester, workload: Workload, seconds: float, due_ns: Words | None) -> None:
         self.requester, self.workload = requester, workload
-        self.outcome = Outcome(seconds, by_path=np.zeros(len(requester.program.paths), np.int64))
+        self.outcome = LoadResult(seconds, by_path=np.zeros(len(requester.program.paths), np.int64))
         self.latencies: list[Words] = []
         self.jcts: list[Words] = []
         self.kept: list[Completions] = []
@@ -88,7 +88,7 @@ class _Generator:
         self.until_ns = self.begun_ns + int(seconds * 1e9)
         self.due_ns = None if due_ns is None else self.begun_ns + due_ns
 
-    def run(self, window: int, hook: Hook | None) -> Outcome:
+    def run(self, window: int, hook: Hook | None) -> LoadResult:
         """Send until the time is over, then let requests end.
 
         Raises:
@@ -103,15 +103,15 @@ class _Generator:
                 self.offer()
             idle(worked=self.round(window), yields=self.requester.computes)
         self.requester.withdraw()
-        patience = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
-        limit = time.monotonic() + patience
+        drain_s = max(_DRAIN_S, 2 * self.requester.settings.timeout_s)
+        limit = time.monotonic() + drain_s
         while self.ended < self.outcome.sent:
             if hook is not None:
                 hook(self.outcome.seconds)
             idle(worked=self.round(0), yields=self.requester.computes)
             if time.monotonic() > limit:
                 left = self.outcome.sent - self.ended
-                raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {patience:g} s")
+                raise OfframpError(f"{left} of {self.outcome.sent} requests have not ended after {drain_s:g} s")
         self.settle()
         self.outcome.latency_ns = np.concatenate(self.latencies) if self.latencies else np.zeros(0, np.int64)
         self.outcome.jct_ns = np.concatenate(self.jcts) if self.jcts else np.zeros(0, np.int64)
@@ -157,7 +157,7 @@ class _Generator:
 
 def closed_loop(
     requester: Requester, workload: Workload, seconds: float, window: int, hook: Hook | None = None
-) -> Outcome:
+) -> LoadResult:
     """Keep ``window`` requests unfinished for ``seconds``, then let them end.
 
     Raises:
@@ -168,7 +168,7 @@ def closed_loop(
 
 def open_loop(
     requester: Requester, workload: Workload, seconds: float, rate: float, seed: int = 1, hook: Hook | None = None
-) -> Outcome:
+) -> LoadResult:
     """Send at ``rate`` a second with exponential gaps; what finds the table full goes as soon as it can.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from offramp.leo.applications.application import Application
-from offramp.leo.devices import patience_s
+from offramp.leo.devices import timeout_s
 from offramp.leo.transports import TRANSPORTS
 from offramp_base.settings.error import SettingsError
 
@@ -83,7 +83,7 @@ def open_application(
         OfframpError: no such application, path or transport, or the files are wrong.
     """
     if transport not in TRANSPORTS:
-        raise SettingsError("transport", f"expected {', '.join(TRANSPORTS)}", transport)
+        raise SettingsError("transport", f"expected {', '.join(TRANSPORTS.names())}", transport)
     if len(names) == 1 and names[0] in NAMED:
         made = NAMED[names[0]](devices, workload, seed)
     else:
@@ -93,9 +93,9 @@ def open_application(
     for path in paths:
         if path not in made.paths:
             raise SettingsError("paths", f"{made.name} has {', '.join(made.paths)}", path)
-    patience = max(map(patience_s, devices.values()), default=0.0)
-    slow = patience > made.settings.timeout_s
-    settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, patience))
+    longest_s = max(map(timeout_s, devices.values()), default=0.0)
+    slow = longest_s > made.settings.timeout_s
+    settings = replace(made.settings, transport=transport, timeout_s=max(made.settings.timeout_s, longest_s))
     window = window or (min(made.window, SIMULATED_WINDOW) if slow else made.window)
     plan = replace(made.plan, listen="127.0.0.1:0") if transport == "tcp" else made.plan
     return replace(made, paths=paths or made.paths, plan=plan, settings=settings, window=window)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from offramp.leo.runtime.dataflow import CPU, Trip
+from offramp.leo.native.dataflow import CPU, Trip
 from offramp.leo.selection import Dependency, Table
 
 Flow = tuple[Trip, ...] | None

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from offramp.leo.runtime.batch import Batch, Completions, Words
+from offramp.leo.native.batch import Batch, Completions, Words
 
 
 class Workload(Protocol):
@@ -24,7 +24,7 @@ class Zipf:
     """Ranks from 0 by Zipf's law, as YCSB draws them."""
 
     def __init__(self, count: int, exponent: float = 0.99) -> None:
-        """Of ``count`` ranks."""
+        """A distribution over ``count`` ranks."""
         weights = np.arange(1, count + 1, dtype=np.float64) ** -exponent
         self._below = np.cumsum(weights / weights.sum())
 

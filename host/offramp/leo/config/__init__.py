@@ -8,8 +8,8 @@ try:
 except ImportError:
     raise OfframpError("LEO's configuration needs the package pydantic: pip install 'offramp[leo]'") from None
 
-from offramp.leo.config.config import Config
 from offramp.leo.config.files import builtin, load_config
+from offramp.leo.config.models import Config
 from offramp.leo.config.resolve import Resolved, resolve
 
 __all__ = ["Config", "Resolved", "builtin", "load_config", "resolve"]

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from offramp.leo.config.config import Config
-from offramp.leo.config.models import Path, Request, links_of
+from offramp.leo.config.models import Config, Path, Request, links_of
 from offramp.leo.config.resolve import resolve
 from offramp.leo.selection.table import Dependency
 

@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from offramp.leo.config.check import check
-from offramp.leo.config.config import Config
-from offramp.leo.config.models import Document
+from offramp.leo.config.models import Config
 from offramp_base.errors import OfframpError
 from offramp_base.settings.source import Place, Source, parse_source, read_source
 
@@ -59,34 +58,26 @@ def _join(sources: Sequence[Source]) -> Config:
     parts: dict[str, Any] = {}
     said: dict[str, Source] = {}
     for source in sources:
-        for part, value in read_document(source):
+        if not isinstance(source.data, dict):
+            raise source.error((), f"expected one of {', '.join(Config.model_fields)}")
+        for part, value in source.data.items():
+            if part not in Config.model_fields:
+                raise source.error((part,), "no such field")
             if part in parts:
                 raise source.error((part,), f"{said[part].name} says it already")
             parts[part], said[part] = value, source
-    for part in ("hardware", "paths", "application"):
-        if part not in parts:
+    for part, field in Config.model_fields.items():
+        if field.is_required() and parts.get(part) is None:
             names = ", ".join(source.name for source in sources) or "no file"
             raise OfframpError(f"{names}: expected {part}, in this file or another one beside it")
-    config = Config(parts["hardware"], tuple(parts["paths"]), parts["application"], parts.get("profile"), said)
-    check(config)
-    return config
-
-
-def read_document(source: Source) -> list[tuple[str, Any]]:
-    """The parts that a file has, each checked by itself.
-
-    Raises:
-        OfframpError: one line with file and line.
-    """
-    if not isinstance(source.data, dict):
-        raise source.error((), f"expected one of {', '.join(Document.model_fields)}")
     try:
-        document = Document.model_validate(source.data)
+        config = Config.of(parts, said)
     except ValidationError as error:
         first = error.errors()[0]
-        place = _place(source, first["loc"])
-        raise source.error(place, _said(first)) from None
-    return [(part, getattr(document, part)) for part in Document.model_fields if getattr(document, part) is not None]
+        source = said[str(first["loc"][0])]
+        raise source.error(_place(source, first["loc"]), _said(first)) from None
+    check(config)
+    return config
 
 
 def _place(source: Source, steps: Sequence[int | str]) -> Place:

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
 
-from offramp.dgtp.quantity import amount
 from offramp.leo.selection.table import Dependency
 from offramp_base.errors import OfframpError
+from offramp_base.settings.source import Place, Source
+from offramp_base.settings.units import BYTES
 
+T = TypeVar("T")
 PROFILE: Final = "profile"
-"""In the place of a number: it is measured (``offramp leo profile``)."""
+"""Stands for a number that is measured (``offramp leo profile``)."""
 ANYWHERE: Final = "*"
 MOST: Final = 1e15
 
@@ -38,8 +40,12 @@ def _profiled(value: object, *, over: bool) -> float | str:
 
 def _bytes(value: object) -> int:
     try:
-        return int(amount(value, "size", "B"))
-    except OfframpError:
+        return int(_number(value, over=False))
+    except ValueError:
+        pass
+    try:
+        return BYTES.parse(str(value))
+    except ValueError:
         raise ValueError(f"{value}: expected bytes, such as 4096 or 4MiB") from None
 
 
@@ -74,7 +80,7 @@ class Strict(BaseModel):
 
 
 class Kind(StrEnum):
-    """Of a node; all but the CPU, the RDMA NIC and switches are accelerators."""
+    """What a node is; all but the CPU, the RDMA NIC and switches are accelerators."""
 
     CPU = "cpu"
     FPGA = "fpga"
@@ -154,7 +160,13 @@ class Sizes(Strict):
     resp: BytesByLink = {ANYWHERE: 0}
 
 
-class _Ends(Strict):
+class ByDevice(Strict, Generic[T]):
+    """Something by device, at either end or wherever the device is."""
+
+    anywhere: dict[str, T] = {}
+    requester: dict[str, T] = {}
+    responder: dict[str, T] = {}
+
     @model_validator(mode="before")
     @classmethod
     def _both(cls, value: Any) -> Any:
@@ -164,20 +176,10 @@ class _Ends(Strict):
         return value
 
 
-class Compute(_Ends):
-    """Compute times by device, in us; where both ends are spelled out, the requester's CPU may have one too."""
-
-    anywhere: dict[str, ProfiledFrom0] = {}
-    requester: dict[str, ProfiledFrom0] = {}
-    responder: dict[str, ProfiledFrom0] = {}
-
-
-class Functions(_Ends):
-    """Names of functions by device."""
-
-    anywhere: dict[str, str] = {}
-    requester: dict[str, str] = {}
-    responder: dict[str, str] = {}
+Compute = ByDevice[ProfiledFrom0]
+"""Compute times in us; where both ends are spelled out, the requester's CPU may have one too."""
+Functions = ByDevice[str]
+"""Names of functions."""
 
 
 ByTrip = Annotated[list[Compute], BeforeValidator(_listed), Field(min_length=1)]
@@ -224,13 +226,41 @@ class Profile(Strict):
     compute_us: dict[str, dict[str, ByTrip]] = {}
 
 
-class Document(Strict):
-    """What a file may hold; several files make one configuration."""
+class Config(Strict):
+    """One application on one host, from one file or several."""
 
-    hardware: Hardware | None = None
-    paths: list[Path] | None = None
-    application: Application | None = None
+    hardware: Hardware
+    paths: list[Path]
+    application: Application
     profile: Profile | None = None
+    _sources: dict[str, Source] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Any], sources: Mapping[str, Source]) -> Config:
+        """The parts, checked each by itself, and the file that says each."""
+        config = cls.model_validate(parts)
+        config._sources.update(sources)
+        return config
+
+    def error(self, part: str, place: Place, problem: str) -> OfframpError:
+        """One line with file and line; ``place`` within the part."""
+        return self._sources[part].error((part, *place), problem)
+
+    def with_cores(self, cores: int | None) -> Config:
+        """The configuration with so many cores that serve; as it is for None.
+
+        Raises:
+            OfframpError: fewer than one.
+        """
+        if cores is None:
+            return self
+        nodes = dict(self.hardware.nodes)
+        for name, node in nodes.items():
+            if node.kind is Kind.CPU:
+                if cores < 1:
+                    raise OfframpError(f"node {name}: {cores} at a time, expected at least 1")
+                nodes[name] = node.model_copy(update={"parallelism": cores})
+        return self.model_copy(update={"hardware": self.hardware.model_copy(update={"nodes": nodes})})
 
 
 DEFAULT_LINKS = {

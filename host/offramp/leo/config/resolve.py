@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from offramp.leo.config.config import Config
 from offramp.leo.config.models import (
     ANYWHERE,
     PROFILE,
     Compute,
+    Config,
     Functions,
     Kind,
     Link,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.leo.config.config import Config
-from offramp.leo.config.models import Kind, Link, Model
+from offramp.leo.config.models import Config, Kind, Link, Model
 from offramp_base.errors import OfframpError
 
 LOGICAL: Final = ("CN", "NC", "CA", "AC", "AN", "NA")

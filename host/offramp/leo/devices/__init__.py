@@ -1,6 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices by name, such as ``cpu:2``, ``model:service_us=20``, ``fpga:…`` or ``nic:SOCKET``."""
+"""Devices by name, such as ``cpu:2``, ``model:service_us=20``, ``fpga:…`` or ``nic:SOCKET``.
 
-from offramp.leo.devices.registry import KINDS, open_device, patience_s
+Each kind is imported when the first of it is opened.
+"""
 
-__all__ = ["KINDS", "open_device", "patience_s"]
+from __future__ import annotations
+
+from typing import Any, Final
+
+from offramp.device import Device
+from offramp_base.registry import Registry
+
+KINDS: Final[Registry[Any]] = Registry("device", "offramp.devices")
+"""Modules by kind: a function ``open_device(options, name)`` takes the text behind the colon; ``timeout_s(options)``,
+where a module has it, says how long a request may take. Offramp's own are entry points as well."""
+
+
+def timeout_s(text: str) -> float:
+    """Seconds that a request may take on the device of this text before it counts as lost; 0: as elsewhere.
+
+    Raises:
+        OfframpError: no such kind, or bad options.
+    """
+    kind, _, options = text.partition(":")
+    return float(getattr(KINDS.get(kind), "timeout_s", lambda _: 0.0)(options))
+
+
+def open_device(text: str, name: str | None = None) -> Device:
+    """The device that ``KIND`` or ``KIND:OPTIONS`` names, called ``name``, or as its kind.
+
+    Raises:
+        OfframpError: no such kind, bad options, or the device is not there.
+    """
+    kind, _, options = text.partition(":")
+    device: Device = KINDS.get(kind).open_device(options, name or kind)
+    return device

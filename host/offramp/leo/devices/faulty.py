@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 
 def open_device(options: str, name: str) -> FaultyDevice:
     """The device behind the second colon, with the faults before it."""
-    from offramp.leo.devices.registry import open_device as open_inner
+    from offramp.leo.devices import open_device as open_inner
 
     faults, colon, inner = options.partition(":")
     if not colon:
@@ -51,26 +51,26 @@ class FaultyDevice:
 
     @property
     def name(self) -> str:
-        """Of the device."""
+        """The name of the device behind it."""
         return self._inner.name
 
     @property
     def kind(self) -> str:
-        """Of the device."""
+        """The kind of the device behind it."""
         return self._inner.kind
 
     @property
     def functions(self) -> Sequence[str]:
-        """Of the device."""
+        """The functions of the device behind it."""
         return self._inner.functions
 
     @property
     def depth(self) -> int:
-        """Of the device."""
+        """The depth of the device behind it."""
         return self._inner.depth
 
     def memory(self, function: str) -> Memory:
-        """Of the device."""
+        """The tables of the device behind it."""
         return self._inner.memory(function)
 
     def kill(self) -> None:

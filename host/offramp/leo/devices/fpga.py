@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from offramp.device import Completion, Message, Status
+from offramp.device import DEVICE_TIMEOUT_S, Completion, Message, Status
 from offramp.leo import dma
 from offramp.leo.devices.fpga_link import ABORT, COPY, DEQUANTISE, EBS, LOOKUP, QUANTISE, REDUCE, Link
 from offramp.leo.devices.fpga_memory import COPIES, KVS, CardMemory
@@ -21,7 +21,6 @@ from offramp.leo.devices.fpga_memory import EBS as EBS_TABLES
 from offramp.leo.devices.options import parse
 from offramp.leo.devices.software import EBS_LAYOUT
 from offramp.leo.functions import ebs, kvs, reduce, sylvie
-from offramp.leo.runtime.station import HANG_S
 from offramp_base.errors import OfframpError
 
 _ENGINES: Final = {
@@ -41,7 +40,7 @@ SIMULATED_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Options:
-    """Of an FPGA: ``at`` an agent's address, else a card in ``simulator``; its ``engines`` with ``+`` between them."""
+    """A card: ``at`` an agent's address, else one in ``simulator``; its ``engines`` with ``+`` between them."""
 
     at: str = ""
     simulator: str = "icarus"
@@ -56,9 +55,9 @@ def open_device(options: str, name: str) -> FpgaDevice:
     return FpgaDevice(_options(options), name)
 
 
-def patience_s(options: str) -> float:
+def timeout_s(options: str) -> float:
     """Seconds that a request may take: a simulated card's, or those of any device."""
-    return HANG_S if _options(options).at else SIMULATED_S
+    return DEVICE_TIMEOUT_S if _options(options).at else SIMULATED_S
 
 
 def _options(text: str) -> Options:
@@ -81,7 +80,7 @@ class FpgaDevice:
             raise OfframpError(f"device {name}: engines {options.engines}: expected some of {', '.join(_ENGINES)}")
         self._operations = {name: operation for engine in engines for name, operation in _ENGINES[engine].items()}
         self.functions: Sequence[str] = tuple(self._operations)
-        self.patience_s = HANG_S if options.at else SIMULATED_S
+        self.timeout_s = DEVICE_TIMEOUT_S if options.at else SIMULATED_S
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._open: dict[int, int] = {}  # requests by their serial number on the line
         self._done: list[Completion] = []
@@ -104,7 +103,7 @@ class FpgaDevice:
         known = {
             kvs.NAME: CardMemory(self, KVS, buckets * kvs.LINE, (buckets,)),
             ebs.NAME: CardMemory(self, EBS_TABLES, layout.size, EBS_LAYOUT),
-            dma.NAME: CardMemory(self, COPIES, len(dma.Place) * piece, (piece,)),
+            dma.NAME: CardMemory(self, COPIES, len(dma.Region) * piece, (piece,)),
         }
         return {name: memory for name, memory in known.items() if name in self.functions}
 
@@ -156,9 +155,9 @@ class FpgaDevice:
             self._asked[serial] = answers
         self._send(operation, serial, message)
         try:
-            found = answers.get(timeout=self.patience_s)
+            found = answers.get(timeout=self.timeout_s)
         except Empty:
-            raise OfframpError(f"device {self.name}: no answer in {self.patience_s:g} s") from None
+            raise OfframpError(f"device {self.name}: no answer in {self.timeout_s:g} s") from None
         if found is None or found[0] != Status.OK:
             raise OfframpError(f"device {self.name} {'is gone' if found is None else 'refuses'}")
         return found[1]

@@ -30,7 +30,7 @@ MOST: Final = 1 << 26
 """Bytes of a message."""
 PROTOCOL: Final = "fpga 1"
 START_S: Final = 600.0
-"""For a simulated card: the first start installs PYNQ and builds the RTL."""
+"""How long a simulated card may take to start: the first start installs PYNQ and builds the RTL."""
 
 CARDS: Final[Registry[Callable[[Path, Sequence[str]], list[str]]]] = Registry("card", "offramp.cards")
 """Commands that start cards which no slot holds, of the socket that the host listens on and of their options."""

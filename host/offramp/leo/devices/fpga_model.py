@@ -21,8 +21,7 @@ from offramp.fpga import timing
 from offramp.leo.devices import model
 from offramp.leo.devices.options import parse
 from offramp.leo.functions import ebs, kvs, reduce
-from offramp.leo.runtime.engine import make_engine
-from offramp.leo.runtime.responder import Engine, Words
+from offramp.leo.native.engine import Array, Engine, make_engine
 from offramp_base.errors import OfframpError
 
 FUNCTIONS: Final = (kvs.NAME, ebs.NAME, reduce.NAME)
@@ -31,7 +30,7 @@ _SLOTS: Final = 1 << 13
 
 @dataclass(frozen=True)
 class Options:
-    """Of the card: parameters of its engines, clock and memory."""
+    """Parameters of the card's engines, its clock and its memory."""
 
     memory_cycles: int = 40
     mhz: float = 250.0
@@ -65,7 +64,7 @@ class Times:
         """The same volume again."""
 
     def of(self, function: str, message: Message) -> tuple[int, int]:
-        """Of a request."""
+        """Interval and latency of a request."""
         return self._reduce(message) if function == reduce.NAME else self.kvs if function == kvs.NAME else self.ebs
 
     def _reduce(self, message: Message) -> tuple[int, int]:
@@ -130,12 +129,12 @@ class FpgaModelDevice(model.ModelDevice):
     def _call(self, function: str, message: bytes) -> tuple[Status, bytes]:
         return super()._call(function, message) if function in FUNCTIONS else (Status.UNKNOWN_FUNCTION, b"")
 
-    def engine(self, functions: dict[str, Words]) -> Engine:
+    def engine(self, functions: dict[str, Array]) -> Engine:
         """The same look-ups for the responder's compiled loop."""
         interval, latency = map(self._in_ns, self._times.kvs)
         rest = latency - interval + round(1e3 * self.options.latency_us)
 
-        def make(free: Words) -> Words:
+        def make(free: Array) -> Array:
             return make_engine(free, interval, rest, 0, 0, _SLOTS, 0)
 
         return Engine(np.zeros(1, np.int64), make, functions)

@@ -12,18 +12,15 @@ from __future__ import annotations
 import heapq
 import random
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from offramp.device import CompiledFunction, Completion, Message, Status
+from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
-from offramp.leo.devices.software import DEFAULT_BYTES, Software
-from offramp.leo.memory import HostMemory
-from offramp.leo.runtime.engine import make_engine
-from offramp.leo.runtime.responder import Engine, Words
+from offramp.leo.devices.software import DEFAULT_BYTES, SoftwareDevice
+from offramp.leo.native.engine import Array, Engine, make_engine
 from offramp_base.errors import OfframpError
 
 _ENGINE_SLOTS: Final = 1 << 13
@@ -32,7 +29,7 @@ _FEW: Final = 64
 
 @dataclass(frozen=True)
 class Options:
-    """Of a model.
+    """What a modelled accelerator is.
 
     Attributes:
         memo: 1: an answer is computed once for each message, so that a load test does not pay for what a real
@@ -55,7 +52,7 @@ def open_device(options: str, name: str) -> ModelDevice:
     return ModelDevice(parse(Options, options, f"model:{options}", "service_us"), name)
 
 
-class ModelDevice:
+class ModelDevice(SoftwareDevice):
     """See the module; a :class:`offramp.device.Device`."""
 
     kind = "fpga"
@@ -63,8 +60,8 @@ class ModelDevice:
     def __init__(self, options: Options, name: str = "model") -> None:
         if options.parallelism < 1 or options.depth < 1:
             raise OfframpError(f"device {name}: expected a parallelism and a depth of at least 1")
-        self.name, self.options = name, options
-        self._software = Software(options.table_bytes)
+        super().__init__(name, options.depth, options.table_bytes)
+        self.options = options
         self._random = random.Random(options.seed)
         self._free = [0] * options.parallelism
         self._servers = np.zeros(options.parallelism, np.int64)
@@ -72,31 +69,11 @@ class ModelDevice:
         self._aborted: list[Completion] = []
         self._memo: dict[tuple[str, int, bytes], list[tuple[bytes, tuple[Status, bytes]]]] = {}
         self._serial = 0
-        self._closed = False
-
-    @property
-    def functions(self) -> Sequence[str]:
-        """Names of what it can do."""
-        return self._software.names
-
-    @property
-    def depth(self) -> int:
-        """Requests that may be unfinished."""
-        return self.options.depth
-
-    def memory(self, function: str) -> HostMemory:
-        """The tables of a function."""
-        return self._software.memory(function)
-
-    def compiled(self, function: str) -> CompiledFunction | None:
-        """The function in machine code, None where it is not."""
-        return self._software.compiled(function)
 
     def submit(self, function: str, request: int, message: Message) -> bool:
         """Queue a request; False where the queue is full."""
-        if self._closed:
-            raise OfframpError(f"device {self.name} is closed")
-        if len(self._queue) >= self.options.depth:
+        self._expect_open()
+        if len(self._queue) >= self.depth:
             return False
         now = time.monotonic_ns()
         seen, took = self._queue_up(now, function, bytes(message))
@@ -124,8 +101,7 @@ class ModelDevice:
 
     def reset(self) -> None:
         """Abort everything unfinished."""
-        if self._closed:
-            raise OfframpError(f"device {self.name} is closed")
+        self._expect_open()
         order = sorted(self._queue, key=lambda entry: entry[1])
         self._aborted += [Completion(entry[2], Status.ABORTED, b"", 0) for entry in order]
         self._queue.clear()
@@ -133,15 +109,15 @@ class ModelDevice:
 
     def close(self) -> None:
         """Take no more requests."""
-        self._closed = True
+        self.closed = True
         self._queue.clear()
 
-    def engine(self, functions: dict[str, Words]) -> Engine:
+    def engine(self, functions: dict[str, Array]) -> Engine:
         """The same accelerator for the responder's compiled loop, with contexts of compiled functions."""
         o = self.options
         service, latency, jitter = (round(1e3 * us) for us in (o.service_us, o.latency_us, o.jitter_us))
 
-        def make(free: Words) -> Words:
+        def make(free: Array) -> Array:
             return make_engine(free, service, latency, jitter, round(1024 * o.ns_per_byte), _ENGINE_SLOTS, o.seed)
 
         return Engine(self._servers, make, functions)

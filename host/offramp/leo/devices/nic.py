@@ -11,7 +11,8 @@ from typing import Final
 
 from offramp.device import Completion, Message, Status
 from offramp.leo.functions import compress, ebs, features, kvs, reduce, sylvie
-from offramp.leo.runtime import native_functions
+from offramp.leo.functions.echo import ECHO
+from offramp.leo.memory import check_inside
 from offramp.nic import wire
 from offramp.nic.client import Client, Reply
 from offramp_base.errors import OfframpError
@@ -26,7 +27,7 @@ FUNCTIONS: Final = {
     sylvie.QUANTISE: wire.Function.QUANTISE,
     sylvie.DEQUANTISE: wire.Function.DEQUANTISE,
     features.NAME: wire.Function.FEATURES_SELECT,
-    native_functions.ECHO: wire.Function.ECHO,
+    ECHO: wire.Function.ECHO,
 }
 MEMORY_S: Final = 10.0
 _STATUSES: Final = frozenset(map(int, Status))
@@ -48,7 +49,7 @@ class NicMemory:
         Raises:
             OfframpError: it would not lie inside, or the agent is gone.
         """
-        self._check(offset, len(content))
+        check_inside(self.size, offset, len(content))
         view = memoryview(content)
         for start in range(0, len(content), _PIECE):
             part = view[start : start + _PIECE]
@@ -61,7 +62,7 @@ class NicMemory:
         Raises:
             OfframpError: it does not lie inside, or the agent is gone.
         """
-        self._check(offset, length)
+        check_inside(self.size, offset, length)
         if self._function == wire.Function.KVS_LOOKUP:  # which only the host writes
             return bytes(self._shared.view[offset : offset + length])
         parts = []
@@ -70,10 +71,6 @@ class NicMemory:
             message = wire.MEMORY.pack(self._function, 0, start, size)
             parts.append(self._device.call(wire.Function.MEMORY_READ, message, size))
         return b"".join(parts)
-
-    def _check(self, offset: int, length: int) -> None:
-        if not 0 <= offset <= self.size - length or length < 0:
-            raise OfframpError(f"memory of {self.size} bytes: no {length} bytes at {offset}")
 
 
 class NicDevice:

@@ -3,31 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from offramp.device import CompiledFunction, Message, Status
-from offramp.leo.functions import compress, ebs, kvs, reduce
+from offramp.leo.functions import ebs, kvs
+from offramp.leo.functions.registry import FUNCTIONS, Function
 from offramp.leo.memory import HostMemory
-from offramp.leo.runtime import native_ebs, native_functions, serve
+from offramp.leo.native import ebs as native_ebs
+from offramp.leo.native import functions as native_functions
+from offramp.leo.native.call import Arguments
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 
-Function = Callable[[Message], bytes]
 DEFAULT_BYTES: Final = 1 << 20
 EBS_LAYOUT: Final = (64, 2048, 2048)
 """Volumes, entries of the block table, segments."""
-PLAIN: Final[dict[str, Function]] = {
-    reduce.NAME: reduce.answer,
-    compress.COMPRESS: compress.compress,
-    compress.DECOMPRESS: compress.decompress,
-    native_functions.ECHO: bytes,
-}
-
-
-class BadLength(OfframpError):
-    """The message is no request of its function."""
 
 
 class Software:
@@ -49,8 +42,8 @@ class Software:
             kvs.NAME: native_functions.kvs_context(index, buckets, 0),
             ebs.NAME: native_ebs.context(volumes, layout),
         }
-        functions: dict[str, Function] = {kvs.NAME: _Lookup(index, buckets), ebs.NAME: ebs_tables.lookup}
-        self._functions = functions | PLAIN
+        with_tables = {kvs.NAME: Function(_Lookup(index, buckets)), ebs.NAME: Function(ebs_tables.lookup)}
+        self._functions = with_tables | {name: FUNCTIONS.get(name) for name in FUNCTIONS.names()}
         self.names = tuple(self._functions)
 
     def memory(self, function: str) -> HostMemory:
@@ -77,9 +70,40 @@ class Software:
         if found is None:
             return Status.UNKNOWN_FUNCTION, b""
         try:
-            return Status.OK, found(message)
+            return Status.OK, found.answer(message)
         except OfframpError:
-            return (Status.FAILED if function == compress.DECOMPRESS else Status.BAD_LENGTH), b""
+            return found.refusal, b""
+
+
+class SoftwareDevice:
+    """What devices have in common that compute in software.
+
+    Attributes:
+        name: of the device.
+        depth: requests that may be unfinished.
+        closed: it takes no more requests.
+    """
+
+    def __init__(self, name: str, depth: int, table_bytes: int) -> None:
+        self.name, self.depth, self.closed = name, depth, False
+        self._software = Software(table_bytes)
+
+    @property
+    def functions(self) -> Sequence[str]:
+        """Names of what it can do."""
+        return self._software.names
+
+    def memory(self, function: str) -> HostMemory:
+        """The tables of a function."""
+        return self._software.memory(function)
+
+    def compiled(self, function: str) -> CompiledFunction | None:
+        """The function in machine code, None where it is not."""
+        return self._software.compiled(function)
+
+    def _expect_open(self) -> None:
+        if self.closed:
+            raise OfframpError(f"device {self.name} is closed")
 
 
 class _Lookup:
@@ -91,13 +115,12 @@ class _Lookup:
         self._index = index
 
     def __call__(self, message: Message) -> bytes:
-        words = np.zeros(3 + serve.SCRATCH, np.int64)
+        words = np.zeros(Arguments.WORDS + 2, np.int64)
         if len(message) == 8:
-            words[serve.SCRATCH + 1] = np.frombuffer(message, np.int64)[0]
-        place = words.ctypes.data + 8 * (serve.SCRATCH + 1)
-        words[serve.MESSAGE], words[serve.MESSAGE_BYTES] = place, len(message)
-        words[serve.REPLY], words[serve.REPLY_BYTES] = place + 8, 8
-        words[serve.OWN] = self._context.ctypes.data
+            words[-2] = np.frombuffer(message, np.int64)[0]
+        words[[offset(Arguments.message), Arguments.message_bytes]] = words[-2:].ctypes.data, len(message)
+        words[[offset(Arguments.reply), Arguments.reply_bytes]] = words[-1:].ctypes.data, 8
+        words[offset(Arguments.own)] = self._context.ctypes.data
         if self._function(words) != Status.OK:
-            raise BadLength(f"kvs: a request of {len(message)} bytes, expected 8")
+            raise OfframpError(f"kvs: a request of {len(message)} bytes, expected 8")
         return words[-1:].tobytes()

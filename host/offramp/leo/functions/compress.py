@@ -10,7 +10,10 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from offramp.device import Message
+import numpy as np
+
+from offramp.device import Message, Status
+from offramp.leo.functions.registry import FUNCTIONS, Function
 from offramp_base.errors import OfframpError
 
 COMPRESS: Final = "compress"
@@ -41,3 +44,24 @@ def decompress(message: Message) -> bytes:
     if not engine.eof or engine.unused_data or len(found) > MOST:
         raise OfframpError(f"decompress: {len(message)} bytes that do not end where the data do, or hold over {MOST}")
     return found
+
+
+_NOISE: Final = 0.51
+"""The part of a chunk that is noise: zlib leaves 51.8 % of the chunk, or little more."""
+
+
+def chunk(size: int, variant: int) -> bytes:
+    """Bytes that zlib shortens to about 52 % (the ratio of the thesis's files, section 6.4.1)."""
+    rng = np.random.default_rng(variant)
+    noise = rng.random(-(-size // 64)) < _NOISE
+    content = np.repeat(noise, 64)[:size] * rng.integers(0, 256, size, np.uint8)
+    return bytes(content)
+
+
+def compressed_chunk(size: int, variant: int) -> bytes:
+    """What becomes of a :func:`chunk` of twice the size."""
+    return compress(chunk(2 * size, variant))
+
+
+FUNCTIONS.register(COMPRESS)(Function(compress, chunk))
+FUNCTIONS.register(DECOMPRESS)(Function(decompress, compressed_chunk, Status.FAILED, growth=3))

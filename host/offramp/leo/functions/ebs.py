@@ -33,8 +33,8 @@ VOLUME: Final = struct.Struct("<IIQQQQQQQ")
 """A line: first entry of the block table, 4 spare bytes, blocks, rate, burst, tokens, last read's tick, 16 spare."""
 
 
-class Outcome(IntEnum):
-    """Of a look-up."""
+class EbsStatus(IntEnum):
+    """How a look-up ended."""
 
     FOUND = 0
     NO_VOLUME = 1
@@ -116,26 +116,26 @@ class Tables:
             raise OfframpError(f"ebs: a request of {len(message)} bytes, expected {REQUEST.size}")
         volume, count, start, tick = REQUEST.unpack(message)
         outcome, server, address = self._find(volume, count, start)
-        if outcome is Outcome.FOUND and not self._take(volume, count * BLOCK, tick):
-            outcome = Outcome.WAIT
-        return ANSWER.pack(outcome, server, address) if outcome is Outcome.FOUND else ANSWER.pack(outcome, 0, 0)
+        if outcome is EbsStatus.FOUND and not self._take(volume, count * BLOCK, tick):
+            outcome = EbsStatus.WAIT
+        return ANSWER.pack(outcome, server, address) if outcome is EbsStatus.FOUND else ANSWER.pack(outcome, 0, 0)
 
-    def _find(self, volume: int, count: int, start: int) -> tuple[Outcome, int, int]:
+    def _find(self, volume: int, count: int, start: int) -> tuple[EbsStatus, int, int]:
         if volume >= self.layout.volumes or not self._volume(volume)[2]:
-            return Outcome.NO_VOLUME, 0, 0
+            return EbsStatus.NO_VOLUME, 0, 0
         first, _, blocks, *_ = self._volume(volume)
         if not 0 < count <= blocks or start > blocks - count:
-            return Outcome.OUT_OF_RANGE, 0, 0
+            return EbsStatus.OUT_OF_RANGE, 0, 0
         segment, within = divmod(start, SEGMENT)
         if within + count > SEGMENT:
-            return Outcome.SPLIT, 0, 0
+            return EbsStatus.SPLIT, 0, 0
         server, stored = struct.unpack("<II", self._memory.read(self.layout.blocks_at + (first + segment) * 8, 8))
         if not 0 < stored <= self.layout.segments:
-            return Outcome.UNMAPPED, 0, 0
+            return EbsStatus.UNMAPPED, 0, 0
         (base,) = struct.unpack("<Q", self._memory.read(self.layout.addresses_at + (stored - 1) * 8, 8))
         if not base:
-            return Outcome.UNMAPPED, 0, 0
-        return Outcome.FOUND, server, base + within * BLOCK & (1 << 64) - 1
+            return EbsStatus.UNMAPPED, 0, 0
+        return EbsStatus.FOUND, server, base + within * BLOCK & (1 << 64) - 1
 
     def _take(self, volume: int, tokens: int, tick: int) -> bool:
         first, _, blocks, rate, burst, held, last, *_ = self._volume(volume)

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from offramp.leo.functions.registry import FUNCTIONS, Function
 from offramp_base.errors import OfframpError
 
 NAME: Final = "reduce"
@@ -29,7 +30,7 @@ Vectors = npt.NDArray[Any]
 
 
 class Type(IntEnum):
-    """Of elements."""
+    """What the elements of the vectors are."""
 
     INT32 = 0
     FIXED = 1  # int32 that saturates
@@ -105,3 +106,13 @@ def answer(message: bytes | bytearray | memoryview) -> bytes:
         raise OfframpError(f"reduce: {len(message)} bytes for {number} vectors of {count} elements")
     vectors = np.frombuffer(message, dtype, offset=HEADER.size).reshape(number, count)
     return total(Type(kind), vectors).tobytes()
+
+
+def sample(size: int, variant: int) -> bytes:
+    """A sum of two random vectors of int32."""
+    count = max((size - HEADER.size) // 8, 1)
+    vectors = np.random.default_rng(variant).integers(-(2**20), 2**20, (2, count)).astype(np.int32)
+    return request(Type.INT32, vectors)
+
+
+FUNCTIONS.register(NAME)(Function(answer, sample))

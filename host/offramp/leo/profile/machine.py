@@ -60,7 +60,7 @@ def measure_machine(
 
 
 def _functions(config: Config, devices: Mapping[str, Device], seconds: float, begun: int) -> dict[str, Any]:
-    """By request type, round trip, end and node."""
+    """Times by request type, round trip, end and node."""
     resolved = resolve(config, guess=True)
     known: dict[tuple[str, str], float] = {}
     found: dict[str, list[dict[str, dict[str, float]]]] = {}

@@ -6,10 +6,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-import numpy as np
-
 from offramp.device import Device
-from offramp.leo.functions import ebs, kvs, reduce
+from offramp.leo.functions import ebs, kvs
+from offramp.leo.functions.registry import FUNCTIONS
 
 _KEYS: Final = 1000
 _BUCKETS: Final = 1024
@@ -32,13 +31,4 @@ def sample(device: Device, function: str) -> bytes | None:
         tables.add_volume(0, 8 * ebs.SEGMENT, (1 << 32) - 1, (1 << 32) - 1)
         tables.map(0, 0, 1, 0, 4096)
         return ebs.REQUEST.pack(0, 1, 3, 1)
-    if function == reduce.NAME:
-        return reduce.request(reduce.Type(0), np.ones((2, 32768)))
-    text = np.random.default_rng(0).integers(0, 16, _CHUNK, np.uint8).tobytes()  # about half is left of it
-    if function == "compress":
-        return text
-    if function == "decompress":
-        from offramp.leo.functions.compress import compress
-
-        return compress(text)
-    return None
+    return FUNCTIONS.get(function).sample(_CHUNK, 0) if function in FUNCTIONS else None

@@ -12,16 +12,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from offramp.device import Device, Status
-from offramp.leo.runtime.batch import Batch
-from offramp.leo.runtime.clock import Clock
-from offramp.leo.runtime.dataflow import Program
+from offramp.leo.native.batch import Batch
+from offramp.leo.native.clock import Clock
+from offramp.leo.native.dataflow import Program
+from offramp.leo.native.functions import READ, WRITE
+from offramp.leo.native.journal import journal_words
+from offramp.leo.runtime.dispatcher import Dispatcher
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.idle import Idle
-from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host
-from offramp.leo.runtime.native_functions import READ, WRITE
 from offramp.leo.runtime.requester import Requester, Settings
-from offramp.leo.runtime.responder import Responder, Service
-from offramp.leo.runtime.station import Station
+from offramp.leo.runtime.responder import Responder
+from offramp.leo.runtime.service import prepare
 from offramp.leo.runtime.wrappers import ROLES, Wrappers
 from offramp.leo.transports.connect import Listener
 from offramp_base.errors import OfframpError
@@ -190,16 +191,14 @@ class Context(Wrappers):
         Raises:
             OfframpError: the address is taken or needs a token, or this context has begun already.
         """
-        from offramp.leo.applications import basic
-
         if self._requester is not None or self._responder is not None:
             raise OfframpError("serve: this context has begun already")
         words = journal_words(rows)
         self._segment = SharedMemory(Host.size(memory_bytes, 4, words), "offramp-leo")
-        service: Service = basic.prepare(Host(self._segment, memory_bytes, 4, words), {}, {}, first=True)
+        service = prepare(Host(self._segment, memory_bytes, 4, words), {}, {}, first=True)
         service.python |= {n: self.call("application", n, ROLES[0]) for n in self.names("application", ROLES[0])}
         if self.names("application", ROLES[1]):
-            service.stations[ROLES[1]] = Station(self._accelerator())
+            service.dispatchers[ROLES[1]] = Dispatcher(self._accelerator())
         now = self.get("time stamp", "now")
         self._responder = Responder(service, Listener(address, access), Clock(now))
         return self._responder

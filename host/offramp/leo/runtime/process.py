@@ -24,9 +24,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from offramp.leo.native.journal import journal_words
+from offramp.leo.runtime.host import Host
 from offramp.leo.runtime.idle import Idle
-from offramp.leo.runtime.journal import journal_words
-from offramp.leo.runtime.memory import Host
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
@@ -247,8 +247,8 @@ def _main() -> int:
 
 def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
     from offramp.leo.devices import open_device
+    from offramp.leo.runtime.dispatcher import Dispatcher
     from offramp.leo.runtime.responder import Responder
-    from offramp.leo.runtime.station import Station
     from offramp.leo.transports.connect import Listener
     from offramp_base.listening import Access
 
@@ -264,7 +264,7 @@ def _make(spec: Mapping[str, Any]) -> tuple[Any, Callable[[], None]]:
         module, _, function = spec["prepare"].partition(":")
         prepare = getattr(importlib.import_module(module), function)
         service = prepare(host, devices, spec["parameters"], first=spec["first"])
-        service.stations.update({name: Station(device) for name, device in devices.items()})
+        service.dispatchers.update({name: Dispatcher(device) for name, device in devices.items()})
         access = Access(token=Token(spec["token"].encode()))
         return Responder(service, Listener(spec["address"], access)), close
     except BaseException:

@@ -15,23 +15,26 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Completion, Device, compiled_function
-from offramp.leo.runtime import flow, request
-from offramp.leo.runtime import state as at
-from offramp.leo.runtime.batch import COMPLETION_WORDS, Batch, Completions
-from offramp.leo.runtime.clock import Clock
-from offramp.leo.runtime.dataflow import CALL, CONTEXT, ENGINE, TRIP_WORDS, Program
-from offramp.leo.runtime.flow import RECEIVED
-from offramp.leo.runtime.intake import Intake
-from offramp.leo.runtime.machine import address, machine
-from offramp.leo.runtime.memory import MOST_STRIDE, ring_size
-from offramp.leo.runtime.pace import ROUNDS_NS
+from offramp.leo.native import flow, request
+from offramp.leo.native import state as at
+from offramp.leo.native.batch import COMPLETION_WORDS, Batch, Completions
+from offramp.leo.native.clock import Clock
+from offramp.leo.native.dataflow import Program, TripRow
+from offramp.leo.native.end import MOST_STRIDE, ring_size
+from offramp.leo.native.flow import RECEIVED
+from offramp.leo.native.machine import address, machine
+from offramp.leo.native.pace import ROUNDS_NS
+from offramp.leo.native.ring import MOST_ROWS
+from offramp.leo.native.submission import SubmissionQueue
+from offramp.leo.runtime.dispatcher import Dispatcher
 from offramp.leo.runtime.peer import Peer, Revivable
-from offramp.leo.runtime.station import Station
-from offramp.leo.selection import Policy, Selector
+from offramp.leo.selection import AnyPolicy, Policy, Selector
 from offramp.leo.transports.connect import connect
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
+from offramp_base.native.arrays import section
+from offramp_base.native.records import offset
 
 Words = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -75,7 +78,7 @@ class _Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a requester.
+    """How a requester works.
 
     Attributes:
         rows: requests that may be unfinished at a time.
@@ -94,13 +97,13 @@ class Settings:
     timeout_s: float = TIMEOUT_S
     lost_s: float = 0.7
     silent_s: float = TIMEOUT_S
-    policy: Policy = Policy.LOOKAHEAD
+    policy: AnyPolicy = Policy.LOOKAHEAD
     seed: int = 0
     clock: Clock = field(default_factory=Clock)
     token: Token | None = None
 
 
-Opener = Callable[[str, str, dict[str, Any]], tuple[Link, dict[str, Any]]]
+Opener = Callable[[str, str, dict[str, Any]], tuple[Link, Mapping[str, Any]]]
 """Opens a link at an address by a transport, with a greeting (:func:`offramp.leo.transports.connect.connect`)."""
 
 
@@ -128,14 +131,14 @@ class Requester:
     ) -> None:
         self.program, self.settings = program, settings or Settings()
         rows, stride = self.settings.rows, self.settings.stride
-        if not 1 <= rows <= at.MOST_ROWS or not 1 <= stride <= MOST_STRIDE:
+        if not 1 <= rows <= MOST_ROWS or not 1 <= stride <= MOST_STRIDE:
             raise OfframpError(
-                f"requester of {rows} rows of {stride} bytes: expected 1 to {at.MOST_ROWS}, of 1 to {MOST_STRIDE}"
+                f"requester of {rows} rows of {stride} bytes: expected 1 to {MOST_ROWS}, of 1 to {MOST_STRIDE}"
             )
         if len(responders) != len(program.links):
             raise OfframpError(f"requester: {len(responders)} responders for the links {', '.join(program.links)}")
         self.stride = -(-stride // 8) * 8
-        self._stations = {name: self._station(name, local or {}) for name in program.local}
+        self._dispatchers = {name: self._dispatcher(name, local or {}) for name in program.local}
         self.selector = Selector(program.table, self.settings.policy, rows=rows, seed=self.settings.seed)
         self.table = at.make_state(program, rows, self.stride)
         self.settings.clock.install(self.table)
@@ -156,17 +159,10 @@ class Requester:
         self._room = np.zeros((COMPLETION_WORDS, RECEIVED), np.int64)
         self._memory = self._answers.reshape(-1, self.stride)
         self._collected = 0
-        self._intake = Intake(rows, len(program.types), self.stride)
+        self._submissions = SubmissionQueue(rows, len(program.types), self.stride)
         self._composed = np.zeros(2 * self.stride, np.uint8)
-        self._engines = self._compile(local or {})
-        names = [station.device.name for station in self._stations.values()]
-        engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
-        self._flow = np.zeros(flow.FLOW_WORDS, np.int64)
-        self._flow[flow.STATIONS] = len(engines)
         self._rings = np.zeros((len(responders), 2), np.int64)
-        self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
-        rings, held, room = (address(array) for array in self._flow_arrays)
-        self._places = self._intake.address, address(self._flow), rings, held, self._tickets_at, _TICKETS, room
+        self._prepare_flow(local or {})
         self.retries = 0
         """Attempts that were made because others had failed."""
         self.reconnects = 0
@@ -177,6 +173,25 @@ class Requester:
         except BaseException:
             self.close()
             raise
+
+    def _prepare_flow(self, local: Mapping[str, Device]) -> None:
+        """The arguments of the compiled loop, which stay the same."""
+        self._engines = self._compile(local)
+        names = [dispatcher.device.name for dispatcher in self._dispatchers.values()]
+        engines = [address(self._engines[name]) if name in self._engines else 0 for name in names]
+        self._flow = np.zeros(flow.FlowCall.WORDS, np.int64)
+        self._flow[flow.FlowCall.devices] = len(engines)
+        self._flow_arrays = self._rings, np.array(engines, np.int64), self._room
+        rings, held, room = (address(array) for array in self._flow_arrays)
+        self._flow_arguments = (
+            self._submissions.address,
+            address(self._flow),
+            rings,
+            held,
+            self._tickets_at,
+            _TICKETS,
+            room,
+        )
 
     # --- requests
 
@@ -193,7 +208,7 @@ class Requester:
     @property
     def computes(self) -> bool:
         """Whether threads of this machine work for it."""
-        return any(s.computes for s in self._stations.values())
+        return any(s.computes for s in self._dispatchers.values())
 
     def admit(self, batch: Batch, users: Words) -> int:
         """Take requests, in order; returns how many found room: the others must be offered again.
@@ -206,9 +221,9 @@ class Requester:
             OfframpError: no such type, or a message longer than the table's: none of the batch is admitted.
         """
         self._release()
-        if not self._intake.take(batch, users, int(self.table[at.RequestTable.free_count])):
+        if not self._submissions.take(batch, users, int(self.table[at.RequestTable.free_count])):
             return 0
-        return self._native["admit"](self._at, self._selector_at, self._intake.address, self.settings.rows)
+        return self._native["admit"](self._at, self._selector_at, self._submissions.address, self.settings.rows)
 
     def offer(self, batch: Batch, users: Words, due_ns: Words | None = None) -> int:
         """Requests that :meth:`flow` is to admit, at most a table's rows, in place of any before; returns how many.
@@ -221,16 +236,16 @@ class Requester:
         Raises:
             OfframpError: as :meth:`admit`.
         """
-        return self._intake.take(batch, users, self.settings.rows, due_ns)
+        return self._submissions.take(batch, users, self.settings.rows, due_ns)
 
     @property
     def offered(self) -> int:
         """Requests that were offered and are not admitted yet."""
-        return self._intake.left
+        return self._submissions.left
 
     def withdraw(self) -> None:
         """Take back what was offered and not admitted."""
-        self._intake.clear()
+        self._submissions.clear()
 
     def flow(self, window: int) -> tuple[bool, Completions]:
         """Do what there is to do, again and again for up to half a millisecond: :meth:`offer`'s requests are admitted.
@@ -245,7 +260,7 @@ class Requester:
         """
         self._release()
         alone = self.settings.clock.real and all(link is None or link.shared for link in self._links)
-        waits = any(station.unfinished for station in self._stations.values())
+        waits = any(dispatcher.unfinished for dispatcher in self._dispatchers.values())
         worked = self._rounds(window, 0 if waits or not alone else ROUNDS_NS, RECEIVED)
         return worked, Completions(self._room[:, : self._collected].copy(), self._memory)
 
@@ -255,11 +270,11 @@ class Requester:
 
     def _rounds(self, window: int, lasts_ns: int, room: int) -> bool:
         worked = self._pump()
-        self._flow[: flow.ROOM + 1] = window, lasts_ns, room
-        self._collected += self._native["flow"](self._at, self._selector_at, *self._places)
-        worked |= bool(self._flow[flow.WORKED]) | self._pump()
-        if self._stations:
-            worked |= self._serve(int(self._flow[flow.ESCAPED_FROM]))
+        self._flow[: flow.FlowCall.devices] = window, lasts_ns, room
+        self._collected += self._native["flow"](self._at, self._selector_at, *self._flow_arguments)
+        worked |= bool(self._flow[flow.FlowCall.worked]) | self._pump()
+        if self._dispatchers:
+            worked |= self._serve(int(self._flow[flow.FlowCall.escaped_from]))
         if self.table[at.RequestTable.failed]:
             failed = self._native["failures"](self._at, self._tickets_at, len(self._tickets))
             self._fail({int(self._column(at.Row.path)[row]) for row in self._tickets[:failed]})
@@ -283,12 +298,12 @@ class Requester:
     def collect(self, most: int = RECEIVED) -> Completions:
         """Requests that have ended since the last call, in order; answers stay until the next call of this or admit."""
         self._release()
-        self._collected = self._native["collected"](self._at, self._places[-1], 0, min(most, RECEIVED))
+        self._collected = self._native["collected"](self._at, self._flow_arguments[-1], 0, min(most, RECEIVED))
         return Completions(self._room[:, : self._collected].copy(), self._memory)
 
     def _release(self) -> None:
         if self._collected:
-            self._native["free_rows"](self._at, self._places[-1], self._collected)
+            self._native["free_rows"](self._at, self._flow_arguments[-1], self._collected)
             self._collected = 0
 
     def close(self) -> None:
@@ -300,21 +315,21 @@ class Requester:
 
     # --- devices of this side
 
-    def _station(self, name: str, local: Mapping[str, Device]) -> Station:
+    def _dispatcher(self, name: str, local: Mapping[str, Device]) -> Dispatcher:
         if name not in local:
             raise OfframpError(f"requester has no device {name}: it has {', '.join(local) or 'none'}")
         for trip in self.program.trips:
             if trip.local == name and trip.local_function not in local[name].functions:
                 have = ", ".join(local[name].functions)
                 raise OfframpError(f"requester's {name} has no function {trip.local_function}: it has {have}")
-        return Station(local[name])
+        return Dispatcher(local[name])
 
     def _compile(self, local: Mapping[str, Device]) -> dict[str, Words]:
         """Let compiled code run what devices have compiled; the modelled accelerators among them."""
         found: dict[str, Words] = {}
         self._keep: list[Any] = []
-        words = at.section(self.table, at.RequestTable.trips, len(self.program.trips) * TRIP_WORDS).reshape(
-            -1, TRIP_WORDS
+        words = section(self.table, at.RequestTable.trips, len(self.program.trips) * TripRow.WORDS).reshape(
+            -1, TripRow.WORDS
         )
         for trip, row in zip(self.program.trips, words, strict=True):
             device = local.get(trip.local or "")
@@ -322,18 +337,18 @@ class Requester:
             if device is None or function is None:
                 continue
             self._keep.append(function)
-            row[CALL], row[CONTEXT] = function.address, address(function.context)
+            row[TripRow.call], row[offset(TripRow.context)] = function.address, address(function.context)
             make = getattr(device, "engine", None)
             if make is not None and device.name not in found:
                 engine = make({})
                 found[device.name] = engine.make(engine.free)
                 self._keep.append(engine)
-            row[ENGINE] = address(found[device.name]) if make is not None else 0
+            row[TripRow.engine] = address(found[device.name]) if make is not None else 0
         return found
 
     def _serve(self, escaped_from: int) -> bool:
         """Hand requests that have escaped to their device, and take what devices have done."""
-        stations = list(self._stations.values())
+        dispatchers = list(self._dispatchers.values())
         tickets = (
             self._tickets[: int(self.table[at.RequestTable.escaped])]
             if escaped_from != flow.NOBODY
@@ -353,8 +368,8 @@ class Requester:
                     self.table, self.selector.memory, ticket, int(completion.status), where, len(answer)
                 )
 
-            stations[escaped_from].submit(function, message[:length].tobytes(), key, done)
-        return sum(station.poll() for station in stations) > 0
+            dispatchers[escaped_from].submit(function, message[:length].tobytes(), key, done)
+        return sum(dispatcher.poll() for dispatcher in dispatchers) > 0
 
     def _keyed(self, row: int) -> bool:
         return bool(self.program.table.dependency[int(self._column(at.Row.type)[row])].code)

@@ -7,8 +7,7 @@ import contextlib
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -16,33 +15,28 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Completion, Message, Status
-from offramp.leo.runtime import journal as at_journal
-from offramp.leo.runtime import serve as at
-from offramp.leo.runtime.clock import Clock
-from offramp.leo.runtime.dataflow import CPU
-from offramp.leo.runtime.machine import address as place_of
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.memory import Host
-from offramp.leo.runtime.pace import ROUNDS_NS
-from offramp.leo.runtime.ring import ONCE, ORDERED
-from offramp.leo.runtime.station import Station
+from offramp.leo.native import journal as at_journal
+from offramp.leo.native import serve as at
+from offramp.leo.native.clock import Clock
+from offramp.leo.native.dataflow import CPU
+from offramp.leo.native.machine import address as place_of
+from offramp.leo.native.machine import machine
+from offramp.leo.native.pace import ROUNDS_NS
+from offramp.leo.native.ring import ONCE, ORDERED
+from offramp.leo.runtime.service import Function, Service
 from offramp.leo.transports.connect import Listener
 from offramp.leo.transports.greeting import Hello, buffer_bytes
 from offramp.leo.transports.link import Link, LinkDown
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import offset
 
 Words = npt.NDArray[np.int64]
-Finish = Callable[[int, bytes], bytes]
-"""From a request's key and a device's answer to the request's answer."""
-Function = Callable[[bytes], bytes]
-"""Of the CPU, in Python: raises OfframpError where it cannot answer."""
-
 ESCAPES: Final = 256
 BUDGET: Final = 256
 CONNECTION_BYTES: Final = 1 << 30
 """Memory of all connections together."""
 PENDING_BYTES: Final = 1 << 27
-"""Of a connection's messages and answers that wait in Python; beyond, no more is taken from its ring."""
+"""What a connection's messages and answers may take while they wait in Python; beyond, its ring is left alone."""
 _PENDING_OVERHEAD: Final = 512
 """Bytes that a waiting request takes besides its message."""
 _LISTENED_S: Final = 1e-3
@@ -55,64 +49,6 @@ _LOG: Final = logging.getLogger(__name__)
 def functions() -> dict[str, Callable[..., int]]:
     """The compiled part."""
     return machine(at.serve_on, at.respond, at.note, at_journal.recover)
-
-
-@dataclass
-class Engine:
-    """A modelled accelerator, and the compiled functions that it has.
-
-    Attributes:
-        free: when each of its servers is free.
-        make: a connection's queue in front of them.
-        functions: its context for functions that are also the CPU's.
-    """
-
-    free: Words
-    make: Callable[[Words], Words]
-    functions: dict[str, Words]
-
-
-@dataclass
-class Service:
-    """What a responder can do.
-
-    Attributes:
-        host: memory and journals.
-        stations: devices by name; one called ``cpu`` takes the CPU's functions that are not compiled.
-        python: functions of the CPU in Python.
-        native: address, context and longest answer of compiled functions of the CPU.
-        chains: functions whose first part a device computes, under the name given here, and the CPU ends.
-        engines: modelled accelerators within the compiled loop.
-        keep: what must live as long.
-    """
-
-    host: Host
-    stations: dict[str, Station] = field(default_factory=dict)
-    python: dict[str, Function] = field(default_factory=dict)
-    native: dict[str, tuple[int, Words, int]] = field(default_factory=dict)
-    chains: dict[str, tuple[str, Finish]] = field(default_factory=dict)
-    engines: dict[str, Engine] = field(default_factory=dict)
-    keep: list[Any] = field(default_factory=list)
-
-    def check(self, functions: Iterable[tuple[str, str]]) -> None:
-        """Refuse pairs of device and function that are not there.
-
-        Raises:
-            OfframpError: names the first.
-        """
-        for device, function in functions:
-            station = self.stations.get(device)
-            if device != CPU and station is None:
-                have = ", ".join([CPU, *self.stations])
-                raise OfframpError(f"responder has no device {device}: it has {have}")
-            known = set(station.device.functions if station is not None else ())
-            known |= {name for name, (first, _) in self.chains.items() if first in known}
-            if device == CPU:
-                known |= set(self.python) | set(self.native)
-            if function not in known:
-                raise OfframpError(
-                    f"responder's {device} has no function {function}: it has {', '.join(sorted(known))}"
-                )
 
 
 class _Connection:
@@ -130,31 +66,33 @@ class _Connection:
         self.link, self.hello, self.journal, self.owner = link, hello, journal, hello.owner
         self.functions, self.devices = hello.functions, hello.devices
         self.state = at.make_state(len(self.functions), hello.rows)
+        self.fields = at.ServeState(self.state)
         clock.install(self.state)
-        self.state[at.MEMORY], self.state[at.MEMORY_BYTES] = service.host.memory.ctypes.data, service.host.memory_bytes
+        self.state[offset(at.ServeState.memory)] = service.host.memory.ctypes.data
+        self.fields.memory_bytes = service.host.memory_bytes
         self._taken = np.zeros(at.MOST_TAKEN // 8, np.int64)
-        self.state[at.TAKEN] = self._taken.ctypes.data
-        table = self.state[at.TABLE :].reshape(-1, at.FUNCTION_WORDS)
+        self.state[offset(at.ServeState.taken)] = self._taken.ctypes.data
+        table = self.state[at.ServeState.WORDS :].reshape(-1, at.CpuFunction.WORDS)
         for number, name in enumerate(self.functions):
             if name in service.native:
                 address, context, room = service.native[name]
-                table[number, : at.ROOM + 1] = address, context.ctypes.data, room
+                table[number, : at.CpuFunction.room + 1] = address, context.ctypes.data, room
         self.engines = []
         for number, name in enumerate(self.devices[: at.MOST_ENGINES]):
             engine = service.engines.get(name)
             if engine is not None:
                 self.engines.append(engine.make(engine.free))
-                self.state[at.ENGINES + number] = self.engines[-1].ctypes.data
+                self.fields.engines[number] = self.engines[-1].ctypes.data
                 for which, context in engine.functions.items():
                     if which in self.functions:
-                        table[self.functions.index(which), at.ACCELERATED] = context.ctypes.data
-        self.escapes = np.zeros((ESCAPES, at.ESCAPE_WORDS), np.int64)
+                        table[self.functions.index(which), offset(at.CpuFunction.accelerated)] = context.ctypes.data
+        self.escapes = np.zeros((ESCAPES, at.Escape.WORDS), np.int64)
         self.buffer = np.zeros(buffer_bytes(hello.stride), np.uint8)
         self.answers: deque[tuple[Words, Status, bytes]] = deque()
         self.pending_bytes = 0
-        """Of messages that were handed to Python and are not answered in the ring."""
+        """Bytes of messages that were handed to Python and are not answered in the ring."""
         words = self.state, journal, link.received.words, link.sent.words, self.escapes, self.buffer
-        self.places = [place_of(array) for array in words]
+        self.addresses = [place_of(array) for array in words]
         self.running = running
         self.open = True
 
@@ -190,8 +128,8 @@ class Responder:
                 worked |= connection.link.pump()
             except LinkDown as error:
                 self._drop(connection, str(error))
-        for station in self.service.stations.values():
-            worked |= station.poll() > 0
+        for dispatcher in self.service.dispatchers.values():
+            worked |= dispatcher.poll() > 0
         for connection in self._connections:
             self._flush(connection)
         return worked
@@ -204,12 +142,12 @@ class Responder:
     @property
     def busy(self) -> bool:
         """Whether a device has work."""
-        return any(s.unfinished for s in self.service.stations.values())
+        return any(s.unfinished for s in self.service.dispatchers.values())
 
     @property
     def computes(self) -> bool:
         """Whether threads of this machine work for it."""
-        return any(s.computes for s in self.service.stations.values())
+        return any(s.computes for s in self.service.dispatchers.values())
 
     def close(self) -> None:
         """End all connections."""
@@ -279,27 +217,27 @@ class Responder:
         if connection.answers:
             self._flush(connection)
         budget = 32 if self.busy else BUDGET
-        state, buffer = connection.state, connection.buffer
+        buffer = connection.buffer
         alone = connection.link.shared and len(self._connections) == 1 and not self.busy
         taken = self._native["serve_on"](
-            *connection.places[:4],
+            *connection.addresses[:4],
             budget,
-            connection.places[4],
+            connection.addresses[4],
             connection.room,
-            connection.places[5],
+            connection.addresses[5],
             len(buffer),
             ROUNDS_NS if alone and self._clock.real else 0,
         )
         self.served += taken
-        for i in range(int(state[at.ESCAPED])):
+        for i in range(int(connection.state[at.ServeState.escaped])):
             escape = connection.escapes[i].copy()
-            connection.pending_bytes += _cost(escape[at.ESCAPE_LENGTH])
-            place, length = int(escape[at.ESCAPE_PLACE]), int(escape[at.ESCAPE_LENGTH])
+            connection.pending_bytes += _cost(escape[at.Escape.length])
+            place, length = int(escape[at.Escape.place]), int(escape[at.Escape.length])
             self._dispatch(connection, escape, buffer[place : place + length].tobytes())
         return taken
 
     def _dispatch(self, connection: _Connection, escape: Words, message: bytes) -> None:
-        info = int(escape[at.ESCAPE_INFO])
+        info = int(escape[at.Escape.info])
         number, device = info & 0xFFFF, info >> 16 & 0xFF
         if number >= len(connection.functions) or device >= len(connection.devices):
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
@@ -309,30 +247,30 @@ class Responder:
             self._answer(connection, escape, Status.UNKNOWN_FUNCTION, b"")
             return
         once = bool(info >> 48 & ONCE)
-        mark = int(escape[at.ESCAPE_ID]), info >> 24 & 0xFF
+        mark = int(escape[at.Escape.id]), info >> 24 & 0xFF
         if once:
             if mark in connection.running:  # the retry takes the place of the attempt that still runs
-                connection.pending_bytes -= _cost(connection.running[mark][at.ESCAPE_LENGTH])
+                connection.pending_bytes -= _cost(connection.running[mark][at.Escape.length])
                 connection.running[mark][:] = escape
                 return
             connection.running[mark] = escape
             self._native["note"](connection.journal, escape, -1, 0, 0)
-        key = int(escape[at.ESCAPE_KEY]) if info >> 48 & ORDERED else None
+        key = int(escape[at.Escape.key]) if info >> 48 & ORDERED else None
         first, finish = self.service.chains.get(function, (function, None))
 
         def done(completion: Completion) -> None:
             if finish is not None and completion.status is Status.OK:
-                key, answer = int(escape[at.ESCAPE_KEY]), completion.message
+                key, answer = int(escape[at.Escape.key]), completion.message
                 completion = call(lambda content: finish(key, content), answer)
             if once:
                 del connection.running[mark]
             self._answer(connection, escape, completion.status, completion.message, once=once)
 
-        station = self.service.stations.get(name)
+        dispatcher = self.service.dispatchers.get(name)
         if name == CPU and function in self.service.python:
             done(call(self.service.python[function], message))
-        elif station is not None:
-            station.submit(first, message, key, done)
+        elif dispatcher is not None:
+            dispatcher.submit(first, message, key, done)
         else:
             done(Completion(0, Status.UNKNOWN_FUNCTION, b"", 0))
 
@@ -341,12 +279,12 @@ class Responder:
     ) -> None:
         if len(message) > connection.hello.stride or (once and len(message) > at_journal.MOST_ANSWER):
             status, message = Status.BAD_LENGTH, b""
-        if once and connection.journal[at_journal.OWNER] == connection.owner:
+        if once and connection.journal[at_journal.Journal.owner] == connection.owner:
             ended = status not in (Status.ABORTED, Status.LOST)
             self._native["note"](
                 connection.journal, escape, int(status) if ended else -2, _address(message), len(message)
             )
-        connection.pending_bytes -= _cost(escape[at.ESCAPE_LENGTH])
+        connection.pending_bytes -= _cost(escape[at.Escape.length])
         if connection.open:
             connection.pending_bytes += _cost(len(message))
             connection.answers.append((escape, status, bytes(message)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from offramp.leo.runtime.batch import Batch, Words
+from offramp.leo.native.batch import Batch, Words
 from offramp.leo.runtime.requester import Requester
 from offramp_base.errors import OfframpError
 

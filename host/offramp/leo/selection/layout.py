@@ -6,14 +6,16 @@ Times are picoseconds. Sections are rows of words; the header holds where each b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import AnyPolicy
 from offramp.leo.selection.table import Table
+from offramp_base.native.arrays import section, with_sections
 from offramp_base.native.records import Record, Within, offset
 from offramp_base.native.subset import Words, inlined
 
@@ -79,7 +81,9 @@ class SelectorState(Record):
     last: int  # path of the request that ended last
     network: int  # mean time on the network, for iPipe
     late: int  # how much longer than T and NETWORK it took
-    reserved: Annotated[Words, 3]
+    rule: int  # address of a rule that another package brings, or 0
+    asked_type: int  # what it is asked: the type of a request, and the paths that it may take, a bit for each
+    asked_paths: int
 
     # Where sections begin, and how long each is.
     allowed: Within[Words]  # types: a bit for each path
@@ -167,19 +171,17 @@ def entry_of(memory: SelectorState, entry: int) -> Entry:
     return memory.entries[entry]
 
 
-def section(memory: Memory, which: object, length: int) -> Memory:
-    """A view of one section, such as ``SelectorState.base``."""
-    start = int(memory[offset(which)])
-    return memory[start : start + length]
+def _used(table: Table) -> npt.NDArray[np.float64]:
+    """``(types x paths, resources)``: loads, 0 where the type may not take the path."""
+    used: npt.NDArray[np.float64] = np.where(table.allowed[:, :, None], table.load, 0.0)
+    return used.reshape(-1, table.load.shape[2])
 
 
-def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Tolerance) -> Memory:
+def make_memory(table: Table, policy: AnyPolicy, rows: int, seed: int, times: Tolerance) -> Memory:
     """A selector that has seen nothing."""
     kinds, paths, resources = table.load.shape
     pairs = kinds * paths
-    used = np.where(table.allowed[:, :, None], table.load, 0.0).reshape(pairs, resources)
-    places = [np.flatnonzero(row) for row in used]
-    loads = sum(map(len, places))
+    loads = int(np.count_nonzero(_used(table)))
     buckets = 1 << max(4, (2 * rows - 1).bit_length())
     sizes = (
         (SelectorState.allowed, SelectorState.base, kinds),
@@ -194,17 +196,26 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
     )
     lengths = {which: length for first, end, length in sizes for which in range(offset(first), offset(end))}
     lengths[offset(SelectorState.started_rows)] = rows
-    memory = np.zeros(SelectorState.WORDS + sum(lengths.values()), np.int64)
-    at = SelectorState.WORDS
-    for which, length in lengths.items():
-        memory[which] = at
-        at += length
+    memory = with_sections(SelectorState, lengths.items())
     state = SelectorState(memory)
     state.policy, state.types, state.paths, state.resources = policy.code, kinds, paths, resources
     state.row_count, state.bucket_count = rows, buckets
+    state.rule = policy.address
     state.random = int(np.random.default_rng(seed).integers(1, 2**62))
     state.free = 1
     state.network = round(times.network_ns * PS)
+
+    _fill(memory, lengths, table, times)
+    return memory
+
+
+def _fill(memory: Memory, lengths: Mapping[int, int], table: Table, times: Tolerance) -> None:
+    """What is known beforehand, and what a selector that has seen nothing begins with."""
+    kinds, paths, _ = table.load.shape
+    pairs, rows = kinds * paths, int(memory[SelectorState.row_count])
+    used = _used(table)
+    places = [np.flatnonzero(row) for row in used]
+    loads = sum(map(len, places))
 
     def fill(which: object, values: npt.ArrayLike) -> None:
         section(memory, which, lengths[offset(which)])[:] = values
@@ -245,4 +256,3 @@ def make_memory(table: Table, policy: Policy, rows: int, seed: int, times: Toler
     entries = section(memory, SelectorState.entries, (rows + 1) * Entry.WORDS).reshape(rows + 1, Entry.WORDS)
     entries[:, [Entry.head, Entry.tail]] = NONE
     entries[:, Entry.next] = [NONE, *range(2, rows + 1), NONE] if rows else [NONE]
-    return memory

@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from typing import Any, ClassVar, Final
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.library import compiled_all
+from offramp_base.registry import Registry
 
 
 class Policy(StrEnum):
@@ -28,19 +35,67 @@ class Policy(StrEnum):
     UNIFORM = "uniform"
     WEIGHTED = "weighted"
 
-    @classmethod
-    def named(cls, name: str) -> Policy:
-        """The rule of that name; underscores count as hyphens.
-
-        Raises:
-            OfframpError: there is none.
-        """
-        try:
-            return cls(name.replace("_", "-"))
-        except ValueError:
-            raise OfframpError(f"policy {name}: expected one of {', '.join(cls)}") from None
-
     @property
     def code(self) -> int:
         """Its number in machine code."""
         return list(Policy).index(self)
+
+    @property
+    def address(self) -> int:
+        """Where its code is; 0, since the selector has it."""
+        return 0
+
+
+POLICIES: Final[Registry[Any]] = Registry("policy", "offramp.leo_rules")
+"""Rules by name. A package brings a function that :func:`offramp_base.native.subset.native` marks: from a
+:class:`offramp.leo.selection.layout.SelectorState` to the path that it takes for a request of ``asked_type`` among
+``asked_paths``. A path that is not among these is answered with the allowed one of the smallest T."""
+for _policy in Policy:
+    POLICIES.register(_policy.value)(_policy)
+OUTSIDE: Final = len(Policy)
+
+
+@dataclass(frozen=True)
+class OutsidePolicy:
+    """A rule that another package brings.
+
+    Attributes:
+        value: its name.
+        choose: the marked function.
+    """
+
+    value: str
+    choose: Callable[..., int]
+    code: ClassVar[int] = OUTSIDE
+
+    @property
+    def address(self) -> int:
+        """Where its machine code is; a selector that has it belongs to this process."""
+        return _address(self.choose)
+
+
+AnyPolicy = Policy | OutsidePolicy
+
+
+def named(name: str) -> AnyPolicy:
+    """The rule of that name; underscores count as hyphens.
+
+    Raises:
+        OfframpError: there is none, or what a package brings is no marked function.
+    """
+    found = POLICIES.get(name.replace("_", "-"))
+    if isinstance(found, Policy):
+        return found
+    if getattr(found, "__dict__", {}).get("native") != "native":
+        raise OfframpError(f"policy {name}: expected a function that offramp_base.native.subset.native marks")
+    return OutsidePolicy(name, found)
+
+
+@cache
+def _address(choose: Callable[..., int]) -> int:
+    function = compiled_all((choose,))[choose.__name__]
+    _KEPT.append(function)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
+_KEPT: Final[list[Any]] = []

@@ -99,6 +99,7 @@ def solve(program: Program) -> Solution:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
+    # One function: the variables are columns of one matrix, and each block of rows names those of several.
     table = program.table
     steps, paths, resources = len(program.kinds), len(table.paths), len(table.resources)
     scale = max(float(np.max(table.load)), float(np.nanmax(table.base)), 1e-9)

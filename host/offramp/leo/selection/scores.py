@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rule minimises (specification section 3); :mod:`offramp.leo.selection.model` says the same more slowly.
+"""What each rule minimises (specification section 3); ``tests/support/leo_selector.py`` says the same in plain Python.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
@@ -13,9 +13,10 @@ from offramp.leo.selection.layout import (
     SelectorState,
     row_of,
 )
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import OUTSIDE, Policy
+from offramp_base.native.random import next_state, random_bits
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Words, inlined, native
+from offramp_base.native.subset import Words, call_word, inlined, native
 
 _LOOKAHEAD = Policy.LOOKAHEAD.code
 _OUTSTANDING = Policy.OUTSTANDING.code
@@ -32,13 +33,9 @@ _ENDLESS = 0x7FFFFFFFFFFFFFFF
 
 @native
 def draw(memory: SelectorState) -> int:
-    """31 random bits: xorshift64* (Vigna 2016)."""
-    x = memory.random
-    x = x ^ (x >> 12)
-    x = x ^ (x << 25)
-    x = x ^ (x >> 27)
-    memory.random = x
-    return (x * 0x2545F4914F6CDD1D) >> 33
+    """31 random bits."""
+    memory.random = next_state(memory.random)
+    return random_bits(memory.random, 31)
 
 
 @native
@@ -67,7 +64,7 @@ def wait(memory: SelectorState, pair: int) -> int:
 
 @native
 def lateness(memory: SelectorState, path: int) -> int:
-    """By how much the oldest request under way is later than the model and the network explain, ps."""
+    """How much later the oldest request under way is than the model and the network explain, ps."""
     oldest = memory.oldest[path]
     longest = memory.away[path]
     if oldest == NONE or longest == 0:
@@ -202,6 +199,17 @@ def _ahead(memory: SelectorState, kind: int, allowed: int) -> int:
 
 
 @native
+def _outside(memory: SelectorState, kind: int, allowed: int) -> int:
+    """What another package's rule takes; where that may not be taken, the path of the smallest T."""
+    memory.asked_type = kind
+    memory.asked_paths = allowed
+    path = call_word(memory.rule, int(memory))
+    if path < memory.paths and (allowed >> path) & 1 == 1:
+        return path
+    return _cheapest(memory, kind, allowed)
+
+
+@native
 def best_path(memory: SelectorState, kind: int, allowed: int) -> int:
     """The path that the rule takes among ``allowed``, a bit for each, not 0."""
     policy = memory.policy
@@ -213,6 +221,8 @@ def best_path(memory: SelectorState, kind: int, allowed: int) -> int:
         return _drawn(memory, kind, allowed, policy == _WEIGHTED)
     if policy == _IPIPE:
         return _migrated(memory, kind, allowed)
+    if policy == OUTSIDE:
+        return _outside(memory, kind, allowed)
     fewest = _ENDLESS
     for path in range(paths):
         if (allowed >> path) & 1:

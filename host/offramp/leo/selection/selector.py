@@ -28,9 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.leo.selection import layout as at
-from offramp.leo.selection.policies import Policy
+from offramp.leo.selection.policies import AnyPolicy, Policy
 from offramp.leo.selection.table import Table
 from offramp_base.errors import OfframpError
+from offramp_base.native.arrays import section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ class Selector:
     def __init__(
         self,
         table: Table,
-        policy: Policy = Policy.LOOKAHEAD,
+        policy: AnyPolicy = Policy.LOOKAHEAD,
         *,
         rows: int = ROWS,
         seed: int = 0,
@@ -186,7 +187,7 @@ class Selector:
         return self._section(at.SelectorState.rows, self._rows * at.Row.WORDS)[at.Row.path :: at.Row.WORDS]
 
     def _section(self, which: object, length: int) -> at.Memory:
-        return at.section(self.memory, which, length)
+        return section(self.memory, which, length)
 
     def _started(self, row: int, count: int) -> Sequence[tuple[int, int]]:
         if count == 0:

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from offramp.leo.runtime.memory import LEAST_RING, MOST_RING, MOST_STRIDE
-from offramp.leo.runtime.ring import ENTRY_BYTES
-from offramp.leo.runtime.state import MOST_ROWS
+from offramp.leo.native.end import LEAST_RING, MOST_RING, MOST_STRIDE
+from offramp.leo.native.ring import ENTRY_BYTES, MOST_ROWS
 from offramp.leo.transports.link import TRANSPORTS
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import array, check_object, choice, integer, optional, text
 
-PROTOCOL: Final = "leo"
-"""As :mod:`offramp_base.listening` calls it."""
 VERSION: Final = 2
 MOST_NAMES: Final = 256
 MOST_PAIRS: Final = 1024
@@ -98,6 +95,12 @@ def _power_of_two(value: Any) -> int:
     return checked
 
 
+def _transport(value: Any) -> str:
+    """A function, since what packages bring is looked up when it is needed."""
+    named: str = choice(*TRANSPORTS.names())(value)
+    return named
+
+
 def _pair(value: Any) -> tuple[str, str]:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError("pairs of a device and a function")
@@ -131,7 +134,7 @@ def parse_memory(value: Any) -> Mapping[str, Any]:
 
 
 _FIELDS: Final = {
-    "transport": choice(*TRANSPORTS),
+    "transport": _transport,
     "owner": integer(1, _LAST_OWNER),
     "rows": integer(1, MOST_ROWS),
     "stride": integer(1, MOST_STRIDE),

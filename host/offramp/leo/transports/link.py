@@ -4,11 +4,22 @@
 from __future__ import annotations
 
 import socket
-from typing import Final, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from offramp.leo.runtime.memory import End
+from offramp.leo.native.end import End
+from offramp_base import listening
+from offramp_base.listening import Address, Greeting, Token
+from offramp_base.registry import Registry
 
-TRANSPORTS: Final = ("shm", "tcp", "ucx")
+if TYPE_CHECKING:
+    from offramp.leo.transports.greeting import Hello
+
+PROTOCOL: Final = "leo"
+"""As :mod:`offramp_base.listening` calls it."""
+_TIMEOUT_S: Final = 10.0
+Fields = Mapping[str, Any]
 
 
 class LinkDown(Exception):
@@ -28,6 +39,23 @@ class Link(Protocol):
     received: End
     shared: bool
 
+    @classmethod
+    def connect(cls, call: Call) -> tuple[Self, Fields]:
+        """The requester's side, and the responder's answer to the greeting.
+
+        Raises:
+            OfframpError: the address cannot have this transport, or the responder refuses.
+            LinkDown: nobody is there.
+        """
+
+    @classmethod
+    def accept(cls, guest: Guest) -> Self:
+        """The responder's side.
+
+        Raises:
+            OfframpError: the requester has not brought what this transport needs.
+        """
+
     def pump(self) -> bool:
         """Move what can be moved without waiting; whether anything was.
 
@@ -37,6 +65,10 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Give back what it holds; twice does no harm."""
+
+
+TRANSPORTS: Final[Registry[type[Link]]] = Registry("transport", "offramp.leo_transports", "offramp.leo.transports")
+"""Classes of links by name."""
 
 
 def check_ends(sent: End, received: End) -> None:
@@ -68,3 +100,61 @@ class Control:
     def close(self) -> None:
         """Close the socket."""
         self.sock.close()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A requester's greeting that has not been sent.
+
+    Attributes:
+        address: of the responder.
+        token: that both sides prove.
+        content: of the greeting.
+    """
+
+    address: Address
+    token: Token | None
+    content: Fields
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of each ring."""
+        return int(self.content["ring_bytes"])
+
+    def dial(self, *descriptors: int, **more: Any) -> tuple[Control, Fields]:
+        """Greet, with these descriptors and fields beside the greeting's; the connection and the answer.
+
+        Raises:
+            OfframpError: the responder refuses.
+            LinkDown: nobody is there.
+        """
+        content = {**self.content, **more}
+        try:
+            sock, answer = listening.connect(
+                self.address, self.token, PROTOCOL, content, timeout_s=_TIMEOUT_S, descriptors=descriptors
+            )
+        except OSError as error:
+            raise LinkDown(f"{self.address}: {error.strerror or error}") from None
+        return Control(sock), answer
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A requester that has greeted and not been answered.
+
+    Attributes:
+        greeting, hello: what it said, as it came and checked.
+        answer: to it.
+        local: the responder listens on this machine alone.
+        insecure: the responder's user accepts peers that prove nothing.
+    """
+
+    greeting: Greeting
+    hello: Hello
+    answer: Fields
+    local: bool
+    insecure: bool
+
+    def welcome(self, **more: Any) -> Control:
+        """Answer, with these fields beside the answer's; the connection."""
+        return Control(self.greeting.accept({**self.answer, **more}))

@@ -2,13 +2,16 @@
 """Rings in memory that requester and responder share: no bytes are moved, and both read one clock.
 
 The requester makes the memory and sends its descriptor with its greeting; the responder looks at it before it maps it.
-Only the rings lie in it: where each side stands in them is in its own memory (:mod:`offramp.leo.runtime.ring`).
+Only the rings lie in it: where each side stands in them is in its own memory (:mod:`offramp.leo.native.ring`).
 """
 
 from __future__ import annotations
 
-from offramp.leo.runtime.memory import make_end, ring_words
-from offramp.leo.transports.link import Control, LinkDown, check_ends
+from typing import Self
+
+from offramp.leo.native.end import make_end, ring_words
+from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
+from offramp_base.errors import OfframpError
 from offramp_base.sealed_memory import SharedMemory
 
 _CHECKED = 256
@@ -20,6 +23,7 @@ def memory_bytes(ring_bytes: int) -> int:
     return 2 * 8 * ring_words(ring_bytes)
 
 
+@TRANSPORTS.register("shm")
 class SharedLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
@@ -35,6 +39,41 @@ class SharedLink:
         self.sent, self.received = make_end(ring_bytes, ours), make_end(ring_bytes, theirs, longest)
         self._control, self._memory = control, memory
         self._calls = 0
+
+    @classmethod
+    def connect(cls, call: Call) -> tuple[Self, Fields]:
+        """Make the memory and send its descriptor with the greeting.
+
+        Raises:
+            OfframpError: the address is no Unix socket, or the responder refuses.
+            LinkDown: nobody is there.
+        """
+        if not str(call.address).startswith("unix:"):
+            raise OfframpError(f"transport shm at {call.address}: shared memory goes over a Unix socket, unix:PATH")
+        memory = SharedMemory(memory_bytes(call.ring_bytes), "offramp-leo")
+        try:
+            control, answer = call.dial(memory.fd)
+        except BaseException:
+            memory.close()
+            raise
+        return cls(control, memory, call.ring_bytes, None, requester=True), answer
+
+    @classmethod
+    def accept(cls, guest: Guest) -> Self:
+        """Map the memory whose descriptor came with the greeting.
+
+        Raises:
+            OfframpError: there is none, or it is not what it should be.
+        """
+        descriptors, size = guest.greeting.descriptors, guest.hello.ring_bytes
+        if len(descriptors) != 1:
+            raise OfframpError("transport shm: expected one descriptor with the greeting")
+        memory = SharedMemory.attach(descriptors.pop(), memory_bytes(size), "the requester")
+        try:
+            return cls(guest.welcome(), memory, size, guest.hello.longest, requester=False)
+        except BaseException:
+            memory.close()
+            raise
 
     def pump(self) -> bool:
         """Nothing moves; the peer may be gone, or have written what cannot be."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import Final
+from typing import Final, Self
 
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.memory import make_end
-from offramp.leo.transports.link import Control, LinkDown, check_ends
+from offramp.leo.native import ring
+from offramp.leo.native.end import make_end
+from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 
 _MOST: Final = 1 << 20
 _UNANSWERED_MS: Final = 5000
 """Bytes that a machine does not acknowledge for so long mean that it is gone."""
 
 
+@TRANSPORTS.register("tcp")
 class TcpLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
@@ -30,6 +31,17 @@ class TcpLink:
         if self._socket.family != socket.AF_UNIX:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNANSWERED_MS)
+
+    @classmethod
+    def connect(cls, call: Call) -> tuple[Self, Fields]:
+        """Greet; the connection of the greeting carries the rings."""
+        control, answer = call.dial()
+        return cls(control, call.ring_bytes, None), answer
+
+    @classmethod
+    def accept(cls, guest: Guest) -> Self:
+        """Answer the greeting."""
+        return cls(guest.welcome(), guest.hello.ring_bytes, guest.hello.longest)
 
     def pump(self) -> bool:
         """Send and receive what the kernel takes and has."""
@@ -64,7 +76,7 @@ class TcpLink:
                 raise LinkDown(error.strerror or str(error)) from None
             if count == 0:
                 raise LinkDown("the peer has closed the connection")
-            self.received.words[ring.ARRIVED] = time.monotonic_ns()
+            self.received.words[ring.RingEnd.arrived] = time.monotonic_ns()
             head[0] += count
             moved = True
         return moved

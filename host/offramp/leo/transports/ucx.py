@@ -19,13 +19,14 @@ import struct
 import time
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
-from offramp.leo.runtime import ring
-from offramp.leo.runtime.memory import RING_HEADER_WORDS, End, ring_words
-from offramp.leo.transports.link import Control, LinkDown, check_ends
+from offramp.leo.native import ring
+from offramp.leo.native.end import RING_HEADER_WORDS, End, ring_words
+from offramp.leo.transports.greeting import parse_memory
+from offramp.leo.transports.link import TRANSPORTS, Call, Control, Fields, Guest, LinkDown, check_ends
 from offramp_base.errors import OfframpError
 
 _API: Final = 1, 10  # of ucp_init_version; later 1.x libraries take it
@@ -75,6 +76,7 @@ def _params(**words: Any) -> Any:
     return ctypes.create_string_buffer(struct.pack(f"<{len(words)}Q", *words.values()), 512)
 
 
+@TRANSPORTS.register("ucx")
 class UcxLink:
     """See the module; a :class:`offramp.leo.transports.link.Link`."""
 
@@ -102,6 +104,43 @@ class UcxLink:
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def connect(cls, call: Call) -> tuple[Self, Fields]:
+        """Exchange the addresses of registered memory with the greeting."""
+        link = cls(call.ring_bytes, None, local=call.address.local)
+        try:
+            link.control, answer = call.dial(ucx=link.offer())
+            try:
+                link.attach(parse_memory(answer.get("ucx")))
+            except ValueError as error:
+                raise OfframpError(f"responder at {call.address}: its answer's field ucx: expected {error}") from None
+        except BaseException:
+            link.close()
+            raise
+        return link, answer
+
+    @classmethod
+    def accept(cls, guest: Guest) -> Self:
+        """Reach the requester's memory, and offer ours.
+
+        Raises:
+            OfframpError: the responder serves other machines, to which UCX proves nothing; or UCX fails.
+        """
+        if not (guest.local or guest.insecure):
+            raise OfframpError(
+                "transport ucx: UCX itself proves nothing; a responder for other machines needs --insecure"
+            )
+        link = cls(guest.hello.ring_bytes, guest.hello.longest, local=guest.local)
+        try:
+            offered = link.offer()
+            assert guest.hello.ucx is not None
+            link.attach(guest.hello.ucx)
+            link.control = guest.welcome(ucx=offered)
+        except BaseException:
+            link.close()
+            raise
+        return link
 
     def _open(self) -> None:
         self._context, self._worker, self._registered = (ctypes.c_void_p() for _ in range(3))
@@ -160,7 +199,7 @@ class UcxLink:
         if not self._pending:
             moved |= self._push()
         if moved:
-            self.received.words[ring.ARRIVED] = time.monotonic_ns()
+            self.received.words[ring.RingEnd.arrived] = time.monotonic_ns()
         return moved
 
     def _push(self) -> bool:

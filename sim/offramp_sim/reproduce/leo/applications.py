@@ -7,7 +7,6 @@ from typing import Any
 
 from offramp.leo.config import load_config, resolve
 from offramp.leo.config.files import parse_config
-from offramp.leo.config.overrides import with_cores
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.steps import Routes
 from offramp_base.progress import counted
@@ -23,7 +22,7 @@ _CUT_US = 40.0
 
 
 def _routes(model: str, application: str, cores: int = 1) -> Routes:
-    return resolve(with_cores(load_config([model, application]), cores)).routes
+    return resolve(load_config([model, application]).with_cores(cores)).routes
 
 
 @reproduces("leo/fig6.10", "Key-value store: latency against the rate", seconds=10)

@@ -9,29 +9,48 @@ from typing import Final
 
 import numpy as np
 
-from offramp.leo.runtime import batch as of
-from offramp.leo.runtime.machine import address, machine
+from offramp.leo.native import batch as of
+from offramp.leo.native.machine import machine
 from offramp_base.errors import OfframpError
-from offramp_base.native.subset import Words, native
+from offramp_base.native.arrays import RecordArrays
+from offramp_base.native.records import Record
+from offramp_base.native.subset import Bytes, Words, native
 
-# An intake's words.
-NEXT: Final = 0  # the first that is not admitted
-COUNT: Final = 1
-PAYLOAD: Final = 2  # address
-LASTING: Final = 3
-COLUMNS: Final = 4  # addresses of types, keys, user words, offsets, sizes, times at which they are due
-INTAKE_WORDS: Final = 10
 _STAGGER: Final = 40
 """Words between columns: the same rows of columns a power of two apart would lie in one set of the caches."""
-TYPE, KEY, USER, OFFSET, SIZE, DUE = range(6)
+
+
+class Submissions(Record):
+    """Requests to be admitted."""
+
+    next: int  # the first that is not admitted
+    count: int
+    payload: Bytes
+    lasting: int
+    types: Words
+    keys: Words
+    users: Words
+    offsets: Words
+    sizes: Words
+    due: Words  # times before which they are not admitted
+
+
+_COLUMNS: Final = (
+    Submissions.types,
+    Submissions.keys,
+    Submissions.users,
+    Submissions.offsets,
+    Submissions.sizes,
+    Submissions.due,
+)
 
 
 @native
-def refused(columns: Words, count: int, kinds: int, stride: int, room: int) -> int:
+def refused(offered: Submissions, count: int, kinds: int, stride: int, room: int) -> int:
     """The first request that cannot be: of no type, too long, or beyond its payload's ``room`` bytes; or ``count``."""
-    types = Words(columns[TYPE])
-    offsets = Words(columns[OFFSET])
-    sizes = Words(columns[SIZE])
+    types = offered.types
+    offsets = offered.offsets
+    sizes = offered.sizes
     for i in range(count):
         if types[i] < 0 or types[i] >= kinds or sizes[i] < 0 or sizes[i] > stride:
             return i
@@ -45,16 +64,17 @@ def _refused() -> Callable[..., int]:
     return machine(refused)["refused"]
 
 
-class Intake:
+class SubmissionQueue:
     """Room for ``rows`` requests of at most ``stride`` bytes, of so many types."""
 
     def __init__(self, rows: int, types: int, stride: int) -> None:
         """Empty."""
         self._types, self._stride = types, stride
         self._columns = np.zeros((6, rows + _STAGGER), np.int64)
-        self._words = np.zeros(INTAKE_WORDS, np.int64)
-        self._words[COLUMNS:] = [address(column) for column in self._columns]
-        self.address = address(self._words)
+        self._held = RecordArrays(Submissions)
+        self._words, self.address = self._held.fields.words, self._held.address
+        for field, column in zip(_COLUMNS, self._columns, strict=True):
+            self._held.give(field, column)
         self._lasting: dict[int, of.Bytes] = {}
         self._payload: of.Bytes | None = None
         self._whole: of.Bytes = np.zeros(0, np.uint8)
@@ -63,7 +83,7 @@ class Intake:
     @property
     def left(self) -> int:
         """Requests that are not admitted yet."""
-        return int(self._words[COUNT] - self._words[NEXT])
+        return int(self._words[Submissions.count] - self._words[Submissions.next])
 
     def take(self, batch: of.Batch, users: of.Words, most: int, due_ns: of.Words | None = None) -> int:
         """The first ``most`` requests of a batch, in place of what was left; returns how many there are.
@@ -85,30 +105,30 @@ class Intake:
         if not count:
             return 0
         if due_ns is None:
-            self._columns[DUE, :count] = 0
+            self._columns[-1, :count] = 0
         else:
-            self._columns[DUE, :count] = due_ns[:count]
+            self._columns[-1, :count] = due_ns[:count]
         for column, words in zip(self._columns, (types, keys, users, offsets, sizes), strict=False):
             column[:count] = words[:count]
-        first = self._refused(self.address + 8 * COLUMNS, count, self._types, self._stride, payload.size)
+        first = self._refused(self.address, count, self._types, self._stride, payload.size)
         if first != count:
             raise self._error(first, payload.size)
         self._set_payload(payload, lasts=lasts)
-        self._words[COUNT] = count
+        self._words[Submissions.count] = count
         return count
 
     def clear(self) -> None:
         """Forget what is left."""
-        self._words[NEXT] = self._words[COUNT] = 0
+        self._words[Submissions.next] = self._words[Submissions.count] = 0
 
     def _set_payload(self, payload: of.Bytes, *, lasts: bool) -> None:
         if payload is not self._payload:
             self._whole = np.ascontiguousarray(payload)  # not before the next batch may its memory be given back
             self._payload = payload if self._whole is payload else None
-            self._words[PAYLOAD] = address(self._whole)
-        self._words[LASTING] = lasts
+            self._held.give(Submissions.payload, self._whole)
+        self._words[Submissions.lasting] = lasts
         if lasts:
-            self._lasting[int(self._words[PAYLOAD])] = self._whole  # views of one memory are one payload
+            self._lasting[self._whole.ctypes.data] = self._whole  # views of one memory are one payload
 
     def _error(self, number: int, room: int) -> OfframpError:
         kind, _, _, offset, size, _ = self._columns[:, number].tolist()

@@ -1,32 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requester in machine code: request handler, path selector and request state table (specification section 6).
 
-Written in the part of Python that :mod:`offramp_base.native` compiles. ``table`` is :mod:`offramp.leo.runtime.state`'s,
+Written in the part of Python that :mod:`offramp_base.native` compiles. ``table`` is :mod:`offramp.leo.native.state`'s,
 ``selector`` :mod:`offramp.leo.selection.layout`'s memory. Times are nanoseconds.
 """
 
 from __future__ import annotations
 
 from offramp.device import Status
-from offramp.leo.runtime.clock import now_ns
-from offramp.leo.runtime.dataflow import FLAGS, FUNCTION, LENGTH, LINK, LOCAL, PREVIOUS, REMOTE, START, TRIP_WORDS
-from offramp.leo.runtime.intake import COLUMNS, LASTING, NEXT, PAYLOAD
-from offramp.leo.runtime.intake import COUNT as INTAKE_COUNT
-from offramp.leo.runtime.intake import DUE as INTAKE_DUE
-from offramp.leo.runtime.intake import KEY as INTAKE_KEY
-from offramp.leo.runtime.intake import OFFSET as INTAKE_OFFSET
-from offramp.leo.runtime.intake import SIZE as INTAKE_SIZE
-from offramp.leo.runtime.intake import TYPE as INTAKE_TYPE
-from offramp.leo.runtime.intake import USER as INTAKE_USER
-from offramp.leo.runtime.ring import (
-    ARRIVED,
-    FRONT,
-    ID,
-    INFO,
+from offramp.leo.native.clock import now_ns
+from offramp.leo.native.dataflow import TripRow
+from offramp.leo.native.ring import (
     NOTHING,
     ONCE,
     ORDERED,
-    STAMP,
+    Entry,
+    RingEnd,
     entry,
     front,
     give_back,
@@ -36,21 +25,8 @@ from offramp.leo.runtime.ring import (
     publish_ring,
     reserve,
 )
-from offramp.leo.runtime.ring import (
-    KEY as ENTRY_KEY,
-)
-from offramp.leo.runtime.ring import (
-    LENGTH as ENTRY_LENGTH,
-)
-from offramp.leo.runtime.state import (
-    MOST_ATTEMPTS,
-    QUEUE_HEAD,
-    QUEUE_SLOTS,
-    QUEUE_TAIL,
-    RequestTable,
-    Row,
-    State,
-)
+from offramp.leo.native.state import MOST_ATTEMPTS, Queue, RequestTable, Row, State
+from offramp.leo.native.submission import Submissions
 from offramp.leo.selection.kernel import choose, finished, reroute, set_down
 from offramp.leo.selection.layout import HOLD, MISUSE, PS, SelectorState, row_of
 from offramp_base.native.records import offset
@@ -86,16 +62,15 @@ def state_row(table: RequestTable, row: int) -> Row:
 
 
 @inlined
-def queue_of(table: RequestTable, number: int) -> Words:
-    """Of links, then of local devices: tickets of requests that wait."""
-    words = Words(table)
-    return words + (words[offset(RequestTable.queues)] + number * (table.mask + 1 + QUEUE_SLOTS))
+def queue_of(table: RequestTable, number: int) -> Queue:
+    """The queue of a link, or behind the links of a local device: tickets of requests that wait."""
+    return Queue(table.queues + number * (table.mask + 1 + Queue.WORDS))
 
 
 @inlined
-def _push(table: RequestTable, queue: Words, ticket: int) -> None:
-    (queue + QUEUE_SLOTS)[queue[QUEUE_TAIL] & table.mask] = ticket
-    queue[QUEUE_TAIL] = queue[QUEUE_TAIL] + 1
+def _push(table: RequestTable, queue: Queue, ticket: int) -> None:
+    Words(queue + 1)[queue.tail & table.mask] = ticket
+    queue.tail = queue.tail + 1
 
 
 @inlined
@@ -105,12 +80,11 @@ def _ticket(table: RequestTable, row: int) -> int:
 
 
 @inlined
-def trip_of(table: RequestTable, row: int) -> Words:
+def trip_of(table: RequestTable, row: int) -> TripRow:
     """The trip that a request is on."""
     own = state_row(table, row)
     pair = own.type * table.paths + own.path
-    words = Words(table)
-    return words + (words[offset(RequestTable.trips)] + (table.first[pair] + own.trip) * TRIP_WORDS)
+    return table.trips[table.first[pair] + own.trip]
 
 
 @inlined
@@ -136,12 +110,12 @@ def _stage(table: RequestTable, row: int) -> None:
     """The trip begins: at the requester's accelerator, or at once in the NIC's queue."""
     own = state_row(table, row)
     trip = trip_of(table, row)
-    if trip[LOCAL] >= 0 and own.acted == 0:
+    if trip.local >= 0 and own.acted == 0:
         own.state = _ACC_PENDING
-        _push(table, queue_of(table, table.links + trip[LOCAL]), _ticket(table, row))
+        _push(table, queue_of(table, table.links + trip.local), _ticket(table, row))
     else:
         own.state = _NIC_PENDING
-        _push(table, queue_of(table, trip[LINK]), _ticket(table, row))
+        _push(table, queue_of(table, trip.link), _ticket(table, row))
 
 
 @native
@@ -167,21 +141,21 @@ def _begin_started(table: RequestTable, selector: SelectorState, count: int, now
 
 
 @native
-def admit(table: RequestTable, selector: SelectorState, intake: Words, window: int) -> int:
+def admit(table: RequestTable, selector: SelectorState, submissions: Submissions, window: int) -> int:
     """Requests that are due, in order, while rows are free and fewer than ``window`` are under way; how many."""
-    types = Words(intake[COLUMNS + INTAKE_TYPE])
-    keys = Words(intake[COLUMNS + INTAKE_KEY])
-    users = Words(intake[COLUMNS + INTAKE_USER])
-    offsets = Words(intake[COLUMNS + INTAKE_OFFSET])
-    sizes = Words(intake[COLUMNS + INTAKE_SIZE])
-    due = Words(intake[COLUMNS + INTAKE_DUE])
-    payload = Bytes(intake[PAYLOAD])
+    types = submissions.types
+    keys = submissions.keys
+    users = submissions.users
+    offsets = submissions.offsets
+    sizes = submissions.sizes
+    due = submissions.due
+    payload = submissions.payload
     count = 0
     now = 0
-    while intake[NEXT] < intake[INTAKE_COUNT] and table.free_count > 0 and table.in_flight < window:
-        i = intake[NEXT]
+    while submissions.next < submissions.count and table.free_count > 0 and table.in_flight < window:
+        i = submissions.next
         if _stale(count, sizes[i]):
-            now = now_ns(Words(table))
+            now = now_ns(table)
         if due[i] > now:
             return count
         row = table.free[table.free_count - 1]
@@ -196,14 +170,14 @@ def admit(table: RequestTable, selector: SelectorState, intake: Words, window: i
         own.attempt = 0
         own.begun = now
         own.place = int(payload + offsets[i])
-        if intake[LASTING] == 0:
+        if submissions.lasting == 0:
             own.place = table.requests + row * table.stride
             copy(request_of(table, row), payload + offsets[i], sizes[i])
         path = choose(selector, row, types[i], keys[i], now * PS)
         if path == MISUSE:
             own.state = _FREE
             return count
-        intake[NEXT] = i + 1
+        submissions.next = i + 1
         table.free_count = table.free_count - 1
         table.in_flight = table.in_flight + 1
         if path == HOLD:
@@ -220,14 +194,14 @@ def compose(table: RequestTable, row: int, into: Bytes) -> int:
     own = state_row(table, row)
     trip = trip_of(table, row)
     held = own.answer_bytes
-    if own.acted == 0 and trip[PREVIOUS] == 0:
+    if own.acted == 0 and trip.previous == 0:
         held = 0
     size = 0
-    start = trip[START]
+    start = trip.start
     if own.acted == 0:
         size = max(own.size - start, 0)
-        if trip[LENGTH] >= 0:
-            size = min(size, trip[LENGTH])
+        if trip.length >= 0:
+            size = min(size, trip.length)
     if int(into) != 0:
         copy(into, answer_of(table, row), held)
         copy(into + held, request_of(table, row) + start, size)
@@ -235,13 +209,13 @@ def compose(table: RequestTable, row: int, into: Bytes) -> int:
 
 
 @native
-def send(table: RequestTable, link: int, sent: Words) -> int:
+def send(table: RequestTable, link: int, sent: RingEnd) -> int:
     """Messages of a link's queue into its ring, as many as it takes; returns how many."""
     queue = queue_of(table, link)
     count = 0
     now = 0
-    while queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
+    while queue.head != queue.tail:
+        ticket = Words(queue + 1)[queue.head & table.mask]
         row = ticket & 0xFFFFFFFF
         own = state_row(table, row)
         if own.state == _NIC_PENDING and own.attempt == ticket >> TICKET_SHIFT:
@@ -253,23 +227,23 @@ def send(table: RequestTable, link: int, sent: Words) -> int:
             trip = trip_of(table, row)
             words = entry(sent, place)
             if _stale(count, length):
-                now = now_ns(Words(table))
-            words[ENTRY_LENGTH] = length
-            words[ID] = own.number
-            words[ENTRY_KEY] = own.key
-            words[STAMP] = now
-            words[INFO] = pack_info(
-                trip[FUNCTION],
-                trip[REMOTE],
+                now = now_ns(table)
+            words.length = length
+            words.id = own.number
+            words.key = own.key
+            words.stamp = now
+            words.info = pack_info(
+                trip.function,
+                trip.remote,
                 own.trip,
                 own.attempt,
                 0,
-                trip[FLAGS],
+                trip.flags,
             )
             own.t2 = now
             own.state = _WAIT_RESP
             count += 1
-        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        queue.head = queue.head + 1
     publish_ring(sent)
     return count
 
@@ -293,17 +267,17 @@ def _end(table: RequestTable, selector: SelectorState, row: int, status: int, no
 
 
 @inlined
-def _queue_from_end(table: RequestTable, number: int) -> Words:
+def _queue_from_end(table: RequestTable, number: int) -> Queue:
     """The done or the failed queue, which lie behind all others."""
     sections = Words(table)
     between = sections[offset(RequestTable.free)] - sections[offset(RequestTable.queues)]
-    return queue_of(table, between // (table.mask + 1 + QUEUE_SLOTS) + number)
+    return queue_of(table, between // (table.mask + 1 + Queue.WORDS) + number)
 
 
 @native
 def _fail(table: RequestTable, selector: SelectorState, row: int, status: int, now: int) -> None:
     """Its path has failed: Python decides which paths are down; what may not be tried again is done."""
-    once = trip_of(table, row)[FLAGS] & ONCE
+    once = trip_of(table, row).flags & ONCE
     if (once != 0 and status == _LOST) or state_row(table, row).attempt >= MOST_ATTEMPTS:
         _end(table, selector, row, status, now)
     else:
@@ -326,9 +300,9 @@ def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int
     row = ticket & 0xFFFFFFFF
     own = state_row(table, row)
     if status in (_LOST, _ABORTED):
-        _fail(table, selector, row, status, now_ns(Words(table)))
+        _fail(table, selector, row, status, now_ns(table))
     elif status != _OK or length > table.stride:
-        _end(table, selector, row, status if status != _OK else _LONG, now_ns(Words(table)))
+        _end(table, selector, row, status if status != _OK else _LONG, now_ns(table))
     else:
         own.state = _ACC_DONE
         if int(answer) != int(answer_of(table, row)):
@@ -340,26 +314,28 @@ def acted(table: RequestTable, selector: SelectorState, ticket: int, status: int
 
 
 @native
-def _respond(table: RequestTable, selector: SelectorState, received: Words, place: int, arrived: int, now: int) -> None:
+def _respond(
+    table: RequestTable, selector: SelectorState, received: RingEnd, place: int, arrived: int, now: int
+) -> None:
     """The response in front belongs to a request that waits for it, or to nobody."""
-    words = entry(received, place)
-    number = observe(words + ID)
+    words = Words(entry(received, place))
+    number = observe(words + offset(Entry.id))
     row = number & ((1 << _ROW_BITS) - 1)
     own = state_row(table, row)
     if row >= table.row_count or own.number != number:
         return
-    info = observe(words + INFO)
+    info = observe(words + offset(Entry.info))
     if own.state != _WAIT_RESP or (info >> 32) & 0xFF != own.attempt:
         return
     if (info >> 24) & 0xFF != own.trip:
         return
-    if (table.failed >> own.path) & 1 and trip_of(table, row)[FLAGS] & ORDERED != 0:
+    if (table.failed >> own.path) & 1 and trip_of(table, row).flags & ORDERED != 0:
         return  # it may not end before one of its key that goes again, and goes again with it
-    came = max(observe(words + STAMP) if arrived == 0 else arrived, own.t2)
+    came = max(observe(words + offset(Entry.stamp)) if arrived == 0 else arrived, own.t2)
     status = (info >> 40) & 0xFF
     if status > _LOST:
         status = _FAILED
-    length = received[FRONT] - _HEADER
+    length = received.front - _HEADER
     if length < 0 or length > table.stride:
         _end(table, selector, row, _LONG, now)
         return
@@ -385,7 +361,7 @@ def _respond(table: RequestTable, selector: SelectorState, received: Words, plac
 
 
 @native
-def receive(table: RequestTable, selector: SelectorState, received: Words, most: int) -> int:
+def receive(table: RequestTable, selector: SelectorState, received: RingEnd, most: int) -> int:
     """Responses from a link's ring, ``most`` at a time; returns how many."""
     count = 0
     now = 0
@@ -393,9 +369,9 @@ def receive(table: RequestTable, selector: SelectorState, received: Words, most:
         place = front(received)
         if place == NOTHING:
             break
-        if _stale(count, received[FRONT]):
-            now = now_ns(Words(table))
-        _respond(table, selector, received, place, received[ARRIVED], now)
+        if _stale(count, received.front):
+            now = now_ns(table)
+        _respond(table, selector, received, place, received.arrived, now)
         pass_over(received)
         count += 1
     give_back(received)
@@ -407,9 +383,9 @@ def failures(table: RequestTable, rows: Words, most: int) -> int:
     """Rows whose paths have failed since the last call."""
     queue = _queue_from_end(table, FAILED_QUEUE)
     count = 0
-    while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        ticket = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
-        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+    while count < most and queue.head != queue.tail:
+        ticket = Words(queue + 1)[queue.head & table.mask]
+        queue.head = queue.head + 1
         row = ticket & 0xFFFFFFFF
         if state_row(table, row).attempt == ticket >> TICKET_SHIFT and state_row(table, row).state != _DONE:
             rows[count] = row
@@ -419,30 +395,30 @@ def failures(table: RequestTable, rows: Words, most: int) -> int:
 
 
 @native
-def _purge(table: RequestTable, queue: Words) -> None:
+def _purge(table: RequestTable, queue: Queue) -> None:
     """Leave out what is stale, so that a queue never holds more than twice the rows."""
-    kept = queue[QUEUE_HEAD]
-    slots = queue + QUEUE_SLOTS
-    for at in range(queue[QUEUE_HEAD], queue[QUEUE_TAIL]):
+    kept = queue.head
+    slots = Words(queue + 1)
+    for at in range(queue.head, queue.tail):
         ticket = slots[at & table.mask]
         row = ticket & 0xFFFFFFFF
         if state_row(table, row).attempt == ticket >> TICKET_SHIFT:
             slots[kept & table.mask] = ticket
             kept += 1
-    queue[QUEUE_TAIL] = kept
+    queue.tail = kept
 
 
 @native
 def change_paths(table: RequestTable, selector: SelectorState, down: int, rows: Words, count: int) -> int:
     """Close the paths of these bits; ``rows``, in the order in which they came, were on their way and go again."""
-    now = now_ns(Words(table))
+    now = now_ns(table)
     for i in range(count):
         state_row(table, rows[i]).attempt = state_row(table, rows[i]).attempt + 1
     last = _queue_from_end(table, FAILED_QUEUE)
     queue = queue_of(table, 0)
     while int(queue) < int(_queue_from_end(table, DONE_QUEUE)):
         _purge(table, queue)
-        queue = queue + (table.mask + 1 + QUEUE_SLOTS)
+        queue = Queue(Words(queue) + (table.mask + 1 + Queue.WORDS))
     _purge(table, last)
     started = set_down(selector, down, now * PS)
     _begin_started(table, selector, started, now)
@@ -471,10 +447,10 @@ def collect(
     """Requests that are done, in the order in which they ended, and their rows, which hold the answers; how many."""
     queue = _queue_from_end(table, DONE_QUEUE)
     count = 0
-    while count < most and queue[QUEUE_HEAD] != queue[QUEUE_TAIL]:
-        row = (queue + QUEUE_SLOTS)[queue[QUEUE_HEAD] & table.mask]
+    while count < most and queue.head != queue.tail:
+        row = Words(queue + 1)[queue.head & table.mask]
         own = state_row(table, row)
-        queue[QUEUE_HEAD] = queue[QUEUE_HEAD] + 1
+        queue.head = queue.head + 1
         rows[count] = row
         own.state = _FREE
         users[count] = own.user

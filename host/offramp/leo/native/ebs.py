@@ -6,87 +6,95 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from offramp.device import Status
 from offramp.leo.functions import ebs
-from offramp.leo.runtime.serve import MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
+from offramp.leo.native.call import Arguments
+from offramp_base.native.records import At, Record
 from offramp_base.native.subset import Bytes, Words, below, copy, inlined, native
 
-# The context.
-VOLUMES: Final = 0  # address and number of volumes
-VOLUME_COUNT: Final = 1
-BLOCKS: Final = 2  # address of the block table
-ADDRESSES: Final = 3  # address and number of segments
-SEGMENT_COUNT: Final = 4
-BLOCK_COUNT: Final = 5  # entries of the block table
 
-# Words of a volume.
-FIRST: Final = 0
-SIZE: Final = 1
-RATE: Final = 2
-BURST: Final = 3
-TOKENS: Final = 4
-TICK: Final = 5
+class Volume(Record):
+    """A line of the table of volumes."""
 
-_VOLUME_WORDS = ebs.VOLUME.size // 8
+    first: int
+    size: int
+    rate: int
+    burst: int
+    tokens: int
+    tick: int
+    spare: Annotated[Words, 2]
+
+
+class EbsContext(Record):
+    """The tables."""
+
+    volumes: At[Volume]
+    volume_count: int
+    blocks: Words  # the block table
+    addresses: Words
+    segment_count: int
+    block_count: int  # entries of the block table
+
+
 _REQUEST = ebs.REQUEST.size
 _ANSWER = ebs.ANSWER.size
 _BLOCK = ebs.BLOCK
 _SEGMENT = ebs.SEGMENT
 _LOW = 0xFFFFFFFF
-_FOUND = int(ebs.Outcome.FOUND)
-_NO_VOLUME = int(ebs.Outcome.NO_VOLUME)
-_OUT_OF_RANGE = int(ebs.Outcome.OUT_OF_RANGE)
-_SPLIT = int(ebs.Outcome.SPLIT)
-_UNMAPPED = int(ebs.Outcome.UNMAPPED)
-_WAIT = int(ebs.Outcome.WAIT)
+_FOUND = int(ebs.EbsStatus.FOUND)
+_NO_VOLUME = int(ebs.EbsStatus.NO_VOLUME)
+_OUT_OF_RANGE = int(ebs.EbsStatus.OUT_OF_RANGE)
+_SPLIT = int(ebs.EbsStatus.SPLIT)
+_UNMAPPED = int(ebs.EbsStatus.UNMAPPED)
+_WAIT = int(ebs.EbsStatus.WAIT)
 _OK = int(Status.OK)
 _LENGTH = int(Status.BAD_LENGTH)
 
 
 @native
-def _take(volume: Words, tokens: int, tick: int) -> bool:
+def _take(volume: Volume, tokens: int, tick: int) -> bool:
     """Tokens from a volume's bucket, which has filled since the last read; False where there are too few."""
-    now = volume[TICK] if below(tick, volume[TICK]) else tick
-    passed = now - volume[TICK]
+    now = volume.tick if below(tick, volume.tick) else tick
+    passed = now - volume.tick
     passed = passed if below(passed, _LOW) else _LOW
-    held = volume[TOKENS] + passed * volume[RATE]
-    held = held if below(held, volume[BURST]) else volume[BURST]
+    held = volume.tokens + passed * volume.rate
+    held = held if below(held, volume.burst) else volume.burst
     if below(held, tokens):
         return False
-    volume[TOKENS] = held - tokens
-    volume[TICK] = now
+    volume.tokens = held - tokens
+    volume.tick = now
     return True
 
 
 @inlined
-def _end(arguments: Words, outcome: int, server: int, address: int) -> int:
-    answer = arguments + SCRATCH
+def _end(arguments: Arguments, outcome: int, server: int, address: int) -> int:
+    answer = arguments.scratch
     answer[0] = outcome | server << 32
     answer[1] = address
-    copy(Bytes(arguments[REPLY]), Bytes(int(answer)), _ANSWER)
-    arguments[REPLY_BYTES] = _ANSWER
+    copy(arguments.reply, Bytes(answer), _ANSWER)
+    arguments.reply_bytes = _ANSWER
     return _OK
 
 
 @native
-def ebs_lookup(arguments: Words) -> int:
+def ebs_lookup(arguments: Arguments) -> int:
     """``ebs.lookup``."""
-    if arguments[MESSAGE_BYTES] != _REQUEST or arguments[REPLY_BYTES] < _ANSWER:
+    if arguments.message_bytes != _REQUEST or arguments.reply_bytes < _ANSWER:
         return _LENGTH
-    own = Words(arguments[OWN])
-    message = Words(arguments[MESSAGE])
+    own = EbsContext(arguments.own)
+    message = Words(arguments.message)
     number = message[0] & _LOW
     count = (message[0] >> 32) & _LOW
     start = message[1]
-    if number >= own[VOLUME_COUNT]:
+    if number >= own.volume_count:
         return _end(arguments, _NO_VOLUME, 0, 0)
-    volume = Words(own[VOLUMES]) + number * _VOLUME_WORDS
-    size = volume[SIZE]
+    volume = own.volumes[number]
+    size = volume.size
     if size == 0:
         return _end(arguments, _NO_VOLUME, 0, 0)
     if count == 0 or below(size, count) or below(size - count, start):
@@ -94,14 +102,14 @@ def ebs_lookup(arguments: Words) -> int:
     within = start % _SEGMENT
     if within + count > _SEGMENT:
         return _end(arguments, _SPLIT, 0, 0)
-    place = (volume[FIRST] & _LOW) + start // _SEGMENT
-    if place >= own[BLOCK_COUNT]:
+    place = (volume.first & _LOW) + start // _SEGMENT
+    if place >= own.block_count:
         return _end(arguments, _UNMAPPED, 0, 0)
-    entry = Words(own[BLOCKS])[place]
+    entry = own.blocks[place]
     stored = (entry >> 32) & _LOW
-    if stored == 0 or stored > own[SEGMENT_COUNT]:
+    if stored == 0 or stored > own.segment_count:
         return _end(arguments, _UNMAPPED, 0, 0)
-    base = Words(own[ADDRESSES])[stored - 1]
+    base = own.addresses[stored - 1]
     if base == 0:
         return _end(arguments, _UNMAPPED, 0, 0)
     if not _take(volume, count * _BLOCK, message[2]):

@@ -9,16 +9,18 @@ from typing import Annotated, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.runtime.clock import CLOCK_WORDS
-from offramp.leo.runtime.dataflow import TRIP_WORDS, Program
-from offramp_base.native.records import Record, Within, offset
+from offramp.leo.native.call import Arguments
+from offramp.leo.native.clock import Timed
+from offramp.leo.native.dataflow import Program, TripRow
+from offramp_base.native.arrays import section, with_sections
+from offramp_base.native.records import Record, Within
 from offramp_base.native.subset import Words
 
 Table = npt.NDArray[np.int64]
 
 
 class State(IntEnum):
-    """Of a request."""
+    """How far a request has come."""
 
     FREE = 0
     NEW = 1
@@ -56,10 +58,9 @@ class Row(Record):
     reserved: Annotated[Words, 5]
 
 
-class RequestTable(Record):
+class RequestTable(Timed):
     """The table. Sections are found by their offsets."""
 
-    clock: Annotated[Words, CLOCK_WORDS]
     row_count: int
     stride: int  # bytes of a row's request, and of its answer
     free_count: int
@@ -76,19 +77,21 @@ class RequestTable(Record):
     # Where sections begin.
     first: Within[Words]  # types x paths: the first trip, -1 where the type may not take the path
     count: Within[Words]
-    trips: Within[Words]
+    trips: Within[TripRow]
     queues: Within[Words]  # NIC SQ of each link, acc SQ of each local device, done, failed
     free: Within[Words]  # rows that are free
     rows: Within[Row]  # each row's words side by side: a request touches them together, and rows soon are in no order
-    arguments: Within[Words]  # of a compiled function
+    arguments: Within[Arguments]  # of a compiled function
 
 
-QUEUE_HEAD: Final = 0
-QUEUE_TAIL: Final = 1
-QUEUE_SLOTS: Final = 2
-MOST_ROWS: Final = 1 << 16
+class Queue(Record):
+    """Tickets of requests that wait; a ring of slots lies behind."""
+
+    head: int
+    tail: int
+
+
 MOST_ATTEMPTS: Final = 64
-_ARGUMENT_WORDS: Final = 16
 
 
 def make_state(program: Program, rows: int, stride: int) -> Table:
@@ -97,23 +100,18 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
     trips = program.words()
     slots = 1 << (2 * rows - 1).bit_length()
     queues = len(program.links) + len(program.local) + 2
-    lengths = {
-        offset(field): length
-        for field, length in (
+    state = with_sections(
+        RequestTable,
+        (
             (RequestTable.first, types * paths),
             (RequestTable.count, types * paths),
             (RequestTable.trips, trips.size),
-            (RequestTable.queues, queues * (slots + QUEUE_SLOTS)),
+            (RequestTable.queues, queues * (slots + Queue.WORDS)),
             (RequestTable.free, rows),
             (RequestTable.rows, rows * Row.WORDS),
-            (RequestTable.arguments, _ARGUMENT_WORDS),
-        )
-    }
-    state = np.zeros(RequestTable.WORDS + sum(lengths.values()), np.int64)
-    at = RequestTable.WORDS
-    for which, length in lengths.items():
-        state[which] = at
-        at += length
+            (RequestTable.arguments, Arguments.WORDS),
+        ),
+    )
     table = RequestTable(state)
     table.row_count, table.free_count, table.stride = rows, rows, stride
     table.paths, table.mask, table.links = paths, slots - 1, len(program.links)
@@ -122,14 +120,8 @@ def make_state(program: Program, rows: int, stride: int) -> Table:
     section(state, RequestTable.count, types * paths)[:] = count
     section(state, RequestTable.trips, trips.size)[:] = trips.ravel()
     section(state, RequestTable.free, rows)[:] = np.arange(rows)[::-1]
-    assert trips.shape[1:] == (TRIP_WORDS,)
+    assert trips.shape[1:] == (TripRow.WORDS,)
     return state
-
-
-def section(state: Table, which: object, length: int) -> Table:
-    """A view of one section."""
-    start = int(state[offset(which)])
-    return state[start : start + length]
 
 
 def column(state: Table, which: int) -> Table:

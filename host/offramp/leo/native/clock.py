@@ -6,22 +6,26 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
+from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Words, call_back, inlined
 
-CLOCK: Final = 0  # words of every state of compiled code: the function, its argument, what it fills in
-ARGUMENT: Final = 1
-SECONDS: Final = 2
-NANOSECONDS: Final = 3
-CLOCK_WORDS: Final = 4
+
+class Timed(Record):
+    """What every state of compiled code begins with: a clock, and the time that it fills in."""
+
+    clock: int  # address of the function
+    argument: int
+    seconds: int
+    nanoseconds: int
 
 
 @inlined
-def now_ns(state: Words) -> int:
-    """The time now; the state begins with the words above."""
-    call_back(state[CLOCK], state[ARGUMENT], int(state + SECONDS))
-    return state[SECONDS] * 1000000000 + state[NANOSECONDS]
+def now_ns(state: Timed) -> int:
+    """The time now."""
+    call_back(state.clock, state.argument, int(Words(state) + offset(Timed.seconds)))
+    return state.seconds * 1000000000 + state.nanoseconds
 
 
 class Clock:
@@ -47,4 +51,4 @@ class Clock:
 
     def install(self, state: Any) -> None:
         """Put the clock into a state's first words; it must live as long as they are used."""
-        state[CLOCK], state[ARGUMENT] = self._words
+        state[Timed.clock], state[Timed.argument] = self._words

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from leo_selector_state import Key, Mark, Path, Request, Resource
 from offramp.leo.selection import learning
 from offramp.leo.selection.layout import HOLD, ONE, PS, SEVERAL, WINDOW, Tolerance
-from offramp.leo.selection.model_state import Key, Mark, Path, Request, Resource
 from offramp.leo.selection.policies import Policy
 from offramp.leo.selection.scores import TRIAL
 from offramp.leo.selection.table import Table

@@ -8,28 +8,43 @@ beginning. So a ring's bytes may be sent as a stream and mean the same on the ot
 
 The other side can write all of that at any time, so a ring believes nothing of it. Each side keeps an *end*, private
 words with its own position and the ring's size. A position or a length of the other side is read once, checked, and
-used as it was when it was checked. What cannot be sets FAULT, and the end is of no use any more.
+used as it was when it was checked. What cannot be sets ``fault``, and the end is of no use any more.
 
 Written in the part of Python that :mod:`offramp_base.native` compiles.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
+from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Words, below, inlined, native, observe, publish
 
-# The words of an end.
-HEAD_AT: Final = 0  # address of the word that the producer publishes
-TAIL_AT: Final = 1  # address of the word that the consumer gives back
-BYTES_AT: Final = 2  # address of the entries
-SIZE: Final = 3  # of the entries, bytes
-POSITION: Final = 4  # bytes that this side has written, or seen
-ARRIVED: Final = 5  # when the last bytes came, where the transport knows; 0: entries say when they were sent
-LONGEST: Final = 6  # bytes of the longest message that is taken
-FRONT: Final = 7  # bytes of the message in front, as they were checked
-FAULT: Final = 8  # what the other side did that cannot be, or 0
-END_WORDS: Final = 16
+
+class RingEnd(Record):
+    """One side of a ring, in private words."""
+
+    head: Words  # the word that the producer publishes
+    tail: Words  # the word that the consumer gives back
+    entries: Bytes
+    size: int  # of the entries, bytes
+    position: int  # bytes that this side has written, or seen
+    arrived: int  # when the last bytes came, where the transport knows; 0: entries say when they were sent
+    longest: int  # bytes of the longest message that is taken
+    front: int  # bytes of the message in front, as they were checked
+    fault: int  # what the other side did that cannot be, or 0
+    reserved: Annotated[Words, 7]
+
+
+class Entry(Record):
+    """What comes before a message."""
+
+    length: int  # of the message, bytes; SKIP: go on at the beginning
+    id: int
+    key: int
+    stamp: int  # ns: when it was queued
+    info: int  # :func:`pack_info`
+
 
 BAD_POSITION: Final = 1
 BAD_LENGTH: Final = 2
@@ -40,14 +55,11 @@ FAULTS: Final = {
     BAD_ROW: "a request of a row or round trip that it does not have",
 }
 
-# The words of an entry.
-LENGTH: Final = 0  # of the message, bytes; SKIP: go on at the beginning
-ID: Final = 1
-KEY: Final = 2
-STAMP: Final = 3  # ns: when it was queued
-INFO: Final = 4
-ENTRY_BYTES: Final = 40
+ENTRY_BYTES: Final = 8 * Entry.WORDS
 SKIP: Final = -1
+MOST_TRIPS: Final = 4
+MOST_ROWS: Final = 1 << 16
+"""The most rows of a request table: the lower 16 bits of an entry's id name the row."""
 NOTHING: Final = -1
 
 
@@ -58,13 +70,13 @@ def entry_bytes(length: int) -> int:
 
 
 @native
-def reserve(end: Words, length: int) -> int:
+def reserve(end: RingEnd, length: int) -> int:
     """Where the entry of a message of ``length`` bytes goes, as an offset of bytes; NOTHING if there is no room."""
-    size = end[SIZE]
-    head = end[POSITION]
-    used = head - observe(Words(end[TAIL_AT]))
+    size = end.size
+    head = end.position
+    used = head - observe(end.tail)
     if below(size, used):
-        end[FAULT] = BAD_POSITION
+        end.fault = BAD_POSITION
         return NOTHING
     need = entry_bytes(length)
     place = head & (size - 1)
@@ -73,86 +85,86 @@ def reserve(end: Words, length: int) -> int:
     if left < need:
         if free < left + need:
             return NOTHING
-        Words(end[BYTES_AT])[place >> 3] = SKIP
+        Words(end.entries)[place >> 3] = SKIP
         head += left
         place = 0
     elif free < need:
         return NOTHING
-    end[POSITION] = head + need
+    end.position = head + need
     return place
 
 
 @native
-def publish_ring(end: Words) -> int:
+def publish_ring(end: RingEnd) -> int:
     """Let the consumer see what was written."""
-    publish(Words(end[HEAD_AT]), end[POSITION])
+    publish(end.head, end.position)
     return 0
 
 
 @native
-def front(end: Words) -> int:
-    """Offset of the first entry that was not seen, NOTHING if there is none that is whole; FRONT is its length."""
-    size = end[SIZE]
-    at = end[POSITION]
-    here = observe(Words(end[HEAD_AT])) - at
+def front(end: RingEnd) -> int:
+    """Offset of the first entry that was not seen, NOTHING if there is none that is whole; ``front`` is its length."""
+    size = end.size
+    at = end.position
+    here = observe(end.head) - at
     if below(size, here):
-        end[FAULT] = BAD_POSITION
+        end.fault = BAD_POSITION
         return NOTHING
     if here < 8:
         return NOTHING
-    words = Words(end[BYTES_AT])
+    words = Words(end.entries)
     place = at & (size - 1)
     length = observe(words + (place >> 3))
     if length == SKIP and place != 0:
         here -= size - place
         if here < 8:
             return NOTHING
-        end[POSITION] = at + size - place
+        end.position = at + size - place
         place = 0
         length = observe(words)
-    if length < 0 or length > end[LONGEST] or length > size - place - ENTRY_BYTES:
-        end[FAULT] = BAD_LENGTH
+    if length < 0 or length > end.longest or length > size - place - ENTRY_BYTES:
+        end.fault = BAD_LENGTH
         return NOTHING
     if here < entry_bytes(length):
         return NOTHING
-    end[FRONT] = length
+    end.front = length
     return place
 
 
 @inlined
-def entry(end: Words, place: int) -> Words:
+def entry(end: RingEnd, place: int) -> Entry:
     """The words of an entry."""
-    return Words(end[BYTES_AT]) + (place >> 3)
+    return Entry(Words(end.entries) + (place >> 3))
 
 
 @inlined
-def message(end: Words, place: int) -> Bytes:
+def message(end: RingEnd, place: int) -> Bytes:
     """The bytes of an entry's message."""
-    return Bytes(end[BYTES_AT]) + (place + ENTRY_BYTES)
+    return end.entries + (place + ENTRY_BYTES)
 
 
 @inlined
-def take_words(end: Words, place: int, into: Words) -> None:
+def take_words(end: RingEnd, place: int, into: Entry) -> None:
     """Copy the five words of the entry in front, each of which the producer may rewrite."""
-    words = entry(end, place)
-    into[LENGTH] = end[FRONT]
-    into[ID] = observe(words + ID)
-    into[KEY] = observe(words + KEY)
-    into[STAMP] = observe(words + STAMP)
-    into[INFO] = observe(words + INFO)
+    words = Words(entry(end, place))
+    into.length = end.front
+    into.id = observe(words + offset(Entry.id))
+    into.key = observe(words + offset(Entry.key))
+    into.stamp = observe(words + offset(Entry.stamp))
+    into.info = observe(words + offset(Entry.info))
 
 
 @native
-def pass_over(end: Words) -> int:
+def pass_over(end: RingEnd) -> int:
     """The entry in front was seen."""
-    end[POSITION] = end[POSITION] + entry_bytes(end[FRONT])
+    end.position = end.position + entry_bytes(end.front)
     return 0
 
 
 @native
-def give_back(end: Words) -> int:
+def give_back(end: RingEnd) -> int:
     """Let the producer have the bytes of what was seen."""
-    publish(Words(end[TAIL_AT]), end[POSITION])
+    publish(end.tail, end.position)
     return 0
 
 

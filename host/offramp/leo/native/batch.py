@@ -37,7 +37,7 @@ class Batch(NamedTuple):
 
 
 ROW, USER, STATUS, PATH, JCT, BEGUN, ENDED, LENGTH = range(8)
-"""Of each request that has ended: rows of :attr:`Completions.words`."""
+"""Rows of :attr:`Completions.words`, one column per request that has ended."""
 COMPLETION_WORDS: Final = 8
 
 
@@ -70,7 +70,7 @@ class Completions:
     )
 
     def __init__(self, words: Words, memory: Bytes) -> None:
-        """Of these words."""
+        """Completions that these words hold, and the memory where their answers are."""
         self.words, self.memory = words, memory
         self.rows: Words
         self.rows, self.users, self.statuses, self.paths, self.jct_ns, self.begun_ns, self.ended_ns, self.lengths = (

@@ -9,11 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from offramp.device import Completion, Device, Message, Status
+from offramp.device import DEVICE_TIMEOUT_S, Completion, Device, Message, Status
 from offramp_base.errors import OfframpError
 
-HANG_S: Final = 1.0
-"""Without a completion for so long, a device with work is reset."""
 RETRY_S: Final = 0.02
 """First pause before a device that is gone is tried again; doubles up to a second."""
 _LONGEST_S: Final = 1.0
@@ -31,17 +29,17 @@ class _Task:
 
 
 @dataclass
-class Station:
+class Dispatcher:
     """Feeds a device; belongs to one thread.
 
     Attributes:
         device: which it feeds.
-        hang_s: see ``HANG_S``; 0: the device's own ``patience_s``, where it has one.
+        timeout_s: see ``DEVICE_TIMEOUT_S``; 0: the device's own ``timeout_s``, where it has one.
         resets: how often the device was reset.
     """
 
     device: Device
-    hang_s: float = 0.0
+    timeout_s: float = 0.0
     resets: int = 0
     _tasks: dict[int, _Task] = field(default_factory=dict)
     _backlog: deque[int] = field(default_factory=deque)
@@ -53,8 +51,8 @@ class Station:
     _pause: float = RETRY_S
 
     def __post_init__(self) -> None:
-        """Take the device's own patience."""
-        self.hang_s = self.hang_s or getattr(self.device, "patience_s", HANG_S)
+        """Take the device's own timeout."""
+        self.timeout_s = self.timeout_s or getattr(self.device, "timeout_s", DEVICE_TIMEOUT_S)
 
     @property
     def computes(self) -> bool:
@@ -97,7 +95,7 @@ class Station:
         if any(c.status is Status.LOST for c in completions):
             self._lose()
         self._feed()
-        if self._tasks and not completions and time.monotonic() - self._seen > self.hang_s:
+        if self._tasks and not completions and time.monotonic() - self._seen > self.timeout_s:
             self.reset()
         return len(completions)
 

@@ -11,33 +11,42 @@ Written in the part of Python that :mod:`offramp_base.native` compiles.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from offramp.device import Status
-from offramp.leo.runtime.dataflow import MOST_TRIPS
-from offramp.leo.runtime.state import MOST_ROWS
+from offramp.leo.native.ring import MOST_ROWS, MOST_TRIPS
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import Record, offset
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native, publish
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-ENTRIES: Final = 0
-OFFSET: Final = 1  # of the write in the host's memory
-LENGTH: Final = 2  # of the write; 0: none
-OWNER: Final = 3  # the requester's number; 0: nobody's
-CONTENT: Final = 8
 MOST_WRITE: Final = 4096
-TABLE: Final = CONTENT + MOST_WRITE // 8
-
-NUMBER: Final = 0  # of an entry: the request's
-STATE: Final = 1
-STATUS: Final = 2
-ANSWERED: Final = 3
-ANSWER: Final = 4
 MOST_ANSWER: Final = 64
-ENTRY: Final = ANSWER + MOST_ANSWER // 8
+
+
+class Journal(Record):
+    """A requester's journal; a :class:`KeptAnswer` for each of its entries lies behind."""
+
+    entries: int
+    offset: int  # of the write in the host's memory
+    length: int  # of the write; 0: none
+    owner: int  # the requester's number; 0: nobody's
+    reserved: Annotated[Words, 4]
+    content: Annotated[Bytes, MOST_WRITE // 8]
+
+
+class KeptAnswer(Record):
+    """What is known of a round trip of a request."""
+
+    number: int  # the request's
+    state: int
+    status: int
+    answered: int  # bytes
+    answer: Annotated[Bytes, MOST_ANSWER // 8]
+
 
 NEW: Final = 0
 RUNNING: Final = 1
@@ -55,7 +64,7 @@ def journal_words(rows: int) -> int:
     """
     if not 1 <= rows <= MOST_ROWS:
         raise OfframpError(f"request table of {rows} rows: expected 1 to {MOST_ROWS}")
-    return TABLE + entries_of(rows) * ENTRY
+    return Journal.WORDS + entries_of(rows) * KeptAnswer.WORDS
 
 
 def entries_of(rows: int) -> int:
@@ -66,38 +75,40 @@ def entries_of(rows: int) -> int:
 def prepare(words: npt.NDArray[np.int64], rows: int) -> None:
     """Make it a journal without entries."""
     words[:] = 0
-    words[ENTRIES] = entries_of(rows)
+    words[Journal.entries] = entries_of(rows)
 
 
 @inlined
-def kept(journal: Words, number: int, trip: int) -> Words:
+def kept(journal: Journal, number: int, trip: int) -> KeptAnswer:
     """The entry of a trip of a request, which may hold an older one's."""
-    return journal + (TABLE + ((number & (MOST_ROWS - 1)) * MOST_TRIPS + trip) * ENTRY)
+    return KeptAnswer(journal + 1)[(number & (MOST_ROWS - 1)) * MOST_TRIPS + trip]
 
 
 @native
-def redo(journal: Words, memory: Bytes, size: int) -> None:
+def redo(journal: Journal, memory: Bytes, size: int) -> None:
     """Make the write that the log holds, where it lies within the memory's ``size`` bytes."""
-    offset = journal[OFFSET]
-    length = journal[LENGTH]
-    if length < 0 or length > MOST_WRITE or length > size or offset < 0 or offset > size - length:
+    start = journal.offset
+    length = journal.length
+    if length < 0 or length > MOST_WRITE or length > size or start < 0 or start > size - length:
         return
-    copy(memory + offset, Bytes(int(journal + CONTENT)), length)
+    copy(memory + start, journal.content, length)
 
 
 @native
-def commit(journal: Words, held: Words, memory: Bytes, size: int, status: int, answer: Bytes, answered: int) -> None:
+def commit(
+    journal: Journal, held: KeptAnswer, memory: Bytes, size: int, status: int, answer: Bytes, answered: int
+) -> None:
     """Keep the answer, at most ``MOST_ANSWER`` bytes, then make the write."""
-    copy(Bytes(int(held + ANSWER)), answer, answered)
-    held[STATUS] = status
-    held[ANSWERED] = answered
-    publish(held + STATE, COMMITTED)
+    copy(held.answer, answer, answered)
+    held.status = status
+    held.answered = answered
+    publish(Words(held) + offset(KeptAnswer.state), COMMITTED)
     redo(journal, memory, size)
-    publish(held + STATE, KEPT)
+    publish(Words(held) + offset(KeptAnswer.state), KEPT)
 
 
 @native
-def recover(journal: Words, entries: int, memory: Bytes, size: int) -> int:
+def recover(journal: Journal, entries: int, memory: Bytes, size: int) -> int:
     """After a crash: complete what was committed; what was running has left no trace, of what was given nobody knows.
 
     Args:
@@ -111,15 +122,15 @@ def recover(journal: Words, entries: int, memory: Bytes, size: int) -> int:
     """
     count = 0
     for i in range(entries):
-        held = journal + (TABLE + i * ENTRY)
-        if held[STATE] == COMMITTED:
+        held = KeptAnswer(journal + 1)[i]
+        if held.state == COMMITTED:
             redo(journal, memory, size)
-            publish(held + STATE, KEPT)
+            publish(Words(held) + offset(KeptAnswer.state), KEPT)
             count += 1
-        if held[STATE] == RUNNING:
-            publish(held + STATE, NEW)
-        if held[STATE] == GIVEN:
-            held[STATUS] = _LOST
-            held[ANSWERED] = 0
-            publish(held + STATE, KEPT)
+        if held.state == RUNNING:
+            publish(Words(held) + offset(KeptAnswer.state), NEW)
+        if held.state == GIVEN:
+            held.status = _LOST
+            held.answered = 0
+            publish(Words(held) + offset(KeptAnswer.state), KEPT)
     return count

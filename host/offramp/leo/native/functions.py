@@ -17,11 +17,12 @@ import numpy.typing as npt
 from offramp.device import Status
 from offramp.leo.functions import ebs, kvs
 from offramp.leo.functions.crc import CRC32, CRC32C, tables
-from offramp.leo.runtime.journal import CONTENT, MOST_WRITE, OFFSET
-from offramp.leo.runtime.journal import LENGTH as WRITE_LENGTH
-from offramp.leo.runtime.machine import machine
-from offramp.leo.runtime.native_ebs import ebs_lookup
-from offramp.leo.runtime.serve import HOST, HOST_BYTES, LOG, MESSAGE, MESSAGE_BYTES, OWN, REPLY, REPLY_BYTES, SCRATCH
+from offramp.leo.functions.echo import ECHO
+from offramp.leo.native.call import Arguments
+from offramp.leo.native.ebs import ebs_lookup
+from offramp.leo.native.journal import MOST_WRITE
+from offramp.leo.native.machine import machine
+from offramp_base.native.records import Record
 from offramp_base.native.subset import Bytes, Words, copy, inlined, native
 
 _OK = int(Status.OK)
@@ -41,14 +42,17 @@ PUT: Final = "kvs.write"
 """Request: a value's address (8 bytes), the value. Answer: 1 where it was written, 0 for address 0 (4 bytes)."""
 BLOCKS: Final = "ebs.read"
 """Request: the answer of ``ebs.lookup``. Answer: the blocks at its address; it fails where nothing was found."""
-ECHO: Final = "echo"
-"""Answer: the request."""
 
-# The context of kvs functions.
-INDEX: Final = 0  # address
-BUCKETS: Final = 1
-TABLES: Final = 2  # address of the CRCs' tables
-VALUE: Final = 3  # bytes of a value
+
+class KvsContext(Record):
+    """What kvs functions need to know."""
+
+    index: Words  # in host memory
+    buckets: int
+    tables: Words  # of the CRCs
+    value: int  # bytes of a value
+
+
 _FIRST_BYTE = 8 * 256  # CRC-32's tables lie behind CRC-32C's
 
 
@@ -77,142 +81,142 @@ def _in_bucket(line: Words, key: int) -> int:
     return found
 
 
+@inlined
+def _answer_word(arguments: Arguments, word: int, size: int) -> int:
+    """Answer the lowest bytes of a word."""
+    arguments.scratch[0] = word
+    copy(arguments.reply, Bytes(arguments.scratch), size)
+    arguments.reply_bytes = size
+    return _OK
+
+
 @native
-def lookup(arguments: Words) -> int:
+def lookup(arguments: Arguments) -> int:
     """``kvs.lookup`` (:mod:`offramp.leo.functions.kvs`)."""
-    if arguments[MESSAGE_BYTES] != 8 or arguments[REPLY_BYTES] < 8:
+    if arguments.message_bytes != 8 or arguments.reply_bytes < 8:
         return _LENGTH
-    own = Words(arguments[OWN])
-    index = Words(own[INDEX])
-    crcs = Words(own[TABLES])
-    key = _word(Bytes(arguments[MESSAGE]))
-    mask = own[BUCKETS] - 1
+    own = KvsContext(arguments.own)
+    index = own.index
+    crcs = own.tables
+    key = _word(arguments.message)
+    mask = own.buckets - 1
     found = _in_bucket(index + (_hash(crcs, key) & mask) * 8, key)
     if found == 0:
         found = _in_bucket(index + (_hash(crcs + _FIRST_BYTE, key) & mask) * 8, key)
-    arguments[SCRATCH] = found
-    copy(Bytes(arguments[REPLY]), Bytes(int(arguments + SCRATCH)), 8)
-    arguments[REPLY_BYTES] = 8
-    return _OK
+    return _answer_word(arguments, found, 8)
 
 
 @inlined
-def _inside(arguments: Words, offset: int, length: int) -> bool:
-    return length >= 0 and offset >= 0 and length <= arguments[HOST_BYTES] and offset <= arguments[HOST_BYTES] - length
+def _inside(arguments: Arguments, offset: int, length: int) -> bool:
+    return length >= 0 and offset >= 0 and length <= arguments.host_bytes and offset <= arguments.host_bytes - length
 
 
-@native
-def get(arguments: Words) -> int:
-    """``kvs.read``."""
-    if arguments[MESSAGE_BYTES] != 8:
-        return _LENGTH
-    address = _word(Bytes(arguments[MESSAGE]))
-    size = Words(arguments[OWN])[VALUE]
-    if address == 0:
-        arguments[REPLY_BYTES] = 0
-        return _OK
-    if size > arguments[REPLY_BYTES] or not _inside(arguments, address, size):
+@inlined
+def _answer_memory(arguments: Arguments, place: int, size: int) -> int:
+    """Answer bytes of the host's memory."""
+    if size > arguments.reply_bytes or not _inside(arguments, place, size):
         return _BOUNDS
-    copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + address, size)
-    arguments[REPLY_BYTES] = size
+    copy(arguments.reply, arguments.host + place, size)
+    arguments.reply_bytes = size
     return _OK
 
 
+@native
+def get(arguments: Arguments) -> int:
+    """``kvs.read``."""
+    if arguments.message_bytes != 8:
+        return _LENGTH
+    address = _word(arguments.message)
+    size = KvsContext(arguments.own).value
+    if address == 0:
+        arguments.reply_bytes = 0
+        return _OK
+    return _answer_memory(arguments, address, size)
+
+
 @inlined
-def _log(arguments: Words, offset: int, content: Bytes, length: int) -> None:
-    log = Words(arguments[LOG])
-    log[OFFSET] = offset
-    log[WRITE_LENGTH] = length
-    copy(Bytes(int(log + CONTENT)), content, length)
+def _log(arguments: Arguments, offset: int, content: Bytes, length: int) -> None:
+    log = arguments.log
+    log.offset = offset
+    log.length = length
+    copy(log.content, content, length)
 
 
 @native
-def put(arguments: Words) -> int:
+def put(arguments: Arguments) -> int:
     """``kvs.write``."""
-    size = Words(arguments[OWN])[VALUE]
-    if arguments[MESSAGE_BYTES] != 8 + size or size > MOST_WRITE or arguments[REPLY_BYTES] < 4:
+    size = KvsContext(arguments.own).value
+    if arguments.message_bytes != 8 + size or size > MOST_WRITE or arguments.reply_bytes < 4:
         return _LENGTH
-    address = _word(Bytes(arguments[MESSAGE]))
-    arguments[SCRATCH] = 0 if address == 0 else 1
+    address = _word(arguments.message)
     if address != 0:
         if not _inside(arguments, address, size):
             return _BOUNDS
-        _log(arguments, address, Bytes(arguments[MESSAGE]) + 8, size)
-    copy(Bytes(arguments[REPLY]), Bytes(int(arguments + SCRATCH)), 4)
-    arguments[REPLY_BYTES] = 4
-    return _OK
+        _log(arguments, address, arguments.message + 8, size)
+    return _answer_word(arguments, 0 if address == 0 else 1, 4)
 
 
 @native
-def read(arguments: Words) -> int:
+def read(arguments: Arguments) -> int:
     """``memory.read``."""
-    if arguments[MESSAGE_BYTES] != 12:
+    if arguments.message_bytes != 12:
         return _LENGTH
-    place = Bytes(arguments[MESSAGE])
+    place = arguments.message
     offset = _word(place)
     length = place[8] | place[9] << 8 | place[10] << 16 | place[11] << 24
-    if length > arguments[REPLY_BYTES] or not _inside(arguments, offset, length):
-        return _BOUNDS
-    copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + offset, length)
-    arguments[REPLY_BYTES] = length
-    return _OK
+    return _answer_memory(arguments, offset, length)
 
 
 @native
-def write(arguments: Words) -> int:
+def write(arguments: Arguments) -> int:
     """``memory.write``."""
-    length = arguments[MESSAGE_BYTES] - 8
+    length = arguments.message_bytes - 8
     if length < 0 or length > MOST_WRITE:
         return _LENGTH
-    offset = _word(Bytes(arguments[MESSAGE]))
+    offset = _word(arguments.message)
     if not _inside(arguments, offset, length):
         return _BOUNDS
-    _log(arguments, offset, Bytes(arguments[MESSAGE]) + 8, length)
-    arguments[REPLY_BYTES] = 0
+    _log(arguments, offset, arguments.message + 8, length)
+    arguments.reply_bytes = 0
     return _OK
 
 
 @native
-def add(arguments: Words) -> int:
+def add(arguments: Arguments) -> int:
     """``memory.add``."""
-    if arguments[MESSAGE_BYTES] != 16 or arguments[REPLY_BYTES] < 8:
+    if arguments.message_bytes != 16 or arguments.reply_bytes < 8:
         return _LENGTH
-    offset = _word(Bytes(arguments[MESSAGE]))
+    offset = _word(arguments.message)
     if offset & 7 != 0 or not _inside(arguments, offset, 8):
         return _BOUNDS
-    before = Words(arguments[HOST] + offset)
-    arguments[SCRATCH] = before[0]
-    copy(Bytes(arguments[REPLY]), Bytes(int(arguments + SCRATCH)), 8)
-    arguments[SCRATCH] = before[0] + _word(Bytes(arguments[MESSAGE]) + 8)
-    _log(arguments, offset, Bytes(int(arguments + SCRATCH)), 8)
-    arguments[REPLY_BYTES] = 8
+    before = Words(arguments.host + offset)
+    arguments.scratch[0] = before[0]
+    copy(arguments.reply, Bytes(arguments.scratch), 8)
+    arguments.scratch[0] = before[0] + _word(arguments.message + 8)
+    _log(arguments, offset, Bytes(arguments.scratch), 8)
+    arguments.reply_bytes = 8
     return _OK
 
 
 @native
-def blocks(arguments: Words) -> int:
+def blocks(arguments: Arguments) -> int:
     """``ebs.read``."""
-    if arguments[MESSAGE_BYTES] != 16:
+    if arguments.message_bytes != 16:
         return _LENGTH
-    found = Words(arguments[MESSAGE])
-    size = Words(arguments[OWN])[VALUE]
+    found = Words(arguments.message)
+    size = KvsContext(arguments.own).value
     if found[0] & 0xFFFFFFFF != 0:
         return _FAILED
-    place = found[1]
-    if size > arguments[REPLY_BYTES] or not _inside(arguments, place, size):
-        return _BOUNDS
-    copy(Bytes(arguments[REPLY]), Bytes(arguments[HOST]) + place, size)
-    arguments[REPLY_BYTES] = size
-    return _OK
+    return _answer_memory(arguments, found[1], size)
 
 
 @native
-def echo(arguments: Words) -> int:
+def echo(arguments: Arguments) -> int:
     """``echo``."""
-    if arguments[MESSAGE_BYTES] > arguments[REPLY_BYTES]:
+    if arguments.message_bytes > arguments.reply_bytes:
         return _LENGTH
-    copy(Bytes(arguments[REPLY]), Bytes(arguments[MESSAGE]), arguments[MESSAGE_BYTES])
-    arguments[REPLY_BYTES] = arguments[MESSAGE_BYTES]
+    copy(arguments.reply, arguments.message, arguments.message_bytes)
+    arguments.reply_bytes = arguments.message_bytes
     return _OK
 
 

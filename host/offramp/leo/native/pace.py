@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp.leo.runtime.clock import now_ns
-from offramp_base.native.subset import Words, native
+from offramp.leo.native.clock import Timed, now_ns
+from offramp_base.native.subset import native
 
 ROUNDS_NS: Final = 500_000
-"""Of rounds without Python while there is work."""
-PATIENCE_NS: Final = 20_000
-"""Of rounds without any."""
+"""How long rounds go on without Python while there is work."""
+IDLE_NS: Final = 20_000
+"""How long rounds go on without any work."""
 _FULL_ROUND: Final = 32  # requests
 _REST_NS: Final = 4000  # after smaller rounds
 
 
 @native
-def after_round(state: Words, lasts: int, count: int) -> int:
+def after_round(state: Timed, lasts: int, count: int) -> int:
     """The time, once the rings were left alone for a moment if a round was small and more are to follow.
 
     Each look at a ring takes its words from the other side's cache: few large rounds cost both less than many small.

@@ -10,28 +10,32 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.leo.runtime.ring import ONCE, ORDERED
+from offramp.leo.native.ring import MOST_TRIPS, ONCE, ORDERED
 from offramp.leo.selection import Dependency, Table
 from offramp_base.errors import OfframpError
+from offramp_base.native.records import Record
+from offramp_base.native.subset import Words
 
 CPU: Final = "cpu"
 """The role of the host's own processor: what it calls is compiled, or a Python function."""
 REST: Final = -1
-MOST_TRIPS: Final = 4
-TRIP_WORDS: Final = 12
 
-LINK: Final = 0
-LOCAL: Final = 1
-LOCAL_FUNCTION: Final = 2
-REMOTE: Final = 3
-FUNCTION: Final = 4
-PREVIOUS: Final = 5
-START: Final = 6
-LENGTH: Final = 7
-FLAGS: Final = 8
-CALL: Final = 9  # the local function where it is compiled, its context, and the modelled accelerator that runs it
-CONTEXT: Final = 10
-ENGINE: Final = 11
+
+class TripRow(Record):
+    """A :class:`Trip` for compiled code."""
+
+    link: int
+    local: int
+    local_function: int
+    remote: int
+    function: int
+    previous: int
+    start: int
+    length: int
+    flags: int
+    call: int  # address of the local function where it is compiled
+    context: Words
+    engine: int  # address of the modelled accelerator that runs it
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Program:
 
     @property
     def trips(self) -> Sequence[Trip]:
-        """Of all types and paths, one after the other."""
+        """All round trips of all types and paths, one after the other."""
         return [trip for row in self.flows for trips in row for trip in trips or ()]
 
     @property
@@ -140,7 +144,7 @@ class Program:
         return first, count
 
     def words(self) -> npt.NDArray[np.int64]:
-        """``(trips, TRIP_WORDS)``: the trips for compiled code."""
+        """``(trips, TripRow.WORDS)``: the trips for compiled code."""
         rows = []
         for row, dependency in zip(self.flows, self.table.dependency, strict=True):
             ordered = 0 if dependency is Dependency.NONE else ORDERED

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A binary heap for compiled code: entries of three words, what comes first in time and, of one time, in order."""
+
+from __future__ import annotations
+
+from offramp_base.native.records import Record
+from offramp_base.native.subset import inlined
+
+
+class HeapEntry(Record):
+    """An entry; a heap is as many of them, one behind the other, as its owner counts."""
+
+    time: int
+    order: int
+    item: int
+
+
+@inlined
+def _put(entry: HeapEntry, time: int, order: int, item: int) -> None:
+    entry.time = time
+    entry.order = order
+    entry.item = item
+
+
+@inlined
+def sift_up(heap: HeapEntry, place: int, time: int, order: int, item: int) -> None:
+    """Put an entry into a heap of ``place`` entries, behind which there is room for one more."""
+    while place > 0:
+        parent = heap[(place - 1) >> 1]
+        if parent.time < time or (parent.time == time and parent.order < order):
+            break
+        _put(heap[place], parent.time, parent.order, parent.item)
+        place = (place - 1) >> 1
+    _put(heap[place], time, order, item)
+
+
+@inlined
+def drop_first(heap: HeapEntry, count: int) -> None:
+    """Remove the first entry of a heap that keeps ``count`` others."""
+    last = heap[count]
+    time = last.time
+    order = last.order
+    item = last.item
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        lower = heap[child]
+        if child + 1 < count:
+            right = heap[child + 1]
+            if right.time < lower.time or (right.time == lower.time and right.order < lower.order):
+                child += 1
+                lower = right
+        if lower.time > time or (lower.time == time and lower.order > order):
+            break
+        _put(heap[place], lower.time, lower.order, lower.item)
+        place = child
+    _put(heap[place], time, order, item)

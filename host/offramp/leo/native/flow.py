@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds of the requester in machine code: requests are admitted when they are due, sent, answered and collected.
+
+Python's part of a round costs as much as dozens of requests, and would be their latency.
+
+Written in the part of Python that :mod:`offramp_base.native` compiles.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offramp.leo.native.act import act
+from offramp.leo.native.clock import now_ns
+from offramp.leo.native.engine import EngineState
+from offramp.leo.native.pace import IDLE_NS, after_round
+from offramp.leo.native.request import admit, collect, receive, send
+from offramp.leo.native.ring import RingEnd
+from offramp.leo.native.state import RequestTable
+from offramp.leo.native.submission import Submissions
+from offramp.leo.selection.layout import SelectorState
+from offramp_base.native.records import Record
+from offramp_base.native.subset import Words, native
+
+
+class FlowCall(Record):
+    """What a call is asked, and what it has come to."""
+
+    window: int  # requests under way, at most
+    lasts: int  # ns: rounds are repeated for so long
+    room: int  # requests that may be collected
+    devices: int  # local ones
+    turn: int  # the device that is first in the next round
+    escaped_from: int  # the device whose tickets have escaped, or NOBODY
+    worked: int  # whether there was anything to do
+
+
+NOBODY: Final = -1
+RECEIVED: Final = 1000
+"""Responses of a round, and requests that are collected at a time."""
+
+
+@native
+def _links(table: RequestTable, selector: SelectorState, links: Words) -> int:
+    """Send and receive on the links that are up, whose sending and receiving rings follow one another in ``links``."""
+    worked = 0
+    for i in range(table.links):
+        if links[2 * i] != 0:
+            worked += send(table, i, RingEnd(links[2 * i]))
+            received = receive(table, selector, RingEnd(links[2 * i + 1]), RECEIVED)
+            if received > 0:
+                worked += received + send(table, i, RingEnd(links[2 * i]))
+    return worked
+
+
+@native
+def _dispatchers(
+    table: RequestTable, selector: SelectorState, call: FlowCall, engines: Words, tickets: Words, most: int
+) -> int:
+    """Let local devices work, in turns, until one has requests that compiled code cannot serve."""
+    worked = 0
+    for _ in range(call.devices):
+        i = call.turn
+        call.turn = i + 1 if i + 1 < call.devices else 0
+        worked += act(table, selector, i, EngineState(engines[i]), tickets, most)
+        if table.escaped != 0:
+            call.escaped_from = i
+            break
+    return worked
+
+
+@native
+def collected(table: RequestTable, room: Words, at: int, most: int) -> int:
+    """As :func:`collect`, into the columns of ``room`` from ``at`` on."""
+    rows = room + at
+    users = rows + RECEIVED
+    statuses = users + RECEIVED
+    paths = statuses + RECEIVED
+    jcts = paths + RECEIVED
+    begun = jcts + RECEIVED
+    ended = begun + RECEIVED
+    return collect(table, most, rows, users, statuses, paths, jcts, begun, ended, ended + RECEIVED)
+
+
+@native
+def flow(
+    table: RequestTable,
+    selector: SelectorState,
+    submissions: Submissions,
+    call: FlowCall,
+    links: Words,
+    engines: Words,
+    tickets: Words,
+    most: int,
+    room: Words,
+) -> int:
+    """Rounds until Python is needed or ``room``, ``(8, RECEIVED)``, is full; returns how many have ended."""
+    begun = now_ns(table)
+    worked_at = begun
+    ended = 0
+    call.escaped_from = NOBODY
+    call.worked = 0
+    while True:
+        worked = admit(table, selector, submissions, call.window) + _links(table, selector, links)
+        worked += _dispatchers(table, selector, call, engines, tickets, most)
+        more = collected(table, room, ended, call.room - ended)
+        ended += more
+        call.worked = call.worked | worked | more
+        if call.escaped_from != NOBODY or table.failed != 0 or ended == call.room:
+            return ended
+        if submissions.next == submissions.count and table.in_flight < call.window:
+            return ended
+        now = after_round(table, call.lasts, worked + more)
+        if worked + more > 0:
+            worked_at = now
+        if now - begun >= call.lasts or now - worked_at >= IDLE_NS:
+            return ended

@@ -16,7 +16,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import Stages, stages
+from offramp_cli.stages import Stages, stages
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -44,7 +44,7 @@ def run(folder: Path) -> list[dict[str, Any]]:
     """By priority, and in one queue."""
     json_path, plot = folder / "numbers.json", folder / "picture.svg"
     words = ["--ranks", str(RANKS), "--busy", str(BUSY_S), "--json", str(json_path), "--plot", str(plot)]
-    result = CliRunner().invoke(app, ["coflow", "demo", *words], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["hermod", "demo", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert "switch queues, one queue" in result.output
     assert "<svg" in plot.read_text()
@@ -120,11 +120,11 @@ def test_bad_scenarios(change, message):
 def test_bad_input_is_refused_before_the_work(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OfframpError) as caught:
-        CliRunner().invoke(app, ["coflow", "demo", *words], catch_exceptions=False)
+        CliRunner().invoke(app, ["hermod", "demo", *words], catch_exceptions=False)
     assert str(caught.value) == message
 
 
 def test_without_root_one_line_says_so(monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(OfframpError, match="network namespaces need root"):
-        CliRunner().invoke(app, ["coflow", "demo"], catch_exceptions=False)
+        CliRunner().invoke(app, ["hermod", "demo"], catch_exceptions=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from offramp_base.settings.error import SettingsError
+from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import Declared, declared
 
 
@@ -17,7 +17,7 @@ def check(settings: Any) -> None:
         SettingsError: names field, value and what the field takes.
     """
     for each in declared(type(settings)):
-        value = getattr(settings, each.attribute)
+        value = () if each.field.item else getattr(settings, each.attribute)
         for one in value if each.many and value is not None else (value,):
             if one is not None:
                 check_value(each, one)
@@ -54,10 +54,26 @@ def from_text(each: Declared, text: str) -> Any:
     Raises:
         SettingsError: its parser refuses the text.
     """
-    parse = each.field.unit.parse if each.field.unit else each.field.parse
+    parse = each.field.unit.parse if each.field.unit else each.field.parse or each.field.item
     if parse is None:
         return text
     try:
         return parse(text)
     except ValueError as error:
         raise SettingsError(each.attribute, str(error), text) from None
+
+
+def from_texts(each: Declared, texts: Iterable[Any]) -> Any:
+    """The values of a repeated option; what is not text is one already.
+
+    Raises:
+        SettingsError: a text is refused, or a key of a mapping is given two values.
+    """
+    values = tuple(from_text(each, text) if isinstance(text, str) else text for text in texts)
+    if not each.mapping:
+        return values
+    made: dict[Any, Any] = {}
+    for key, value in values:
+        if made.setdefault(key, value) != value:
+            raise SettingsError(each.attribute, f"{'' if key is None else f'{key} is '}given twice: {shown(made[key])} and {shown(value)}")
+    return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate placement``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
+"""``offramp simulate dgtp``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,8 +69,8 @@ class Outputs(Result):
     export: Annotated[Path | None, Field("Write the plan for torchrun and Slurm into this folder")] = None
 
 
-@command(PlacementSettings, Outputs, example="simulate placement testbed-1 --search paper --steps 100 --json -")
-def placement(settings: PlacementSettings, outputs: Outputs) -> None:
+@command(PlacementSettings, Outputs, example="simulate dgtp testbed-1 --search paper --steps 100 --json -")
+def dgtp(settings: PlacementSettings, outputs: Outputs) -> None:
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""
     from rich.console import Console
 
@@ -197,4 +197,4 @@ def _write(setup: Setup, found: Found, numbers: dict[str, Any], settings: Placem
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
         export(make_plan(setup.problem, found.machine, kept), outputs.export)
-    outputs.write("offramp.simulate.placement/1", numbers)
+    outputs.write("offramp.simulate.dgtp/1", numbers)

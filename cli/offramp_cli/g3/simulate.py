@@ -11,7 +11,7 @@ from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from offramp_sim.figures.panels import Gantt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow demo``: coflows of real processes through the P4 switch, with priorities and without."""
+"""``offramp hermod demo``: coflows of real processes through the P4 switch, with priorities and without."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LabSettings:
     seed: Annotated[int, Field("Moves everything random: the sizes of the all-to-all")] = 0
 
 
-@command(LabSettings, Plotted, example="coflow demo --ranks 4 --rate 10mbit --json -")
+@command(LabSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -")
 def demo(settings: LabSettings, outputs: Plotted) -> None:
     """Send gradients, activations and tokens at once through p4/hermod, by priority and in one queue. Needs root.
 
@@ -53,7 +53,7 @@ def demo(settings: LabSettings, outputs: Plotted) -> None:
     if outputs.plot is not None:
         draw(outcomes, outputs.plot)
         console.print(f"picture: {outputs.plot}", soft_wrap=True)
-    outputs.write("offramp.coflow.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
+    outputs.write("offramp.hermod.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 
 def _show(console: Any, by_priority: Outcome, one_queue: Outcome) -> None:

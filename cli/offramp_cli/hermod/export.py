@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow export``: a job's DAG as Chakra execution traces."""
+"""``offramp hermod export``: a job's DAG as Chakra execution traces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExportSettings:
         check(self)
 
 
-@command(ExportSettings, example="coflow export mixtral-8x22b --out traces")
+@command(ExportSettings, example="hermod export mixtral-8x22b --out traces")
 def export(settings: ExportSettings) -> None:
     """Write a job's computation and coflows as MLCommons Chakra traces, for other simulators."""
     from rich.console import Console

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow match``: the sub-phases of an all-to-all."""
+"""``offramp hermod match``: the sub-phases of an all-to-all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MatchSettings:
         check(self)
 
 
-@command(MatchSettings, Result, example="coflow match matrix.csv --json -")
+@command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and hears one."""
     from rich.console import Console
@@ -60,7 +60,7 @@ def match(settings: MatchSettings, result: Result) -> None:
         console.print(f"… and {len(schedule) - _SHOWN} more")
     ratio = schedule.total / least if least else 1.0
     console.print(f"{len(schedule)} sub-phases, {schedule.total} in all; the bound is {least} ({ratio:.3f} of it)")
-    result.write("offramp.coflow.match/1", {"bound": least, "total": schedule.total, "phases": _phases(schedule)})
+    result.write("offramp.hermod.match/1", {"bound": least, "total": schedule.total, "phases": _phases(schedule)})
 
 
 def _phases(schedule: Any) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow models``: the models of the thesis, and what their coflows carry."""
+"""``offramp hermod models``: the models of the thesis, and what their coflows carry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PANELS = (
 )
 
 
-@command(Result, example="coflow models --json -")
+@command(Result, example="hermod models --json -")
 def models(result: Result) -> None:
     """List the six models of table 5.5: parameters, messages of a GPU, and times at its share of the NICs."""
     from rich.console import Console
@@ -53,7 +53,7 @@ def models(result: Result) -> None:
             table.add_row(name, *(_text(row[field]) for field in fields))
         console.print(table)
         console.print()
-    result.write("offramp.coflow.models/1", {"models": rows})
+    result.write("offramp.hermod.models/1", {"models": rows})
 
 
 def _text(value: float | str) -> str:

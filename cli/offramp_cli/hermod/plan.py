@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow plan``: a job's priorities as DSCPs and queues."""
+"""``offramp hermod plan``: a job's priorities as DSCPs and queues."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class QueueSettings:
         check(self)
 
 
-@command(QueueSettings, Result, example="coflow plan mixtral-8x22b --queues 8 --json plan.json")
+@command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")
 def plan(settings: QueueSettings, result: Result) -> None:
     """Plan which DSCP each coflow of a job carries, and which switch queue it goes into."""
     from rich.console import Console
@@ -68,7 +68,7 @@ def plan(settings: QueueSettings, result: Result) -> None:
     console.print(
         f"{len(made.dscp)} priorities, {made.classes} queues for data; higher queues go first; control: {kept}"
     )
-    result.write("offramp.coflow.plan/1", document)
+    result.write("offramp.hermod.plan/1", document)
 
 
 def _range(bounds: list[int]) -> str:

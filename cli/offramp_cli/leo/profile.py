@@ -15,7 +15,7 @@ from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.leo.plan import Files
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from offramp.device import Device

@@ -54,7 +54,7 @@ def run(settings: RunSettings, result: Result) -> None:
     from offramp.leo.applications.compare import compare
     from offramp.leo.applications.named import open_application
     from offramp.leo.selection import Policy
-    from offramp_cli.switch.stages import stages
+    from offramp_cli.stages import stages
 
     rule = Policy.named(settings.policy)
     application = open_application(

@@ -14,7 +14,7 @@ from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.leo.plan import mix_of
 from offramp_cli.result import Plotted
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,7 @@ from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console

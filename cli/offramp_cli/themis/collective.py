@@ -13,7 +13,7 @@ from offramp.themis.themis import Options
 from offramp_base.errors import OfframpError
 from offramp_base.progress import counted
 from offramp_base.settings.error import SettingsError
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

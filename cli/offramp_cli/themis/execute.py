@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.themis.network import Collective
 from offramp.themis.plan import Scheduler
 from offramp_base.settings.error import SettingsError
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 from offramp_cli.themis.collective import Case
 
 if TYPE_CHECKING:

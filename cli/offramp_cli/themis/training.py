@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.themis.network import Network
 from offramp.themis.plan import Scheduler
 from offramp_base.progress import counted
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -54,7 +54,7 @@ def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
 def run(console: Console, settings: TorchGtSettings) -> TorchGtResult | None:
     """Train with a bar and a line for each epoch; None where another rank of torchrun reports."""
     from offramp.torchgt.run import train
-    from offramp_cli.switch.stages import stages
+    from offramp_cli.stages import stages
 
     with stages(console) as stage:
         stage("sequences and patterns")

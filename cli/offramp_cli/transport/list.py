@@ -7,7 +7,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Result
 
 
-@command(Result, example="transport list --json -", name="list")
+@command(Result, example="transport list --json -")
 def list_transports(result: Result) -> None:
     """Show how links of each transport are named, what they need, and whether that is given here."""
     from rich.console import Console

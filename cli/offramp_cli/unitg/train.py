@@ -71,7 +71,7 @@ def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None
 
 def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
     from offramp.unitg.run import train_unitg
-    from offramp_cli.switch.stages import stages as show_stages
+    from offramp_cli.stages import stages as show_stages
 
     width = len(str(settings.epochs))
     with show_stages(console) as stage:
@@ -130,7 +130,7 @@ def _measure(console: Console, settings: UnitgSettings, measured: Measured, outp
     from rich.table import Table
 
     from offramp.unitg.measure import Task, measure
-    from offramp_cli.switch.stages import stages as show_stages
+    from offramp_cli.stages import stages as show_stages
 
     with show_stages(console) as stage:
         stage("measuring")

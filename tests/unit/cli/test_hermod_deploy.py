@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow deploy`` as users type it."""
+"""``offramp hermod deploy`` as users type it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offramp_p4.embedded import EmbeddedSwitch
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["coflow", "deploy", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["hermod", "deploy", *arguments], catch_exceptions=False)
     assert result.exit_code == code, result.output
     return result.output
 
@@ -27,7 +27,7 @@ def run(*arguments: str, code: int = 0) -> str:
 @pytest.mark.p4
 def test_p4(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.json", tmp_path / "out.json"
-    CliRunner().invoke(app, ["coflow", "plan", "gpt3-13b", "--json", str(plan)], catch_exceptions=False)
+    CliRunner().invoke(app, ["hermod", "plan", "gpt3-13b", "--json", str(plan)], catch_exceptions=False)
     with EmbeddedSwitch(p4_source("hermod/v1model.p4"), 3, workdir=tmp_path, engine="python") as switch:
         there = [str(plan), "--target", "p4", "--switch", switch.address, "--ports", "0-2", "--ecn", "3=150KB"]
         there += ["--host", "02:00:00:00:00:01=1"]

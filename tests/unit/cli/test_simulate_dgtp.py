@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate placement`` from its arguments to its files."""
+"""``offramp simulate dgtp`` from its arguments to its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUICK += ["--processes", "1"]
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["simulate", "placement", *arguments])
+    return CliRunner().invoke(app, ["simulate", "dgtp", *arguments])
 
 
 def test_list_names_the_setups():

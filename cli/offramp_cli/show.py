@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How commands print: tables without lines, words to the left and numbers to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def console(*, wrap: bool = True, errors: bool = False) -> Console:
+    """Where a command prints; with ``wrap=False`` lines of any length stay as they are."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not wrap, stderr=errors)
+
+
+def table(*headings: str, left: Collection[str] | None = None, title: str | None = None, whole: bool = False) -> Table:
+    """An empty table.
+
+    Args:
+        headings: of the columns.
+        left: those whose cells stand to the left; the first one alone by default.
+        title: above it, to the left.
+        whole: cells are cut rather than wrapped.
+    """
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for heading in headings:
+        words = heading in (headings[:1] if left is None else left)
+        made.add_column(heading, justify="left" if words else "right", no_wrap=whole)
+    return made
+
+
+def count(number: int, noun: str) -> str:
+    """``no warnings``, ``1 warning``, ``2 warnings``."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -37,11 +37,11 @@ class LateGroup(Late, TyperGroup):
     def commands(self, _: Any) -> None:
         """The tree has them."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (of click)
         """Their names."""
         return list(self.group.members)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """The command or group of a name, an older one too."""
         name = self.group.aliases.get(cmd_name, cmd_name)
         found = self.group.members.get(name)

@@ -56,7 +56,9 @@ class Command:
         rewrite: what is done to the words of the command line before they are parsed.
     """
 
-    def __init__(self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, **context: Any) -> None:
+    def __init__(
+        self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, **context: Any
+    ) -> None:
         self.__name__, self.__doc__, self.__module__ = body.__name__, body.__doc__, body.__module__
         self.__annotations__: dict[str, Any] = {}
         self.body, self.epilog, self._classes = body, f"Example: offramp {example}", classes

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import typer
 
 from offramp_base.checks import Check
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console
 
 
 @command(Result, example="switch doctor")
@@ -38,7 +38,7 @@ def _show(checks: Iterable[Check], schema: str, result: Result) -> None:
         colour = "green" if check.ok else "red" if check.needed else "yellow"
         state = f"[{colour}]{'ok' if check.ok else 'missing'}[/]"
         table.add_row(state, check.name, check.found, "" if check.ok else check.advice)
-    console().print(table)
+    show.console().print(table)
     result.write(schema, {"checks": [check._asdict() for check in found]})
     if any(check.needed and not check.ok for check in found):
         raise typer.Exit(1)

@@ -14,6 +14,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 from offramp_cli.stages import Stages, stages
@@ -46,12 +47,10 @@ class Outputs(Result):
 @command(ReproduceSettings, Outputs, example="reproduce themis/table1 --json -")
 def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
     """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each."""
-    from rich.console import Console
-
     from offramp_sim.figures.plot import draw
     from offramp_sim.reproduce import catalogue
 
-    console = Console(highlight=False)
+    console = show.console()
     if settings.names == ("list",):
         for item in catalogue.items():
             typer.echo(f"{item.name:20} {item.seconds:4} s  {item.title}")
@@ -91,12 +90,8 @@ def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None
 
 
 def _show(console: Console, item: Item, found: Reproduction, path: Path) -> None:
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, title=f"{item.name}: {item.title}", title_justify="left")
-    table.add_column("")
-    table.add_column("paper", justify="right")
-    table.add_column("here", justify="right")
+    table = show.table("", "paper", "here", title=f"{item.name}: {item.title}")
     for line in found.comparisons:
         table.add_row(line.what, line.published or "\N{EN DASH}", line.ours)
     console.print(table)

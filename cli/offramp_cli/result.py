@@ -16,7 +16,21 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
 _STDOUT = Path("-")
-_FORMATS = ("", "png", "svg", "pdf", "svgz", "eps", "ps", "jpg", "jpeg", "tif", "tiff", "webp")  # what Matplotlib writes
+_FORMATS = (
+    "",
+    "png",
+    "svg",
+    "pdf",
+    "svgz",
+    "eps",
+    "ps",
+    "jpg",
+    "jpeg",
+    "tif",
+    "tiff",
+    "webp",
+)
+"""What Matplotlib writes; PNG for a name without an ending."""
 OUTPUT = "Output"
 """Heading of the options that name files to write."""
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,11 +12,18 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def console(*, wrap: bool = True, errors: bool = False) -> Console:
-    """Where a command prints; with ``wrap=False`` lines of any length stay as they are."""
+def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) -> Console:
+    """Where a command prints.
+
+    Args:
+        wrap: without it lines of any length stay as they are.
+        errors: to standard error.
+        one_rank: of the ranks that torchrun starts the first one alone prints.
+    """
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=not wrap, stderr=errors)
+    quiet = one_rank and os.environ.get("RANK", "0") != "0"
+    return Console(highlight=False, soft_wrap=not wrap, stderr=errors, quiet=quiet)
 
 
 def table(*headings: str, left: Collection[str] | None = None, title: str | None = None, whole: bool = False) -> Table:
@@ -33,6 +41,15 @@ def table(*headings: str, left: Collection[str] | None = None, title: str | None
     for heading in headings:
         words = heading in (headings[:1] if left is None else left)
         made.add_column(heading, justify="left" if words else "right", no_wrap=whole)
+    return made
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> Table:
+    """Names and values below each other."""
+    made = table("", " ")
+    made.show_header = False
+    for name, value in rows:
+        made.add_row(name, str(value))
     return made
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from offramp_base.ending.pool import each_in_process
-from offramp_base.errors import OfframpError
 from offramp_base.progress import report
 from offramp_base.settings.error import SettingsError
 

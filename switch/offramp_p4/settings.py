@@ -97,9 +97,7 @@ class Settings(Preprocessor):
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
-    program: Annotated[
-        str | None, Field("P4-16 source for v1model", position=True, shown_default="")
-    ] = None
+    program: Annotated[str | None, Field("P4-16 source for v1model", position=True, shown_default="")] = None
     ports: Annotated[
         Mapping[int, str],
         Field(

@@ -56,5 +56,5 @@ def test_on_a_dask_cluster():
 def test_no_scheduler(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("offramp.sweep._CONNECT_S", 1)
-    with pytest.raises(OfframpError, match=r"--dask tcp://127.0.0.1:1: no Dask scheduler answers there"):
+    with pytest.raises(OfframpError, match=r"dask tcp://127.0.0.1:1: no Dask scheduler answers there"):
         sweep(_root, [1], dask="tcp://127.0.0.1:1")

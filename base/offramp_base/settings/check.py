@@ -75,5 +75,6 @@ def from_texts(each: Declared, texts: Iterable[Any]) -> Any:
     made: dict[Any, Any] = {}
     for key, value in values:
         if made.setdefault(key, value) != value:
-            raise SettingsError(each.attribute, f"{'' if key is None else f'{key} is '}given twice: {shown(made[key])} and {shown(value)}")
+            told = "given twice" if key is None else f"{key} is given twice"
+            raise SettingsError(each.attribute, f"{told}: {shown(made[key])} and {shown(value)}")
     return made

@@ -66,6 +66,7 @@ class Field:
 
     def range(self) -> str:
         """The bounds in words; empty without any."""
+
         def said(bound: float) -> str:
             return self.unit.shown(bound) if self.unit and bound >= 1000 else f"{bound:g}"
 

@@ -13,9 +13,9 @@ import typer
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.show import console
 from offramp_cli.stages import stages
 
 
@@ -58,7 +58,7 @@ def build(settings: BuildSettings, result: Result) -> None:
     from offramp.fpga import boards
 
     board, chosen = settings.board, boards.BOARDS[settings.board]
-    with stages(console(errors=True)) as stage:
+    with stages(show.console(errors=True)) as stage:
         stage(f"{board}: {chosen.what}")
         made = boards.build(chosen, settings.out / board, settings.seed)
     for path in made.files:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console, count
 from offramp_cli.stages import stages
 
 
@@ -29,13 +29,13 @@ def lint(settings: LintSettings, result: Result) -> None:
 
     names = settings.module or lintable()
     found = []
-    with stages(console(errors=True)) as stage:
+    with stages(show.console(errors=True)) as stage:
         for name in names:
             stage(name)
             found += faults(name)
     for fault in found:
         typer.echo(fault)
-    typer.echo(f"{count(len(names), 'module')}: {count(len(found), 'fault')}")
+    typer.echo(f"{show.count(len(names), 'module')}: {show.count(len(found), 'fault')}")
     result.write("offramp.fpga.lint/1", {"modules": list(names), "faults": [str(fault) for fault in found]})
     if found:
         raise typer.Exit(1)

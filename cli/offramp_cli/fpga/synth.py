@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.check import expect_choice
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.show import console, table
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 class SynthSettings:
     """What is synthesised."""
 
-    module: Annotated[
-        tuple[str, ...], Field("Modules of fpga/synth.toml; all by default", position=True)
-    ] = ()
+    module: Annotated[tuple[str, ...], Field("Modules of fpga/synth.toml; all by default", position=True)] = ()
     fmax: Annotated[bool, Field("Place and route on an ECP5 for the clock, too (minutes)")] = True
     out: Annotated[Path | None, Field("Folder to keep reports and logs in", group=OUTPUT)] = None
 
@@ -40,7 +38,7 @@ def synth(settings: SynthSettings, result: Result) -> None:
     for name in names:
         expect_choice("module", name, known)
     found: dict[str, Any] = {}
-    with temporary_folder() as scratch, stages(console(errors=True)) as stage:
+    with temporary_folder() as scratch, stages(show.console(errors=True)) as stage:
         for name in names:
             target, folder = known[name], (settings.out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
@@ -56,14 +54,14 @@ def synth(settings: SynthSettings, result: Result) -> None:
                 timing = ecp5(target.module, target.ecp5, folder)
                 entry["ecp5"] = {"parameters": target.ecp5, "fmax_mhz": timing.fmax_mhz, "used": timing.used}
             found[name] = entry
-    console(wrap=False).print(_table(found))
+    show.console(wrap=False).print(_table(found))
     result.write("offramp.fpga.synth/1", {"modules": found})
 
 
 def _table(found: dict[str, Any]) -> Table:
     kinds = ("LUT", "FF", "BRAM", "URAM")
     title = "resources on UltraScale+, share of the VU35P beside the thesis's table 6.3"
-    made = table("module", *kinds, "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz", title=title)
+    made = show.table("module", *kinds, "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz", title=title)
     for name, entry in found.items():
         cells = [f"{_count(entry['counts'][kind])}\n{entry['share_percent'][kind]:.2f} %" for kind in kinds]
         thesis = entry["thesis"]["share_percent"]

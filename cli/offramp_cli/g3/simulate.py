@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 from offramp_cli.stages import stages
@@ -53,9 +54,6 @@ class PipelineSettings:
 @command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")
 def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     """Simulate a forward pass of G3's pipelines and their baselines: bins that load, compute, unload and travel."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.graph.load import load
     from offramp.graph.partition import partition as cut
     from offramp_sim.g3.pipeline import Costs, simulate
@@ -64,7 +62,7 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     chosen = dict.fromkeys(settings.mode or _modes())
     rate = settings.device_link_bps / 8
     costs = Costs(load_bps=rate, unload_bps=rate, send_bps=settings.link_bps / 8)
-    console = Console(highlight=False)
+    console = show.console()
     found: dict[str, Pipelined] = {}
     with stages(console) as stage:
         stage("partition")
@@ -75,11 +73,8 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
         for name in chosen:
             stage(name)
             found[name] = simulate(made, owner, widths, name, costs, targets=each)
-    table = Table(
-        box=None, pad_edge=False, title=f"{made.name}, {workers} workers, layers {widths}", title_justify="left"
-    )
-    for title in ("pipeline", "ms", "against the slowest", "device computes", "card sends", "MB sent"):
-        table.add_column(title, justify="left" if title == "pipeline" else "right")
+    headings = ("pipeline", "ms", "against the slowest", "device computes", "card sends", "MB sent")
+    table = show.table(*headings, title=f"{made.name}, {workers} workers, layers {widths}")
     slowest = max(outcome.seconds for outcome in found.values())
     for name, outcome in found.items():
         table.add_row(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
@@ -36,15 +37,13 @@ def demo(settings: LabSettings, outputs: Plotted) -> None:
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
     strictly. The times are real: other work on this machine adds to them.
     """
-    from rich.console import Console
-
     from offramp_sim.hermod.lab import Scenario, measure
     from offramp_sim.hermod.lab.picture import check_format, draw
 
     scenarios = [Scenario(priorities=on, **asdict(settings)) for on in (True, False)]
     if outputs.plot is not None:
         check_format(outputs.plot)
-    console = Console(highlight=False)
+    console = show.console()
     outcomes = []
     for scenario in scenarios:
         with console.status("by priority" if scenario.priorities else "in one queue"):
@@ -57,13 +56,10 @@ def demo(settings: LabSettings, outputs: Plotted) -> None:
 
 
 def _show(console: Any, by_priority: Outcome, one_queue: Outcome) -> None:
-    from rich.table import Table
 
     from offramp.report.units import duration, si
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("coflow", "DSCP", "queue", "start", "end", "time", "in one queue", "gain", "bytes in its queue"):
-        table.add_column(heading, justify="left" if heading == "coflow" else "right")
+    table = show.table("coflow", "DSCP", "queue", "start", "end", "time", "in one queue", "gain", "bytes in its queue")
     for kind, dscp in by_priority.dscp.items():
         queue = by_priority.queue[kind]
         alone, shared = by_priority.seconds(kind), one_queue.seconds(kind)

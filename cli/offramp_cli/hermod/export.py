@@ -9,6 +9,7 @@ from typing import Annotated
 
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.hermod.plan import JOB
 from offramp_cli.result import OUTPUT
@@ -31,13 +32,11 @@ class ExportSettings:
 @command(ExportSettings, example="hermod export mixtral-8x22b --out traces")
 def export(settings: ExportSettings) -> None:
     """Write a job's computation and coflows as MLCommons Chakra traces, for other simulators."""
-    from rich.console import Console
-
     from offramp.hermod.build import job_dag
     from offramp.hermod.chakra import export_dag
     from offramp.hermod.job_file import load_job
 
-    console = Console(highlight=False)
+    console = show.console()
     with console.status("the job's DAG"):
         dag = job_dag(load_job(settings.job), settings.iterations, tensor_parallel=True, seed=settings.seed)
         paths = export_dag(dag, settings.out, "json" if settings.text else "et")

@@ -11,6 +11,7 @@ from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
@@ -35,9 +36,6 @@ class MatchSettings:
 @command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and hears one."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.hermod.matching import bound, check_matrix, decompose, literal
 
     given = check_matrix(_read(settings.matrix))
@@ -46,15 +44,14 @@ def match(settings: MatchSettings, result: Result) -> None:
     else:
         schedule = literal(given, matched_minimum=settings.algorithm == "matched_minimum")
     least = bound(given - given * _diagonal(len(given)))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("sub-phase", "length", "rank \N{RIGHTWARDS ARROW} rank: amount"):
-        table.add_column(heading, justify="left" if heading[0] == "r" else "right")
+    moves_of = "rank \N{RIGHTWARDS ARROW} rank: amount"
+    table = show.table("sub-phase", "length", moves_of, left=(moves_of,))
     for k, (peer, weight, send) in enumerate(schedule):
         if k == _SHOWN:
             break
         moves = (f"{i}\N{RIGHTWARDS ARROW}{p}: {s}" for i, (p, s) in enumerate(zip(peer, send, strict=True)) if s)
         table.add_row(str(k), str(weight), "  ".join(moves))
-    console = Console(highlight=False)
+    console = show.console()
     console.print(table)
     if len(schedule) > _SHOWN:
         console.print(f"… and {len(schedule) - _SHOWN} more")

@@ -12,6 +12,7 @@ from offramp_base.ending.files import write_text
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.plan import Files
 from offramp_cli.result import OUTPUT, Result
@@ -52,14 +53,12 @@ class Outputs(Result):
 @command(ProfileSettings, Outputs, example="leo profile kvs on-path --seconds 0.1 --out profile.yaml")
 def profile(settings: ProfileSettings, outputs: Outputs) -> None:
     """Measure bandwidth, message rate and latency of every link, and the time of every function, on this machine."""
-    from rich.console import Console
-
     from offramp.leo.config import load_config
     from offramp.leo.profile.machine import measure_machine
 
     config = load_config(list(settings.files))
     links = dict(_pair("link", text) for text in settings.link)
-    console = Console(highlight=False)
+    console = show.console()
     with ExitStack() as stack, stages(console) as stage:
         stage("measuring")
         devices = {name: _open(stack, text) for name, text in (_pair("device", d) for d in settings.device)}
@@ -95,15 +94,11 @@ def _open(stack: ExitStack, text: str) -> Device:
 
 
 def _show(measured: dict[str, Any], links: dict[str, str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
 
-    console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False, title=f"links on {measured['machine']}", title_justify="left")
-    for name in ("link", "measured as"):
-        table.add_column(name)
-    for name in ("Gb/s", "million messages/s", "latency, ns"):
-        table.add_column(name, justify="right")
+    console = show.console()
+    words = ("link", "measured as")
+    title = f"links on {measured['machine']}"
+    table = show.table(*words, "Gb/s", "million messages/s", "latency, ns", left=words, title=title)
     for name, found in measured["links"].items():
         values = (f"{found['bw_gbps']:.4g}", f"{found['mps'] / 1e6:.4g}", f"{found['latency_ns']:.4g}")
         table.add_row(name, links.get(name, "memory"), *values)

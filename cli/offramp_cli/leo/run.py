@@ -10,10 +10,13 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from offramp.leo.applications.compare import Comparison
 
 
@@ -49,8 +52,6 @@ class RunSettings:
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
 def run(settings: RunSettings, result: Result) -> None:
     """Run an application between two processes: every path alone, then all, with a path for each request."""
-    from rich.console import Console
-
     from offramp.leo.applications.compare import compare
     from offramp.leo.applications.named import open_application
     from offramp.leo.selection import Policy
@@ -66,7 +67,7 @@ def run(settings: RunSettings, result: Result) -> None:
         seed=settings.seed,
         window=settings.window,
     )
-    console = Console()
+    console = show.console()
     with stages(console) as stage:
         stage(f"{application.name}: starting")
         found = compare(
@@ -97,17 +98,13 @@ def _devices(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _report(console: object, found: Comparison, request_bytes: int) -> None:
+def _report(console: Console, found: Comparison, request_bytes: int) -> None:
     import numpy as np
-    from rich.console import Console
-    from rich.table import Table
 
     from offramp.report.units import duration
 
-    assert isinstance(console, Console)
-    table = Table(box=None, pad_edge=False, title=found.name, title_justify="left")
-    for heading in ("paths", "requests/s", "MB/s", "median", "99 %", "wrong", "taken"):
-        table.add_column(heading, justify="left" if heading in ("paths", "taken") else "right")
+    headings = ("paths", "requests/s", "MB/s", "median", "99 %", "wrong", "taken")
+    table = show.table(*headings, left=("paths", "taken"), title=found.name)
     for row in found.rows:
         counts = np.sum([o.by_path for o in row.most], axis=0)
         total = max(int(np.sum(counts)), 1)

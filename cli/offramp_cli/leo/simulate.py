@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.plan import mix_of
 from offramp_cli.result import Plotted
@@ -90,9 +91,7 @@ class LeoSettings:
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
 def leo(settings: LeoSettings, outputs: Plotted) -> None:
     """Choose paths by one rule and another, in open and closed loop, and compare throughput and latency."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = show.console()
     seed = settings.seed
     if settings.sweep:
         from offramp_cli.leo.sweep import report
@@ -158,15 +157,12 @@ def _loads(settings: LeoSettings, mix: list[float], tenants: list[tuple[float, f
 
 
 def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("load", min_width=8)
-    table.add_column("rule", min_width=13)
-    for name in ("Mrps", "JCT", "median", "99 %", "paths, %"):
-        table.add_column(name, justify="right")
-    if len(study.tenants.weights) > 1:
-        table.add_column("tenants", justify="right", min_width=7)
+    tenants = ["tenants"] if len(study.tenants.weights) > 1 else []
+    headings = ("load", "rule", "Mrps", "JCT", "median", "99 %", "paths, %", *tenants)
+    table = show.table(*headings, left=("load", "rule"))
+    for column, width in zip(table.columns, (8, 13, 0, 0, 0, 0, 0, 7), strict=False):
+        column.min_width = width or None
     last = ""
     for row in rows:
         cells = [
@@ -176,7 +172,7 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
             *(f"{row[name]:.2f}" for name in ("mean_jct_us", "median_us", "p99_us")),
             ", ".join(f"{100 * share:.0f}" for share in row["shares"]),
         ]
-        if len(study.tenants.weights) > 1:
+        if tenants:
             cells.append(", ".join(f"{rate:.3g}" for rate in row["tenants_mrps"]))
         table.add_row(*cells)
         last = row["load"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console
 
 if TYPE_CHECKING:
     from offramp.nic.build import Variant
@@ -67,7 +67,7 @@ def build(variant: Variant, where: Build, extra: Package) -> None:
     from offramp.nic.sysroot import make_sysroot
 
     options = variant.options()
-    out = console(wrap=False)
+    out = show.console(wrap=False)
     with out.status("building") as status:
         if variant.sysroot is not None:
             make_sysroot(variant.sysroot, variant.arch, lambda what: status.update(f"sysroot: {what}"))
@@ -106,7 +106,7 @@ def stats(where: Socket, result: Result) -> None:
 
     with closing(Connection(where.socket)) as connection:
         found = connection.stats()
-    out = console()
+    out = show.console()
     counts = Table(box=None, show_header=False)
     for name, value in found.items():
         if name != "ports":

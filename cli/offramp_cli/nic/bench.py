@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console, table
 
 if TYPE_CHECKING:
     from offramp_sim.nic.bench import NicRate
@@ -73,7 +73,7 @@ def _show(rates: list[NicRate]) -> None:
     limits = {rate.link: rate.frames_per_s for rate in rates if rate.way == "testpmd"}
     numbers = ("rate", "times Python", "of testpmd", "CPU, ns", "host", "times less")
     title = "thousand frames a second, both ways"
-    shown = table("link", "by", *numbers, left=("link", "by"), title=title)
+    shown = show.table("link", "by", *numbers, left=("link", "by"), title=title)
     for rate in rates:
         shown.add_row(
             rate.link,
@@ -85,6 +85,6 @@ def _show(rates: list[NicRate]) -> None:
             f"{rate.host_ns / rate.frames:,.0f}",
             f"{python.cpu_ns_per_frame / rate.cpu_ns_per_frame:.1f}",
         )
-    out = console(wrap=False)
+    out = show.console(wrap=False)
     out.print(shown)
     out.print(METHOD)

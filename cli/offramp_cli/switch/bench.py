@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console
 
 if TYPE_CHECKING:
     from offramp_p4.bench.rates import Rate
@@ -110,7 +110,7 @@ def _show(rates: list[Rate], skipped: dict[str, str]) -> None:
         load = "" if r.load_s is None else f"{r.load_s:.2f}"
         numbers = f"{r.packets_per_s:,.0f}", f"{r.passes_per_s:,.0f}", f"{r.ns_per_pass:,.0f}"
         table.add_row(r.workload, r.links, r.switch, *numbers, ratio, load)
-    out = console(wrap=False)
+    out = show.console(wrap=False)
     out.print(table)
     for name, reason in skipped.items():
         out.print(f"{name}: not measured: {reason}", markup=False)

@@ -37,9 +37,7 @@ class FuzzSettings:
     seed: Annotated[int, Field("Of the first trial; each has the next one", least=0)] = 0
     jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
     trials: Annotated[int | None, Field("Stop after so many trials", least=1)] = None
-    against: Annotated[
-        str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))
-    ] = "native"
+    against: Annotated[str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))] = "native"
     out: Annotated[Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT)] = Path(
         "fuzz-findings"
     )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import count
 
 if TYPE_CHECKING:
     from offramp_p4.settings import Source
@@ -30,7 +30,9 @@ def lint(source: Source, strictness: Strictness, result: Result) -> None:
     from offramp_p4.lint import lint as find
 
     warnings = [str(warning) for warning in find(source.load())]
-    typer.echo("".join(f"{warning}\n" for warning in warnings) + f"{source.program}: {count(len(warnings), 'warning')}")
+    typer.echo(
+        "".join(f"{warning}\n" for warning in warnings) + f"{source.program}: {show.count(len(warnings), 'warning')}"
+    )
     result.write("offramp.switch.lint/1", {"program": source.program, "warnings": warnings})
     if warnings and strictness.strict:
         raise typer.Exit(1)

@@ -26,9 +26,9 @@ class Form:
         Path | None,
         Field("File to write, else standard output", short="-o", group=OUTPUT, aliases=("output",), written=True),
     ] = None
-    format: Annotated[
-        str, Field("Format", choices={"text": "protobuf's text format", "json": "protobuf's JSON"})
-    ] = "text"
+    format: Annotated[str, Field("Format", choices={"text": "protobuf's text format", "json": "protobuf's JSON"})] = (
+        "text"
+    )
     as_json: Annotated[bool, Field("The same as --format json", key="json", hidden=True)] = False
 
     def __post_init__(self) -> None:

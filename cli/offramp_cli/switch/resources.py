@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console
 
 if TYPE_CHECKING:
     from offramp_p4.settings import Source
@@ -35,7 +35,7 @@ def _show(program: Path, report: ResourceReport) -> None:
     from rich import box
     from rich.table import Table
 
-    out, chip = console(), report.chip
+    out, chip = show.console(), report.chip
     table = Table(title=f"{program.name}, {report.pipe}: stages of a {chip.name}", box=box.SIMPLE, padding=(0, 1, 0, 0))
     columns = {
         "stage": "",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.show import console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -92,7 +92,7 @@ run.rewrite = _like_bmv2
 
 
 def _announce(running: Running) -> None:
-    out = console(wrap=False)
+    out = show.console(wrap=False)
     pipeline = running.device.pipeline
     out.print(f"program    {pipeline.program.file if pipeline else 'none yet; push one by P4Runtime'}")
     if pipeline:
@@ -112,7 +112,7 @@ def _summary(running: Running) -> None:
         stats = port.stats
         counts = (stats.received, stats.sent, stats.dropped, stats.malformed, stats.missed, stats.strangers)
         table.add_row(str(number), port.name, *map(str, counts))
-    out = console()
+    out = show.console()
     out.print(table)
     pipeline = running.device.pipeline
     if pipeline is not None and pipeline.switch.stats.exhausted:

@@ -22,9 +22,7 @@ REQUIREMENT = "p4runtime-shell==0.0.6"
 class ShellSettings:
     """Which switch the shell speaks to, and how."""
 
-    args: Annotated[
-        tuple[str, ...], Field("Further arguments for p4runtime-shell", position=True)
-    ] = ()
+    args: Annotated[tuple[str, ...], Field("Further arguments for p4runtime-shell", position=True)] = ()
     address: Annotated[str, Field("P4Runtime server: HOST:PORT or unix:PATH")] = "127.0.0.1:9559"
     device_id: Annotated[int, Field("P4Runtime device")] = 0
     election_id: Annotated[str, Field("HIGH,LOW; the highest controller is primary")] = "0,1"

@@ -12,9 +12,9 @@ import typer
 from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -57,7 +57,7 @@ def read_stf(path: Path) -> str:
 
 
 def _show(program: Path, result: StfResult) -> None:
-    out = console(wrap=False)
+    out = show.console(wrap=False)
     for mismatch in result.mismatches:
         out.print(f"[red]{mismatch.where}[/red]: {mismatch.message}")
         if mismatch.expected:

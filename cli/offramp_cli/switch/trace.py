@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
-from offramp_cli.show import console
 from offramp_cli.switch.stf import read_stf
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def trace(source: Source, settings: TraceSettings, result: Result) -> None:
             replay(switch, read_stf(file), str(file))
     for port, frame in settings.packet:
         switch.process_one(port, frame)
-    out = console(wrap=False)
+    out = show.console(wrap=False)
     for each in () if settings.quiet else traces:
         out.print(tree(each))
     result.write_lines("offramp.switch.trace/1", (each.to_json() for each in traces))

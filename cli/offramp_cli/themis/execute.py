@@ -27,8 +27,6 @@ def report(
     Raises:
         OfframpError: not an all-reduce, more ranks than a machine should start, or no right to make namespaces.
     """
-    from rich.table import Table
-
     from offramp.report.units import duration
 
     if case.collective is not Collective.ALL_REDUCE:
@@ -53,9 +51,7 @@ def report(
         measure(trial, show)
     behind = "veth interfaces with HTB" if namespaces else "token buckets"
     title = f"{case.network.npus} processes behind {behind}, in real time"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    for heading in ("", "time", "speed-up", "predicted", "bits of a single all-reduce"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    table = show.table("", "time", "speed-up", "predicted", "bits of a single all-reduce", title=title, whole=True)
     for outcome in found:
         ratio = found[0].seconds / outcome.seconds
         predicted = duration(outcome.predicted_s)

@@ -10,6 +10,7 @@ from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
@@ -72,8 +73,6 @@ class ThemisSettings:
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
 def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
-    from rich.console import Console
-
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network
     from offramp.themis.plan import Scheduler
@@ -82,7 +81,7 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     from offramp_cli.themis import execute as executed
     from offramp_cli.themis import training
 
-    console = Console(highlight=False)
+    console = show.console()
     made = load_network(given.network)
     names = given.scheduler or _USUAL
     chosen = tuple(Scheduler) if "all" in names else tuple(dict.fromkeys(Scheduler.named(name) for name in names))

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.ending.files import write_text
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
@@ -38,9 +38,7 @@ class Outputs(Result):
 )
 def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""
-    from rich.console import Console
-
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = show.console(one_rank=True)
     result = run(console, settings)
     if result is None:
         return
@@ -77,7 +75,6 @@ def _line(epoch: Epoch, epochs: int) -> str:
 
 
 def _summary(console: Console, result: TorchGtResult) -> None:
-    from rich.table import Table
 
     from offramp.report.units import number
 
@@ -94,12 +91,7 @@ def _summary(console: Console, result: TorchGtResult) -> None:
         f"of each of {workers} ranks": number(sent // workers),
         "bytes of patterns": number(result.pattern_bytes),
     }
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
-    for name, value in rows.items():
-        table.add_row(name, str(value))
-    console.print(table)
+    console.print(show.facts(rows.items()))
 
 
 def _export(console: Console, result: TorchGtResult, settings: TorchGtSettings, folder: Path) -> dict[str, Any]:

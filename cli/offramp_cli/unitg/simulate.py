@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
@@ -41,28 +42,23 @@ class Compared:
 )
 def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
     """Simulate UniTG: what it takes to train both models, by when the language model may run."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp_sim.unitg.engine import simulate
 
     chosen = tuple(dict.fromkeys(compared.policy or _policies()))
     stages, plot = scenario.stages, outputs.plot
-    console = Console(highlight=False)
+    console = show.console()
     table = scenario.undisturbed()
     outcomes = {name: simulate(scenario, name) for name in chosen}
     console.print(
         f"one iteration by itself: {table.makespan:.6g} s, {100 * table.bubble():.1f} % of it bubbles; "
         f"predicted for both models: {scenario.predicted_s():.6g} s"
     )
-    windows = Table("stage", "idle from to to, seconds", box=None, pad_edge=False)
+    windows = show.table("stage", "idle from to to, seconds", left=("stage", "idle from to to, seconds"))
     for stage in range(stages):
         windows.add_row(str(stage + 1), "  ".join(f"{a:.4g} to {b:.4g}" for a, b in table.windows(stage)))
     console.print(windows)
     console.print()
-    runs = Table(box=None, pad_edge=False)
-    for head in ("", "both", "pipeline", "text", "iteration", "slowed by", "steps in time"):
-        runs.add_column(head, justify="right" if head else "left", no_wrap=True)
+    runs = show.table("", "both", "pipeline", "text", "iteration", "slowed by", "steps in time", whole=True)
     rows: dict[str, Any] = {}
     for name, outcome in outcomes.items():
         mean = sum(outcome.iteration_s) / len(outcome.iteration_s)

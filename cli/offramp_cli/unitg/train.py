@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
@@ -56,13 +56,11 @@ class Outputs(Result):
 )
 def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
-    from rich.console import Console
-
     if outputs.plot is not None and measured.measure:
         raise SettingsError("plot", "goes without {measure} only")
     if measured.measure and settings.mode != "interleaved":
         raise SettingsError("measure", "runs every mode; expected no {mode}")
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = show.console(one_rank=True)
     if measured.measure:
         _measure(console, settings, measured, outputs)
     else:
@@ -97,7 +95,6 @@ def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
 
 
 def _show(console: Console, result: UnitgResult) -> None:
-    from rich.table import Table
 
     facts, last, progress = result.settings, result.epochs[-1], result.stages[0].progress
     console.print(
@@ -105,29 +102,25 @@ def _show(console: Console, result: UnitgResult) -> None:
         f"{', '.join(map(str, facts['layers_of_stage']))} layers, {facts['microbatches']} microbatches, "
         f"{facts['cut_edges']} edges cut"
     )
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_row("loss", f"{last.loss:.4f}")
-    table.add_row("test accuracy", f"{100 * last.test_accuracy:.2f} %")
-    table.add_row("with the edges between microbatches", f"{100 * result.whole[2]:.2f} %")
-    table.add_row("graph neural network", f"{result.gnn_seconds:.3f} s")
+    rows = {
+        "loss": f"{last.loss:.4f}",
+        "test accuracy": f"{100 * last.test_accuracy:.2f} %",
+        "with the edges between microbatches": f"{100 * result.whole[2]:.2f} %",
+        "graph neural network": f"{result.gnn_seconds:.3f} s",
+    }
     if facts["mode"] != "alone":
-        table.add_row("both models", f"{result.seconds:.3f} s")
-        table.add_row("steps of the language model", str(progress.steps))
+        rows |= {"both models": f"{result.seconds:.3f} s", "steps of the language model": str(progress.steps)}
         if progress.losses:
-            table.add_row("its loss, first and last", f"{progress.losses[0]:.3f}, {progress.losses[-1]:.3f}")
-        table.add_row("vertices with its embedding", f"{last.embedded} of {facts['vertices']}")
-    for record in result.stages:
-        table.add_row(f"stage {record.place.stage + 1} idle", f"{100 * record.idle_share():.1f} %")
-    console.print(table)
+            rows["its loss, first and last"] = f"{progress.losses[0]:.3f}, {progress.losses[-1]:.3f}"
+        rows["vertices with its embedding"] = f"{last.embedded} of {facts['vertices']}"
+    rows |= {f"stage {r.place.stage + 1} idle": f"{100 * r.idle_share():.1f} %" for r in result.stages}
+    console.print(show.facts(rows.items()))
     for record in result.stages:
         if record.progress.fault:
             console.print(f"the language model of stage {record.place.stage + 1} ended early: {record.progress.fault}")
 
 
 def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
-    from rich.table import Table
 
     from offramp.unitg.measure import Task, measure
     from offramp_cli.stages import stages as show_stages
@@ -139,9 +132,8 @@ def _measure(console: Console, settings: UnitgSettings, measured: Measured, outp
         found = measure(settings.load(), settings, task, lambda done: stage.advance("round", done, rounds))
     if found is None:
         return
-    table = Table(box=None, pad_edge=False)
-    for head in ("round", "pipeline", "text", "in turn", "in bubbles", "beside", "iteration", "with text"):
-        table.add_column(head, justify="right")
+    headings = ("pipeline", "text", "in turn", "in bubbles", "beside", "iteration", "with text")
+    table = show.table("round", *headings, left=())
     for number, r in enumerate(found.rounds, 1):
         seconds = (r.gnn_s, r.lm_s, r.gnn_s + r.lm_s, r.interleaved_s, r.colocated_s)
         milliseconds = (f"{1000 * s:.1f} ms" for s in r.iteration_s[:2])

@@ -21,9 +21,9 @@ from offramp_base.transport import open_io
 from offramp_base.transport.unix import UnixIO
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import serve
-from offramp_p4.settings import parse_port
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.ports import unix
+from offramp_p4.settings import parse_port
 
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 

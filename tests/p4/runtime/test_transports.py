@@ -145,5 +145,5 @@ def test_veth_pairs_need_root(monkeypatch):
     monkeypatch.setattr("offramp_p4.veth_links.os.geteuid", lambda: 1000)
     with pytest.raises(OfframpError) as failure:
         EmbeddedSwitch(None, [1], transport="af_packet")
-    message = "veth pairs to the embedded switch need root; --transport unix or udp needs no rights"
+    message = "veth pairs to the embedded switch need root; transport unix or udp needs no rights"
     assert str(failure.value) == message

@@ -27,7 +27,6 @@ from offramp_cli.command import command
 from offramp_cli.tree import OFFRAMP, SIMULATE, Group
 from offramp_p4.settings import parse_port
 
-
 ROOT = Path(__file__).parents[3]
 
 

@@ -17,7 +17,7 @@ def test_sizes(text, size):
 
 @pytest.mark.parametrize("text", ["", "MB", "-1", "4XB", "4MB4", "1e6", "inf"])
 def test_not_a_size(text):
-    with pytest.raises(ValueError, match="^expected a size such as 4MB, 512KiB or 4096$"):
+    with pytest.raises(ValueError, match=r"^expected a size such as 4MB, 512KiB or 4096$"):
         BYTES.parse(text)
 
 
@@ -38,7 +38,7 @@ def test_rates(text, rate):
 
 @pytest.mark.parametrize("text", ["ten", "0.1bit", ""])
 def test_not_a_rate(text):
-    with pytest.raises(ValueError, match="^expected a rate such as 10mbit, 2.5gbit or 64000$"):
+    with pytest.raises(ValueError, match=r"^expected a rate such as 10mbit, 2\.5gbit or 64000$"):
         BITS_PER_SECOND.parse(text)
 
 

@@ -67,7 +67,7 @@ def test_no_plan_at_all(tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match="expected JSON"):
         load_plan(str(path))
     path.write_text("[]")
-    with pytest.raises(OfframpError, match="expected an object, as offramp hermod plan --json writes it"):
+    with pytest.raises(OfframpError, match="expected an object, as offramp hermod plan writes it"):
         load_plan(str(path))
 
 

@@ -26,7 +26,7 @@ from typer.core import TyperCommand
 
 from offramp_base import __version__
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import from_text, from_texts
+from offramp_base.settings.check import check_field, from_text, from_texts
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import REQUIRED, Declared, declared
 from offramp_cli.result import Result, expect_writable
@@ -118,6 +118,8 @@ class Command:
         for each in self.fields.values():
             if each.default is REQUIRED and each.attribute not in chosen:
                 raise SettingsError(each.attribute, "expected a value")
+        for name, value in chosen.items():
+            check_field(self.fields[name], value)
         arguments = [
             one(**{each.attribute: chosen[each.attribute] for each in declared(one) if each.attribute in chosen})
             for one in self.classes

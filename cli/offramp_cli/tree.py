@@ -133,7 +133,7 @@ OFFRAMP: Final = Group(
 def member(words: Sequence[str]) -> tuple[Group | str | None, list[str]]:
     """What ``words`` name in the tree, older names too, and the names of today; None where they name nothing."""
     found: Group | str | None = OFFRAMP
-    names = []
+    names: list[str] = []
     for word in words:
         if not isinstance(found, Group):
             return None, names

@@ -30,7 +30,7 @@ def test_results_come_in_order(processes):
 def test_errors_of_a_case_are_those_of_the_sweep():
     with pytest.raises(OfframpError, match="case -1: expected at least 0"):
         sweep(_root, [4, -1], processes=1)
-    with pytest.raises(OfframpError, match="--processes 0: expected at least 1"):
+    with pytest.raises(OfframpError, match="processes 0: expected at least 1"):
         sweep(_root, [4], processes=0)
 
 

@@ -17,10 +17,19 @@ def check(settings: Any) -> None:
         SettingsError: names field, value and what the field takes.
     """
     for each in declared(type(settings)):
-        value = () if each.field.item else getattr(settings, each.attribute)
-        for one in value if each.many and value is not None else (value,):
-            if one is not None:
-                check_value(each, one)
+        check_field(each, getattr(settings, each.attribute))
+
+
+def check_field(each: Declared, value: Any) -> None:
+    """Refuse the value of a field, or one of its many.
+
+    Raises:
+        SettingsError: it is none of the choices, or out of range.
+    """
+    many = each.many and value is not None
+    for one in () if each.field.item else value if many else (value,):
+        if one is not None:
+            check_value(each, one)
 
 
 def check_value(each: Declared, value: Any) -> None:

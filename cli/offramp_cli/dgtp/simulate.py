@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -48,9 +47,6 @@ class PlacementSettings:
         tuple[str, ...],
         Field("Policies of the flows; repeat", choices=_policies, shown_default="oes, fifo, mrtf, omcoflow"),
     ] = ()
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -30,9 +29,6 @@ class Board:
     """A board."""
 
     board: Annotated[str, Field("Board", choices=_boards)] = "ulx3s"
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND
 from offramp_cli import show
@@ -47,18 +47,16 @@ class PipelineSettings:
     mode: Annotated[tuple[str, ...], Field("Pipelines; repeat; all by default", choices=_modes)] = ()
     seed: Annotated[int, Field("Moves everything random: graph and partition")] = 0
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")
 def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     """Simulate a forward pass of G3's pipelines and their baselines: bins that load, compute, unload and travel."""
     from offramp.graph.load import load
     from offramp.graph.partition import partition as cut
+    from offramp_sim.figures.plot import draw
     from offramp_sim.g3.pipeline import Costs, simulate
 
-    workers, hidden, plot = settings.workers, settings.hidden, outputs.plot
+    workers, hidden = settings.workers, settings.hidden
     chosen = dict.fromkeys(settings.mode or _modes())
     rate = settings.device_link_bps / 8
     costs = Costs(load_bps=rate, unload_bps=rate, send_bps=settings.link_bps / 8)
@@ -88,11 +86,8 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     console.print(table)
     bound = max(outcome.bound_s for outcome in found.values())
     console.print(f"no pipeline of these bins takes less than {bound * 1e3:.3f} ms: the busiest engine of any worker")
-    if plot is not None:
-        from offramp_sim.figures.plot import draw
-
-        draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", plot)
-        console.print(f"plot: {plot}", soft_wrap=True)
+    panels = [_gantt(name, outcome) for name, outcome in found.items()]
+    outputs.draw(partial(draw, panels, f"G3: {made.name}"))
     numbers = {
         name: {
             "seconds": o.seconds,

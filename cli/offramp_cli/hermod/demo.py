@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.field import Field
@@ -38,20 +39,16 @@ def demo(settings: LabSettings, outputs: Plotted) -> None:
     strictly. The times are real: other work on this machine adds to them.
     """
     from offramp_sim.hermod.lab import Scenario, measure
-    from offramp_sim.hermod.lab.picture import check_format, draw
+    from offramp_sim.hermod.lab.picture import draw
 
     scenarios = [Scenario(priorities=on, **asdict(settings)) for on in (True, False)]
-    if outputs.plot is not None:
-        check_format(outputs.plot)
     console = show.console()
     outcomes = []
     for scenario in scenarios:
         with console.status("by priority" if scenario.priorities else "in one queue"):
             outcomes.append(measure(scenario))
     _show(console, *outcomes)
-    if outputs.plot is not None:
-        draw(outcomes, outputs.plot)
-        console.print(f"picture: {outputs.plot}", soft_wrap=True)
+    outputs.draw(partial(draw, outcomes))
     outputs.write("offramp.hermod.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offramp_base.numerals import whole_number
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND, BYTES
@@ -150,7 +149,6 @@ class DeploySettings:
     out: Annotated[Path, Field("sonic: folder for files where SONiC's commands are not", group=OUTPUT)] = Path()
 
     def __post_init__(self) -> None:
-        check(self)
         given = [name for name in _ACTIONS if getattr(self, name)]
         if len(given) > 1:
             raise SettingsError(given[0], f"expected without {{{given[1]}}}")

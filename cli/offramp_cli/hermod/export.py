@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -24,9 +23,6 @@ class ExportSettings:
     iterations: Annotated[int, Field("How many to write", least=1)] = 1
     text: Annotated[bool, Field("JSON in place of protobuf")] = False
     seed: Annotated[int, Field("Moves everything random")] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(ExportSettings, example="hermod export mixtral-8x22b --out traces")

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -28,9 +27,6 @@ class MatchSettings:
         "bottleneck"
     )
     quantum: Annotated[int, Field("0: exact; 8: fewer sub-phases, about 5 % longer")] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(MatchSettings, Result, example="hermod match matrix.csv --json -")

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -37,9 +36,6 @@ class QueueSettings:
     control: Annotated[tuple[int, ...], Field("DSCPs to keep free for control traffic", parse=parse_dscps)] = (48,)
     scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
     plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")

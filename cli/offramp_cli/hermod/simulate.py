@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check, expect_choice
+from offramp_base.settings.check import expect_choice
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
@@ -56,7 +56,6 @@ class HermodSettings:
     engine: Annotated[str, Field("Engine of the P4 switch: auto | native | python")] = "auto"
 
     def __post_init__(self) -> None:
-        check(self)
         if self.level == "flow" and (self.loss or self.pause):
             raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from offramp.leo.config import Resolved
     from offramp.leo.config.topology import Hop
     from offramp.leo.selection.capacity import Capacity
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """``NAME=VALUE``.
+
+    Raises:
+        ValueError: something else.
+    """
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise ValueError("expected NAME=VALUE")
+    return name, value
 
 
 @dataclass(frozen=True)
@@ -42,9 +54,6 @@ class PlanSettings(Files):
 
     cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number")] = None
     steps: Annotated[bool, Field("Show every link and function on the way")] = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(Files, example="leo validate kvs on-path")
@@ -74,9 +83,7 @@ def plan(settings: PlanSettings, outputs: Plotted) -> None:
     _show_flows(console, resolved, found)
     if settings.steps:
         _show_steps(console, resolved)
-    if outputs.plot is not None:
-        _draw(resolved, outputs.plot)
-        console.print(f"plot: {outputs.plot}")
+    outputs.draw(partial(_draw, resolved))
     outputs.write("offramp.leo.plan/1", _numbers(resolved, found))
 
 

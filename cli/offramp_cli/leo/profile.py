@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.ending.files import write_text
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.plan import Files
-from offramp_cli.result import OUTPUT, Result
+from offramp_cli.leo.plan import Files, parse_pair
+from offramp_cli.result import OUTPUT, Result, write_file
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
@@ -27,17 +26,17 @@ class ProfileSettings(Files):
     """What is measured, on what."""
 
     link: Annotated[
-        tuple[str, ...],
-        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else"),
-    ] = ()
+        Mapping[str, str],
+        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else", item=parse_pair),
+    ] = field(default_factory=dict)
     device: Annotated[
-        tuple[str, ...],
-        Field("NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat"),
-    ] = ()
+        Mapping[str, str],
+        Field(
+            "NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat",
+            item=parse_pair,
+        ),
+    ] = field(default_factory=dict)
     seconds: Annotated[float, Field("For each function", above=0, most=600)] = 0.2
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)
@@ -57,28 +56,18 @@ def profile(settings: ProfileSettings, outputs: Outputs) -> None:
     from offramp.leo.profile.machine import measure_machine
 
     config = load_config(list(settings.files))
-    links = dict(_pair("link", text) for text in settings.link)
+    links = dict(settings.link)
     console = show.console()
     with ExitStack() as stack, stages(console) as stage:
         stage("measuring")
-        devices = {name: _open(stack, text) for name, text in (_pair("device", d) for d in settings.device)}
+        devices = {name: _open(stack, text) for name, text in settings.device.items()}
         measured = measure_machine(config, links, devices, settings.seconds)
     _show(measured, links)
     if outputs.out is not None:
         import yaml
 
-        try:
-            write_text(outputs.out, yaml.safe_dump({"profile": measured}, sort_keys=False))
-        except OSError as error:
-            raise SettingsError("out", f"cannot be written: {error.strerror}", str(outputs.out)) from None
+        write_file("out", outputs.out, yaml.safe_dump({"profile": measured}, sort_keys=False))
     outputs.write("offramp.leo.profile/1", measured)
-
-
-def _pair(field: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name or not value:
-        raise SettingsError(field, "expected NAME=VALUE", text)
-    return name, value
 
 
 def _open(stack: ExitStack, text: str) -> Device:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
-from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
+from offramp_cli.leo.plan import parse_pair
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ class RunSettings:
     ]
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
     device: Annotated[
-        tuple[str, ...], Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET")
-    ] = ()
+        Mapping[str, str],
+        Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
+    ] = field(default_factory=dict)
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
     load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
@@ -44,9 +45,6 @@ class RunSettings:
     workload: Annotated[str, Field("For kvs: B or C, for ebs: 4K or 64K")] = ""
     window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
     seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices")] = 1
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
@@ -60,7 +58,7 @@ def run(settings: RunSettings, result: Result) -> None:
     rule = Policy.named(settings.policy)
     application = open_application(
         list(settings.names),
-        devices=_devices(settings.device),
+        devices=dict(settings.device),
         paths=tuple(filter(None, settings.paths.split(","))),
         transport=settings.transport,
         workload=settings.workload,
@@ -84,18 +82,6 @@ def run(settings: RunSettings, result: Result) -> None:
     wrong = sum(row.wrong for row in found.rows)
     if wrong:
         raise OfframpError(f"{wrong} requests were not answered as they should have been")
-
-
-def _devices(given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, spec = text.partition("=")
-        if not equals or not name or not spec:
-            raise SettingsError("device", "expected NAME=KIND:OPTIONS", text)
-        if name in found:
-            raise SettingsError("device", f"two devices named {name}", text)
-        found[name] = spec
-    return found
 
 
 def _report(console: Console, found: Comparison, request_bytes: int) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -52,9 +51,6 @@ class Agent(Socket):
     mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
     spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
     huge: Annotated[bool, Field("Use huge pages")] = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command("offramp.nic.build:Variant", Build, Package, example="nic build --package")

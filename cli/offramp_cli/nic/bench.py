@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -41,9 +40,6 @@ class BenchSettings:
     rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
     vertices: Annotated[int, Field("Of the graph, all in one block", least=10)] = 4000
     seed: Annotated[int, Field("Of graph and features", least=0)] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(BenchSettings, Result, example="nic bench --link veth --json -")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -40,9 +39,6 @@ class BenchSettings:
     bmv2: Annotated[bool, Field("Also measure simple_switch, if it is on PATH")] = True
     veth: Annotated[bool, Field("Also over veth pairs (needs root)")] = False
     seed: Annotated[int, Field("Of packets and table entries", least=0)] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")

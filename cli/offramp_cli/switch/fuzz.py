@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
@@ -41,9 +40,6 @@ class FuzzSettings:
     out: Annotated[Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT)] = Path(
         "fuzz-findings"
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(FuzzSettings, Result, example="switch fuzz --minutes 10 --json -")

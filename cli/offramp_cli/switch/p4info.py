@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, write_file
@@ -30,9 +29,6 @@ class Form:
         "text"
     )
     as_json: Annotated[bool, Field("The same as --format json", key="json", hidden=True)] = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command("offramp_p4.settings:Source", Form, example="switch p4info program.p4 --out p4info.txtpb")

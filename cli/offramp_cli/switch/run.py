@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
@@ -42,9 +41,6 @@ class Start:
     ] = None
     log_console: Annotated[bool, Field("Show the trace of each packet")] = False
     log_level: Annotated[str, Field("Of the switch's own messages", short="-L", choices=tuple(_LOG_LEVELS))] = "info"
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(

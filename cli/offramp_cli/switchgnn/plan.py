@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -51,9 +50,6 @@ class PlanSettings:
         None
     )
     measure: Annotated[bool, Field("Also run each compared scheme through the embedded switch")] = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from offramp.themis.network import Collective
 from offramp.themis.plan import Scheduler
 from offramp_base.settings.error import SettingsError
+from offramp_cli import show
 from offramp_cli.stages import stages
 from offramp_cli.themis.collective import Case
 
@@ -44,11 +45,11 @@ def report(
     with stages(console) as stage:
         stage("starting the ranks")
 
-        def show(outcome: Outcome) -> None:
+        def note(outcome: Outcome) -> None:
             found.append(outcome)
             stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
 
-        measure(trial, show)
+        measure(trial, note)
     behind = "veth interfaces with HTB" if namespaces else "token buckets"
     title = f"{case.network.npus} processes behind {behind}, in real time"
     table = show.table("", "time", "speed-up", "predicted", "bits of a single all-reduce", title=title, whole=True)

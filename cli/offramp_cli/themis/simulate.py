@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -65,7 +64,6 @@ class ThemisSettings:
     seed: Annotated[int, Field("Moves everything random: the values that are summed")] = 0
 
     def __post_init__(self) -> None:
-        check(self)
         if self.namespaces and not self.execute:
             raise SettingsError("namespaces", "expected {execute} beside it")
 

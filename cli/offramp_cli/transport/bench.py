@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -44,9 +43,6 @@ class TransportBench:
     rounds: Annotated[int, Field("Measurements of each kind", least=1)] = 3
     exchange: Annotated[bool, Field("Also measure SwitchGNN's exchange")] = True
     seed: Annotated[int, Field("Moves everything random: frames, graph and features", least=0)] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(TransportBench, Result, example="transport bench -t unix --seconds 0.2 --no-exchange --json -")

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
@@ -30,9 +30,6 @@ class Compared:
         tuple[str, ...], Field("When the language model runs; repeat; all by default", choices=_policies)
     ] = ()
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(
     "offramp_sim.unitg.scenario:Scenario",
@@ -43,9 +40,10 @@ class Compared:
 def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
     """Simulate UniTG: what it takes to train both models, by when the language model may run."""
     from offramp_sim.unitg.engine import simulate
+    from offramp_sim.unitg.picture import draw_outcomes
 
     chosen = tuple(dict.fromkeys(compared.policy or _policies()))
-    stages, plot = scenario.stages, outputs.plot
+    stages = scenario.stages
     console = show.console()
     table = scenario.undisturbed()
     outcomes = {name: simulate(scenario, name) for name in chosen}
@@ -81,11 +79,7 @@ def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
             str(outcome.steps_inside),
         )
     console.print(runs)
-    if plot is not None:
-        from offramp_sim.unitg.picture import draw_outcomes
-
-        draw_outcomes(outcomes, stages, plot)
-        console.print(f"plot: {plot}")
+    outputs.draw(partial(draw_outcomes, outcomes, stages))
     settings = asdict(scenario)
     golden = [table.windows(stage) for stage in range(stages)]
     iteration = {"makespan_s": table.makespan, "bubble": table.bubble(), "windows": golden}

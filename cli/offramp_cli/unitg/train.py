@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.result import OUTPUT, Result
+from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,28 +32,18 @@ class Measured:
     ] = 0
 
     def __post_init__(self) -> None:
-        check(self)
         if self.lm_steps and not self.measure:
             problem = "goes with {measure} only; {lm_epochs} says how long the language model trains"
             raise SettingsError("lm_steps", problem)
 
 
-@dataclass(frozen=True)
-class Outputs(Result):
-    """What a run writes."""
-
-    plot: Annotated[
-        Path | None, Field("Write what ran when in the last iterations to this .png", written=True, group=OUTPUT)
-    ] = None
-
-
 @command(
     "offramp.unitg.settings:UnitgSettings",
     Measured,
-    Outputs,
+    Plotted,
     example="train unitg --graph karate --stages 2 --epochs 5 --json -",
 )
-def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
+def unitg(settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
     if outputs.plot is not None and measured.measure:
         raise SettingsError("plot", "goes without {measure} only")
@@ -67,7 +56,7 @@ def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None
         _train(console, settings, outputs)
 
 
-def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
+def _train(console: Console, settings: UnitgSettings, outputs: Plotted) -> None:
     from offramp.unitg.run import train_unitg
     from offramp_cli.stages import stages as show_stages
 
@@ -89,8 +78,7 @@ def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
     if outputs.plot is not None:
         from offramp_cli.unitg.picture import draw_run
 
-        draw_run(result, outputs.plot)
-        console.print(f"plot: {outputs.plot}")
+        outputs.draw(partial(draw_run, result))
     outputs.write("offramp.train.unitg/1", result.as_dict())
 
 
@@ -120,7 +108,7 @@ def _show(console: Console, result: UnitgResult) -> None:
             console.print(f"the language model of stage {record.place.stage + 1} ended early: {record.progress.fault}")
 
 
-def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
+def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
 
     from offramp.unitg.measure import Task, measure
     from offramp_cli.stages import stages as show_stages

@@ -81,7 +81,7 @@ def test_a_job_that_takes_no_time_is_an_error(tmp_path):
         (["heterogeneous", "--reliefs", "-1"], "--reliefs -1: expected at least 0"),
         (["heterogeneous", "--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written: No such file"),
         (["heterogeneous", "--gantt", "/nowhere/g.png"], "--plot /nowhere/g.png: cannot be written: No such file"),
-        (["heterogeneous", "--mu", "-1"], "mu -1.0: expected at least 0"),
+        (["heterogeneous", "--mu", "-1"], "--mu -1: expected at least 0"),
     ],
 )
 def test_errors_are_one_line(arguments, message):

@@ -90,7 +90,6 @@ def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None
 
 
 def _show(console: Console, item: Item, found: Reproduction, path: Path) -> None:
-
     table = show.table("", "paper", "here", title=f"{item.name}: {item.title}")
     for line in found.comparisons:
         table.add_row(line.what, line.published or "\N{EN DASH}", line.ours)

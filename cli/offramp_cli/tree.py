@@ -25,98 +25,52 @@ class Group:
     itself: str | None = None
 
 
+def _in(folder: str, names: str) -> dict[str, str]:
+    """Commands that have modules of their names in a folder."""
+    return {name: f"offramp_cli.{folder}.{name}:{name}" for name in names.split()}
+
+
 TRAIN: Final = Group(
     "",
-    {
-        "dgs": "offramp_cli.dgs.train:dgs",
-        "torchgt": "offramp_cli.torchgt.train:torchgt",
-        "unitg": "offramp_cli.unitg.train:unitg",
-    },
+    {name: f"offramp_cli.{name}.train:{name}" for name in ("dgs", "torchgt", "unitg")},
     itself="offramp_cli.train:train",
 )
 SWITCH: Final = Group(
     "The P4 software switch.",
-    {
-        "run": "offramp_cli.switch.run:run",
-        "stf": "offramp_cli.switch.stf:stf",
-        "trace": "offramp_cli.switch.trace:trace",
-        "bench": "offramp_cli.switch.bench:bench",
-        "doctor": "offramp_cli.doctor:switch_doctor",
-        "fuzz": "offramp_cli.switch.fuzz:fuzz",
-        "lint": "offramp_cli.switch.lint:lint",
-        "p4info": "offramp_cli.switch.p4info:p4info",
-        "resources": "offramp_cli.switch.resources:resources",
-        "shell": "offramp_cli.switch.shell:shell",
-    },
+    _in("switch", "run stf trace bench fuzz lint p4info resources shell")
+    | {"doctor": "offramp_cli.doctor:switch_doctor"},
 )
 SIMULATE: Final = Group(
     "Simulate a system at sizes that no laboratory has.",
-    {
-        "themis": "offramp_cli.themis.simulate:themis",
-        "dgtp": "offramp_cli.dgtp.simulate:dgtp",
-        "hermod": "offramp_cli.hermod.simulate:hermod",
-        "leo": "offramp_cli.leo.simulate:leo",
-        "unitg": "offramp_cli.unitg.simulate:unitg",
-        "g3": "offramp_cli.g3.simulate:g3",
-    },
+    {name: f"offramp_cli.{name}.simulate:{name}" for name in ("themis", "dgtp", "hermod", "leo", "unitg", "g3")},
     aliases={"placement": "dgtp", "collective": "themis"},
 )
 HERMOD: Final = Group(
-    "Coflow priorities of LLM training (Hermod).",
-    {
-        "models": "offramp_cli.hermod.models:models",
-        "plan": "offramp_cli.hermod.plan:plan",
-        "deploy": "offramp_cli.hermod.deploy:deploy",
-        "match": "offramp_cli.hermod.match:match",
-        "export": "offramp_cli.hermod.export:export",
-        "demo": "offramp_cli.hermod.demo:demo",
-    },
+    "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan deploy match export demo")
 )
 FPGA: Final = Group(
     "FPGA engines: lint, test, synthesis, bitstreams, boards.",
-    {
-        "lint": "offramp_cli.fpga.lint:lint",
-        "test": "offramp_cli.fpga.test:test",
-        "synth": "offramp_cli.fpga.synth:synth",
-        "regs": "offramp_cli.fpga.regs:regs",
-        "build": "offramp_cli.fpga.build:build",
-        "flash": "offramp_cli.fpga.build:flash",
-    },
+    _in("fpga", "lint test synth regs build") | {"flash": "offramp_cli.fpga.build:flash"},
 )
 LEO: Final = Group(
     "Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
-    {
-        "validate": "offramp_cli.leo.plan:validate",
-        "plan": "offramp_cli.leo.plan:plan",
-        "profile": "offramp_cli.leo.profile:profile",
-        "run": "offramp_cli.leo.run:run",
-    },
+    {"validate": "offramp_cli.leo.plan:validate"} | _in("leo", "plan profile run"),
 )
 NIC: Final = Group(
     "The agent of smartNICs.",
-    {
-        "bench": "offramp_cli.nic.bench:bench",
-        "build": "offramp_cli.nic.agent:build",
-        "run": "offramp_cli.nic.agent:run",
-        "stats": "offramp_cli.nic.agent:stats",
-        "doctor": "offramp_cli.doctor:nic_doctor",
-    },
+    _in("nic", "bench")
+    | {name: f"offramp_cli.nic.agent:{name}" for name in ("build", "run", "stats")}
+    | {"doctor": "offramp_cli.doctor:nic_doctor"},
 )
 TRANSPORT: Final = Group(
     "How frames reach the switch.",
-    {
-        "list": "offramp_cli.transport.list:list_transports",
-        "bench": "offramp_cli.transport.bench:bench",
-    },
+    {"list": "offramp_cli.transport.list:list_transports"} | _in("transport", "bench"),
 )
 OFFRAMP: Final = Group(
     "Take the communication of distributed training off the host.",
     {
-        "demo": "offramp_cli.demo:demo",
+        **{name: f"offramp_cli.{name}:{name}" for name in ("demo", "reproduce", "token", "schema")},
         "plan": "offramp_cli.switchgnn.plan:plan",
-        "reproduce": "offramp_cli.reproduce:reproduce",
-        "token": "offramp_cli.token:token",
-        "schema": "offramp_cli.schema:schema",
         "train": TRAIN,
         "switch": SWITCH,
         "simulate": SIMULATE,

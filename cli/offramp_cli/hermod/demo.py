@@ -3,57 +3,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from offramp_base.settings.field import Field
-from offramp_base.settings.units import BITS_PER_SECOND
 from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp_sim.hermod.lab import Outcome
+    from offramp_sim.hermod.lab import Outcome, Scenario
 
 
-@dataclass(frozen=True)
-class LabSettings:
-    """What is sent, through which ports."""
-
-    ranks: Annotated[int, Field("Processes, each in a network namespace of its own; an even number")] = 4
-    rate_bps: Annotated[int, Field("Rate of each port of the switch, as for tc", key="rate", unit=BITS_PER_SECOND)] = (
-        10**7
-    )
-    busy_s: Annotated[float, Field("Seconds that the activations keep a port busy", key="busy")] = 0.6
-    queues: Annotated[int, Field("Queues of each port, the highest for control")] = 8
-    congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
-    seed: Annotated[int, Field("Moves everything random: the sizes of the all-to-all")] = 0
-
-
-@command(LabSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -")
-def demo(settings: LabSettings, outputs: Plotted) -> None:
+@command("offramp_sim.hermod.lab:Scenario", Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -")
+def demo(scenario: Scenario, outputs: Plotted) -> None:
     """Send gradients, activations and tokens at once through p4/hermod, by priority and in one queue. Needs root.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
     strictly. The times are real: other work on this machine adds to them.
     """
-    from offramp_sim.hermod.lab import Scenario, measure
+    from offramp_sim.hermod.lab import measure
     from offramp_sim.hermod.lab.picture import draw
 
-    scenarios = [Scenario(priorities=on, **asdict(settings)) for on in (True, False)]
+    scenarios = [replace(scenario, priorities=on) for on in (True, False)]
     console = show.console()
     outcomes = []
-    for scenario in scenarios:
-        with console.status("by priority" if scenario.priorities else "in one queue"):
-            outcomes.append(measure(scenario))
+    for each in scenarios:
+        with console.status("by priority" if each.priorities else "in one queue"):
+            outcomes.append(measure(each))
     _show(console, *outcomes)
     outputs.draw(partial(draw, outcomes))
     outputs.write("offramp.hermod.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 
 def _show(console: Any, by_priority: Outcome, one_queue: Outcome) -> None:
-
     from offramp.report.units import duration, si
 
     table = show.table("coflow", "DSCP", "queue", "start", "end", "time", "in one queue", "gain", "bytes in its queue")

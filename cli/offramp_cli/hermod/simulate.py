@@ -186,7 +186,6 @@ def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
 
 
 def _show(console: Console, rows: dict[str, Any]) -> None:
-
     first = next(iter(rows))
     table = show.table("policy", "iteration", "tokens/s", f"speed to {first}")
     for name, row in rows.items():

@@ -94,7 +94,6 @@ def mix_of(resolved: Resolved) -> list[float]:
 
 
 def _show_links(console: Console, resolved: Resolved) -> None:
-
     from offramp.leo.config.topology import LOGICAL
 
     topology = resolved.topology
@@ -115,7 +114,6 @@ def _way(hops: list[Hop] | None) -> str:
 
 
 def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
-
     from offramp.leo.selection.capacity import capacity
 
     routes, known = resolved.routes, resolved.routes.table

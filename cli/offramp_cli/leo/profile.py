@@ -83,7 +83,6 @@ def _open(stack: ExitStack, text: str) -> Device:
 
 
 def _show(measured: dict[str, Any], links: dict[str, str]) -> None:
-
     console = show.console()
     words = ("link", "measured as")
     title = f"links on {measured['machine']}"

@@ -151,7 +151,6 @@ def _loads(settings: LeoSettings, mix: list[float], tenants: Sequence[tuple[floa
 
 
 def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
-
     tenants = ["tenants"] if len(study.tenants.weights) > 1 else []
     headings = ("load", "rule", "Mrps", "JCT", "median", "99 %", "paths, %", *tenants)
     table = show.table(*headings, left=("load", "rule"))

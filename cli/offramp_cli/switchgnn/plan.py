@@ -194,7 +194,6 @@ def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[
 
 
 def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
-
     from offramp.report.units import number, percent, si
 
     loops = graph.metadata["self_loops_dropped"]

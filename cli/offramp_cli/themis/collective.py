@@ -102,7 +102,6 @@ def _table(
     bound_s: float,
     ideal_s: float,
 ) -> None:
-
     from offramp.report.units import duration, percent, si
 
     shape = "x".join(str(d.size) for d in case.network.dimensions)
@@ -124,7 +123,6 @@ def _table(
 
 
 def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) -> dict[str, Any]:
-
     from offramp.report.units import duration
     from offramp_sim.themis.speeds import run_adaptive, run_static
 

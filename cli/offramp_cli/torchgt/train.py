@@ -75,7 +75,6 @@ def _line(epoch: Epoch, epochs: int) -> str:
 
 
 def _summary(console: Console, result: TorchGtResult) -> None:
-
     from offramp.report.units import number
 
     last, workers = result.epochs[-1], result.settings["workers"]

@@ -83,7 +83,6 @@ def _train(console: Console, settings: UnitgSettings, outputs: Plotted) -> None:
 
 
 def _show(console: Console, result: UnitgResult) -> None:
-
     facts, last, progress = result.settings, result.epochs[-1], result.stages[0].progress
     console.print(
         f"{facts['graph_name']}: {facts['vertices']} vertices, {facts['edges']} edges; {facts['stages']} stages of "
@@ -109,7 +108,6 @@ def _show(console: Console, result: UnitgResult) -> None:
 
 
 def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
-
     from offramp.unitg.measure import Task, measure
     from offramp_cli.stages import stages as show_stages
 

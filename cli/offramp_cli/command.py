@@ -127,8 +127,8 @@ class Command:
         with ExitStack() as stack:
             for one in arguments:
                 for each in declared(type(one)):
-                    if each.field.written:
-                        expect_writable(each.attribute, getattr(one, each.attribute))
+                    if each.field.written or each.field.filled:
+                        expect_writable(each.attribute, getattr(one, each.attribute), folder=each.field.filled)
                 if isinstance(one, Result) and one.on_stdout:
                     stack.enter_context(redirect_stdout(sys.stderr))
             self.body(*arguments)

@@ -49,7 +49,7 @@ class DemoSettings:
 class Outputs:
     """Where the report goes."""
 
-    out: Annotated[Path, Field("Folder for the report", group=OUTPUT)] = Path("out/demo")
+    out: Annotated[Path, Field("Folder for the report", group=OUTPUT, filled=True)] = Path("out/demo")
 
 
 @command(DemoSettings, Outputs, example="demo --epochs 5 --out report")

@@ -12,11 +12,10 @@ import typer
 
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
-from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.result import OUTPUT, Result
+from offramp_cli.result import OUTPUT, Result, expect_writable
 from offramp_cli.stages import Stages, stages
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ class ReproduceSettings:
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute")] = 1.0
     seed: Annotated[int, Field("Moves everything random")] = 0
     data: Annotated[
-        Path | None, Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated")
+        Path | None,
+        Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated"),
     ] = None
 
 
@@ -57,10 +57,8 @@ def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
         return
     items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
     folder = outputs.out
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError("out", f"cannot be made: {error.strerror}", str(folder)) from None
+    expect_writable("out", folder, folder=True)
+    folder.mkdir(parents=True, exist_ok=True)
     written: list[dict[str, Any]] = []
     failed: list[str] = []
     for place, item in enumerate(items, 1):

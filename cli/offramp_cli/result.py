@@ -107,20 +107,21 @@ class Plotted(Result):
             print(f"plot: {self.plot}")  # noqa: T201
 
 
-def expect_writable(field: str, name: str | Path | None) -> None:
-    """Refuse a file that cannot be made, before hours go into what it should hold.
+def expect_writable(field: str, name: str | Path | None, *, folder: bool = False) -> None:
+    """Refuse a file, or a folder, that cannot be made, before hours go into what it should hold.
 
     Raises:
-        SettingsError: its folder is missing or closed to us, or it is a folder itself.
+        SettingsError: what it would be in is missing or closed to us, or the file is a folder, or the folder a file.
     """
-    if name is None or Path(name) == _STDOUT:
+    if name is None or (Path(name) == _STDOUT and not folder):
         return
     path = Path(name)
-    if path.is_dir():
+    inside = next(one for one in (path, *path.absolute().parents) if one.exists()) if folder else path.parent
+    if path.is_dir() and not folder:
         reason = errno.EISDIR
-    elif not path.parent.is_dir():
-        reason = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
-    elif not os.access(path.parent, os.W_OK):
+    elif not inside.is_dir():
+        reason = errno.ENOTDIR if inside.exists() else errno.ENOENT
+    elif not os.access(inside, os.W_OK):
         reason = errno.EACCES
     else:
         return

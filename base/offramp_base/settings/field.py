@@ -36,6 +36,7 @@ class Field:
         shown_default: what help says in the default's place; empty for nothing.
         hidden: help does not show it.
         written: the file is written at the end: the adapter checks before the work that it can be.
+        filled: the same of a folder that is made where there is none.
     """
 
     help: str
@@ -58,6 +59,7 @@ class Field:
     shown_default: str | None = None
     hidden: bool = False
     written: bool = False
+    filled: bool = False
 
     def options(self) -> dict[str, str]:
         """Each choice and what it means; empty without choices."""

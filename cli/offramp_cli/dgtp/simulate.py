@@ -57,7 +57,7 @@ class Outputs(Plotted):
         Path | None,
         Field("Write tasks and flows over time to this .png", group=OUTPUT, written=True, aliases=("gantt",)),
     ] = None
-    export: Annotated[Path | None, Field("Write the plan for torchrun and Slurm into this folder")] = None
+    export: Annotated[Path | None, Field("Write the plan for torchrun and Slurm into this folder", filled=True)] = None
 
 
 @command(

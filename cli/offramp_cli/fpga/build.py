@@ -36,7 +36,9 @@ class BuildSettings(Board):
     """A bitstream to be made."""
 
     seed: Annotated[int, Field("Of nextpnr's placement, for ulx3s", least=0)] = 1
-    out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT)] = Path("out/fpga")
+    out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
+        "out/fpga"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ class SynthSettings:
 
     module: Annotated[tuple[str, ...], Field("Modules of fpga/synth.toml; all by default", position=True)] = ()
     fmax: Annotated[bool, Field("Place and route on an ECP5 for the clock, too (minutes)")] = True
-    out: Annotated[Path | None, Field("Folder to keep reports and logs in", group=OUTPUT)] = None
+    out: Annotated[Path | None, Field("Folder to keep reports and logs in", group=OUTPUT, filled=True)] = None
 
 
 @command(SynthSettings, Result, example="fpga synth --no-fmax --json -")

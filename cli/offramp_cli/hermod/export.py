@@ -19,7 +19,7 @@ class ExportSettings:
     """A job, and how its DAG is written."""
 
     job: Annotated[str, Field(JOB, position=True)]
-    out: Annotated[Path, Field("Folder for trace.RANK.et, one per worker", group=OUTPUT)]
+    out: Annotated[Path, Field("Folder for trace.RANK.et, one per worker", group=OUTPUT, filled=True)]
     iterations: Annotated[int, Field("How many to write", least=1)] = 1
     text: Annotated[bool, Field("JSON in place of protobuf")] = False
     seed: Annotated[int, Field("Moves everything random")] = 0

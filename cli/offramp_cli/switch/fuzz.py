@@ -37,9 +37,9 @@ class FuzzSettings:
     jobs: Annotated[int | None, Field("Trials at a time; one for each core by default", least=1)] = None
     trials: Annotated[int | None, Field("Stop after so many trials", least=1)] = None
     against: Annotated[str, Field("Compared with the Python engine", choices=_engines, aliases=("engine",))] = "native"
-    out: Annotated[Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT)] = Path(
-        "fuzz-findings"
-    )
+    out: Annotated[
+        Path, Field("Folder for reproducers", short="-o", aliases=("output",), group=OUTPUT, filled=True)
+    ] = Path("fuzz-findings")
 
 
 @command(FuzzSettings, Result, example="switch fuzz --minutes 10 --json -")

@@ -27,7 +27,9 @@ class Outputs(Result):
 
     coflows: Annotated[
         Path | None,
-        Field("Write a step's exchanges to this folder: Chakra traces and a plan of priorities", group=OUTPUT),
+        Field(
+            "Write a step's exchanges to this folder: Chakra traces and a plan of priorities", group=OUTPUT, filled=True
+        ),
     ] = None
 
 

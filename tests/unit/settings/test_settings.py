@@ -39,6 +39,7 @@ class Run:
     timeout_s: Annotated[float, Field("Seconds", key="timeout", above=0)] = 60.0
     masks: Annotated[bool, Field("Masks")] = True
     save: Annotated[str | None, Field("Weights", written=True)] = None
+    out: Annotated[Path, Field("Figures", filled=True)] = Path("figures")
     policy: Annotated[tuple[str, ...], Field("Policies; repeat", choices=("fifo", "fair"))] = ()
 
     def __post_init__(self) -> None:
@@ -99,6 +100,7 @@ def test_the_domain_speaks_of_fields(values: dict[str, Any], message: str) -> No
         (["--timeout", "100"], "--timeout 100: expected up to 99 with --epochs above 50"),
         (["--no-masks"], "--no-masks: goes with --model gat only"),
         (["--save", "nowhere/w.npz"], "--save nowhere/w.npz: cannot be written: No such file or directory"),
+        (["--out", f"{__file__}/a/b"], f"--out {__file__}/a/b: cannot be written: Not a directory"),
         (["--json", "nowhere/r.json"], "--json nowhere/r.json: cannot be written: No such file or directory"),
     ],
 )

@@ -59,5 +59,5 @@ class Unit:
 
 
 BYTES: Final = Unit("bytes", "b?", "size such as 4MB, 512KiB or 4096", 0, "B")
-MEBIBYTES: Final = Unit("bytes", "b?", "size such as 512MiB or 4GB, or a number of MiB", 0, "B", bare=1 << 20)
+MEBIBYTES: Final = Unit("MiB", "b?", "size such as 512MiB or 4GB, or a number of MiB", 0, "B", bare=1 << 20)
 BITS_PER_SECOND: Final = Unit("bits per second", "(?:bit)?(?:/s)?", "rate such as 10mbit, 2.5gbit or 64000", 1, "bit")

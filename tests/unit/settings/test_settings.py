@@ -264,7 +264,9 @@ def test_a_repeated_option_makes_a_mapping(tmp_path: Path) -> None:
     path.write_text("interface: [1@veth1, '2@unix:/tmp/b']\nmemory: 2\nno_p4: true\n")
     assert made("--settings", str(path)) == wanted
     assert made("--memory", "2MiB", "--interface", "1@a", "--interface", "1@a").ports == {1: "a"}
-    assert json_schema("links", [Links])["properties"]["interface"]["items"] == {"type": "string"}
+    properties = json_schema("links", [Links])["properties"]
+    assert properties["interface"]["items"] == {"type": "string"}
+    assert (properties["memory"]["minimum"], properties["memory"]["default"]) == (1, 1024)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_list_and_bench_write_json(tmp_path):
         ),
         (
             ["switch", "run", "--no-p4", "--transport", "x"],
-            "transport 'x': expected auto, unix, udp, af_packet, af_xdp",
+            "--transport x: expected one of auto, unix, udp, af_packet, af_xdp",
         ),
         (["switch", "run", "--no-p4", "-i", "1@af_xdp:none0"], "no interface 'none0'; there are "),
         (["transport", "bench", "-t", "tcp"], "--transport tcp: expected one of unix, udp, af_packet, af_xdp"),

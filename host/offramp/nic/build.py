@@ -76,7 +76,9 @@ class Variant:
         Path | None,
         Field("Root of a system with DPDK for the architecture; where there is none, Debian's is put there"),
     ] = None
-    sanitize: Annotated[str, Field("Sanitizers; none by default", choices=("", *SANITIZERS))] = ""
+    sanitize: Annotated[
+        str, Field("Sanitizers; none by default", choices=SANITIZERS, besides=lambda text: not text)
+    ] = ""
 
     def __post_init__(self) -> None:
         check(self)

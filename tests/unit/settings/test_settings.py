@@ -62,7 +62,7 @@ def run(settings: Run, output: result.Result) -> None:
 
 
 APP = typer.Typer()
-APP.command(epilog=run.epilog)(run)  # type: ignore[type-var]
+APP.command(epilog=run.epilog)(run)
 
 
 def invoke(*arguments: str) -> Result:
@@ -249,7 +249,7 @@ LINKS: list[Links] = []
 
 def made(*arguments: str) -> Links:
     alone = typer.Typer()
-    alone.command()(links)  # type: ignore[type-var]
+    alone.command()(links)
     done = CliRunner().invoke(alone, list(arguments))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

@@ -1,88 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command tree; each command lives in a module of its own."""
+"""The ``offramp`` command: the tree as typer's groups."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-import offramp
-from offramp_cli.command import add
-from offramp_cli.demo import demo
-from offramp_cli.fpga.group import fpga
-from offramp_cli.hermod.group import coflow
-from offramp_cli.leo.group import leo
-from offramp_cli.nic.group import nic
-from offramp_cli.reproduce import reproduce
-from offramp_cli.schema import schema
-from offramp_cli.simulate_group import simulate
-from offramp_cli.switch.bench import bench
-from offramp_cli.switch.doctor import doctor
-from offramp_cli.switch.fuzz import fuzz
-from offramp_cli.switch.lint import lint
-from offramp_cli.switch.p4info import p4info
-from offramp_cli.switch.resources import resources
-from offramp_cli.switch.run import Bmv2Arguments, run
-from offramp_cli.switch.shell import CONTEXT as SHELL_CONTEXT
-from offramp_cli.switch.shell import shell
-from offramp_cli.switch.stf import stf
-from offramp_cli.switch.trace import trace
-from offramp_cli.switchgnn.plan import plan
-from offramp_cli.token import token
-from offramp_cli.training import training
-from offramp_cli.transport.bench import bench as transport_bench
-from offramp_cli.transport.list import list_transports
+from offramp_base.errors import OfframpError
+from offramp_cli.command import CONTEXT, Late, LateCommand, Version, imported
+from offramp_cli.tree import OFFRAMP, Group
 
-_CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+class LateGroup(Late, TyperGroup):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self.declaration = imported(group.itself) if group.itself else None
+        super().__init__(
+            name=name,
+            help=group.help or self.declaration.__doc__,
+            epilog=self.declaration and self.declaration.epilog,
+            no_args_is_help=self.declaration is None,
+            invoke_without_command=self.declaration is not None,
+            context_settings=CONTEXT,
+        )
+
+    @property
+    def commands(self) -> Any:
+        """All of them, imported."""
+        return {name: self.get_command(None, name) for name in self.group.members}
+
+    @commands.setter
+    def commands(self, _: Any) -> None:
+        """The tree has them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (of click)
+        """Their names."""
+        return list(self.group.members)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The command or group of a name, an older one too."""
+        name = self.group.aliases.get(cmd_name, cmd_name)
+        found = self.group.members.get(name)
+        if isinstance(found, Group):
+            return LateGroup(found, name)
+        return found and LateCommand(imported(found), name)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the named command, or the group itself.
+
+        Raises:
+            OfframpError: options of the group itself stand before a command's name, which would not see them.
+        """
+        if self.declaration is None or not ctx._protected_args:
+            return super().invoke(ctx)
+        name = ctx._protected_args[0]
+        for option in self.params:
+            source = ctx.get_parameter_source(option.name or "")
+            if source is not None and source.name == "COMMANDLINE":
+                raise OfframpError(f"{option.opts[0]}: options stand behind the system's name: {self.name} {name} …")
+        self.declaration = self.callback = None
+        return super().invoke(ctx)
+
+
+class Root(LateGroup):
+    """The whole tree; typer adds the options of shell completion."""
+
+    def __init__(self, **attributes: Any) -> None:
+        self.group = OFFRAMP
+        TyperGroup.__init__(self, **attributes)
+
 
 app = typer.Typer(
     name="offramp",
-    help="Take the communication of distributed training off the host.",
+    cls=Root,
+    help=OFFRAMP.help,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings=_CONTEXT,
+    context_settings=CONTEXT,
 )
-switch = typer.Typer(help="The P4 software switch.", no_args_is_help=True, context_settings=_CONTEXT)
-
-transport = typer.Typer(help="How frames reach the switch.", no_args_is_help=True, context_settings=_CONTEXT)
-
-add(app, demo)
-app.add_typer(training, name="train")
-add(app, plan)
-add(app, reproduce)
-app.add_typer(switch, name="switch")
-app.add_typer(simulate, name="simulate")
-app.add_typer(coflow, name="coflow")
-app.add_typer(fpga, name="fpga")
-app.add_typer(leo, name="leo")
-app.add_typer(nic, name="nic")
-switch.command(cls=Bmv2Arguments)(run)
-switch.command()(stf)
-switch.command()(trace)
-switch.command()(bench)
-switch.command()(doctor)
-switch.command()(fuzz)
-switch.command()(lint)
-switch.command()(p4info)
-switch.command()(resources)
-switch.command(context_settings=SHELL_CONTEXT)(shell)
-app.add_typer(transport, name="transport")
-add(transport, list_transports, transport_bench)
-app.command()(token)
-app.command()(schema)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"offramp {offramp.__version__}")
-        raise typer.Exit
 
 
 @app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Take the communication of distributed training off the host."""
+def _options(version: Version = False) -> None: ...

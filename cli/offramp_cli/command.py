@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from offramp_base import __version__
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import from_text
+from offramp_base.settings.check import check_field, from_text, from_texts
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import REQUIRED, Declared, declared
 from offramp_cli.result import Result, expect_writable
@@ -33,24 +34,41 @@ from offramp_cli.result import Result, expect_writable
 if TYPE_CHECKING:
     from offramp_base.settings.document import Given
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+"""Settings of every command's and group's context."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"offramp {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")]
 _FILE = "settings_file"
 _FILE_FLAG = "--settings"
 
 
 class Command:
-    """A command for :meth:`typer.Typer.command`; :func:`add` spares the imports until its options are needed."""
+    """A command for :meth:`typer.Typer.command`; :class:`LateCommand` spares imports until its options are needed.
+
+    Attributes:
+        rewrite: what is done to the words of the command line before they are parsed.
+    """
 
     def __init__(
-        self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, name: str | None = None
+        self, body: Callable[..., None], classes: tuple[type | str, ...], example: str, **context: Any
     ) -> None:
-        self.__name__, self.__doc__, self.__module__ = name or body.__name__, body.__doc__, body.__module__
+        self.__name__, self.__doc__, self.__module__ = body.__name__, body.__doc__, body.__module__
         self.__annotations__: dict[str, Any] = {}
         self.body, self.epilog, self._classes = body, f"Example: offramp {example}", classes
+        self.context = context
+        self.rewrite: Callable[[list[str]], list[str]] = list
 
     @cached_property
     def classes(self) -> tuple[type, ...]:
         """The dataclasses, of which the body gets an object each."""
-        return tuple(_imported(one) if isinstance(one, str) else one for one in self._classes)
+        return tuple(imported(one) if isinstance(one, str) else one for one in self._classes)
 
     @cached_property
     def fields(self) -> dict[str, Declared]:
@@ -68,15 +86,6 @@ class Command:
         note = typer.Option(_FILE_FLAG, help="Read fields from this YAML or TOML file; options go before it.")
         parameters.append(_parameter(_FILE, Annotated[Path | None, note], None))
         return inspect.Signature(parameters)
-
-    def stub(self) -> Callable[[], None]:
-        """A function without parameters that stands for the command."""
-
-        def stub() -> None: ...
-
-        stub.__name__, stub.__doc__ = self.__name__, self.__doc__
-        stub.command = self  # type: ignore[attr-defined]
-        return stub
 
     def __call__(self, context: typer.Context | None = None, **values: Any) -> None:
         """Run the command with what typer parsed; without ``context``, with values by attribute or key.
@@ -109,6 +118,8 @@ class Command:
         for each in self.fields.values():
             if each.default is REQUIRED and each.attribute not in chosen:
                 raise SettingsError(each.attribute, "expected a value")
+        for name, value in chosen.items():
+            check_field(self.fields[name], value)
         arguments = [
             one(**{each.attribute: chosen[each.attribute] for each in declared(one) if each.attribute in chosen})
             for one in self.classes
@@ -116,8 +127,8 @@ class Command:
         with ExitStack() as stack:
             for one in arguments:
                 for each in declared(type(one)):
-                    if each.field.written:
-                        expect_writable(each.attribute, getattr(one, each.attribute))
+                    if each.field.written or each.field.filled:
+                        expect_writable(each.attribute, getattr(one, each.attribute), folder=each.field.filled)
                 if isinstance(one, Result) and one.on_stdout:
                     stack.enter_context(redirect_stdout(sys.stderr))
             self.body(*arguments)
@@ -129,71 +140,73 @@ class Command:
         if each is None or each.field.position or each.attribute in from_file:
             return (field if each is None else each.key) + said
         if each.kind is bool and isinstance(value, bool):
-            return _flag(each.key) if value else "--no-" + _flag(each.key)[2:]
+            return _flag(each.key if value else f"no_{each.key}")
         return _flag(each.key) + said
 
 
-def command(*classes: type | str, example: str, name: str | None = None) -> Callable[[Callable[..., None]], Command]:
+def command(*classes: type | str, example: str, **context: Any) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function that takes an object of each class.
 
     Args:
         classes: dataclasses of fields; ``module:Class`` for one that is imported late.
         example: arguments, for the end of the help.
-        name: of the command, where it is not the function's.
+        context: settings of click's context, such as ``ignore_unknown_options``.
     """
-    return lambda body: Command(body, classes, example, name)
+    return lambda body: Command(body, classes, example, **context)
 
 
 class Late:
-    """Makes options of a command or group when they are first asked for: ``offramp --help`` needs none."""
+    """Makes the options of a command or group when they are first asked for: ``offramp --help`` needs none."""
 
     declaration: Command | None = None
-    _made: Any = None
-    _params: Any = None
-    _callback: Any = None
+
+    @cached_property
+    def _made(self) -> Any:
+        alone = typer.Typer(add_completion=False)
+        alone.command()(self.declaration)  # type: ignore[type-var]
+        return typer.main.get_command(alone)
 
     @property
     def params(self) -> Any:
         """The options."""
-        return self._params if self.declaration is None else self._command.params
+        return self._made.params if self.declaration else self.__dict__["params"]
 
     @params.setter
     def params(self, value: Any) -> None:
-        self._params = value
+        self.__dict__["params"] = value
 
     @property
     def callback(self) -> Any:
         """What runs with them."""
-        return self._callback if self.declaration is None or self._callback is None else self._command.callback
+        return self._made.callback if self.declaration else self.__dict__["callback"]
 
     @callback.setter
     def callback(self, value: Any) -> None:
-        self._callback = value
-        self.declaration = self.declaration or getattr(value, "command", None)
-
-    @property
-    def _command(self) -> Any:
-        if self._made is None:
-            alone = typer.Typer(add_completion=False)
-            alone.command()(self.declaration)  # type: ignore[type-var]
-            self._made = typer.main.get_command(alone)
-        return self._made
+        self.__dict__["callback"] = value
 
 
 class LateCommand(Late, TyperCommand):
     """A command with late options."""
 
+    def __init__(self, declaration: Command, name: str) -> None:
+        self.declaration = declaration
+        super().__init__(
+            name,
+            help=inspect.getdoc(declaration),
+            epilog=declaration.epilog,
+            context_settings={**CONTEXT, **declaration.context},
+        )
 
-def add(app: typer.Typer, *commands: Command) -> None:
-    """Put commands into a group; each under its name."""
-    for one in commands:
-        app.command(cls=LateCommand, epilog=one.epilog)(one.stub())
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words, as the declaration wants them."""
+        assert self.declaration is not None
+        return super().parse_args(ctx, self.declaration.rewrite(args))
 
 
-def _imported(name: str) -> type:
+def imported(name: str) -> Any:
+    """What ``module:attribute`` names."""
     module, _, attribute = name.partition(":")
-    found: type = getattr(import_module(module), attribute)
-    return found
+    return getattr(import_module(module), attribute)
 
 
 def _is_default(context: typer.Context, name: str) -> bool:
@@ -208,7 +221,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
     """The option or argument of a field, and hidden ones of its older names."""
     field = each.field
-    kind: Any = str if field.unit or field.parse else each.kind
+    kind: Any = str if field.unit or field.parse or field.item else each.kind
     kind = list[kind] if each.many and not field.parse else kind
     default = inspect.Parameter.empty if each.default is REQUIRED else _shown_default(each)
     kind = kind | None if default is None else kind
@@ -222,7 +235,7 @@ def _parameters(each: Declared) -> Iterator[inspect.Parameter]:
     if field.position:
         note: Any = typer.Argument(**common)
     else:
-        note = typer.Option(*_flags(each), rich_help_panel=each.group, **common)
+        note = typer.Option(*_flags(each), rich_help_panel=each.group, hidden=field.hidden, **common)
     yield _parameter(each.attribute, Annotated[kind, note], default)
     for alias in field.aliases:
         yield _parameter(_attribute_of(alias), Annotated[kind | None, typer.Option(_flag(alias), hidden=True)], None)
@@ -238,7 +251,7 @@ def _shown_default(each: Declared) -> Any:
 
 def _flags(each: Declared) -> list[str]:
     flag = _flag(each.key)
-    flags = [f"{flag}/--no-{flag[2:]}" if each.kind is bool else flag]
+    flags = [f"{flag}/--no-{flag[2:]}" if each.kind is bool and not flag.startswith("--no-") else flag]
     return [each.field.short, *flags] if each.field.short else flags
 
 
@@ -276,6 +289,4 @@ def _value(each: Declared, value: Any) -> Any:
         return each.kind(from_text(each, value)) if each.kind is Path else from_text(each, value)
     if isinstance(value, Path) and each.kind is str:
         return str(value)
-    if each.many and isinstance(value, list):
-        return tuple(from_text(each, one) if isinstance(one, str) else one for one in value)
-    return value
+    return from_texts(each, value) if each.many and isinstance(value, list) else value

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from offramp_base.errors import OfframpError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
 
@@ -48,21 +49,19 @@ class DemoSettings:
 class Outputs:
     """Where the report goes."""
 
-    out: Annotated[Path, Field("Folder for the report", group=OUTPUT)] = Path("out/demo")
+    out: Annotated[Path, Field("Folder for the report", group=OUTPUT, filled=True)] = Path("out/demo")
 
 
 @command(DemoSettings, Outputs, example="demo --epochs 5 --out report")
 def demo(settings: DemoSettings, outputs: Outputs) -> None:
     """Train on one process, by p2p, through a best-effort switch and through SwitchGNN; compare and report."""
-    from rich.console import Console
-
     from offramp.report import Note, Report, write_report
     from offramp.report.console import runs_table
     from offramp.train.settings import TrainSettings
     from offramp_cli.train import command_line, describe
 
     base = TrainSettings(**asdict(settings))
-    console = Console(highlight=False)
+    console = show.console()
     loaded = base.load()
     replayed = occupancies(loaded, base)  # first: it plans every run, so settings that cannot work end here
     runs = run_all(loaded, base, console.print)

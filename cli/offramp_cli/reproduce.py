@@ -12,11 +12,11 @@ import typer
 
 from offramp_base.errors import OfframpError
 from offramp_base.progress import listen
-from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import Stages, stages
+from offramp_cli.result import OUTPUT, Result, expect_writable
+from offramp_cli.stages import Stages, stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +32,8 @@ class ReproduceSettings:
     scale: Annotated[float, Field("Size of generated graphs; 1 takes seconds to a minute")] = 1.0
     seed: Annotated[int, Field("Moves everything random")] = 0
     data: Annotated[
-        Path | None, Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated")
+        Path | None,
+        Field("Folder with data sets as OGB, PyG or DGL download them; else they are generated"),
     ] = None
 
 
@@ -46,22 +47,18 @@ class Outputs(Result):
 @command(ReproduceSettings, Outputs, example="reproduce themis/table1 --json -")
 def reproduce(settings: ReproduceSettings, outputs: Outputs) -> None:
     """Reproduce figures and tables of the papers: published numbers beside ours, and a plot of each."""
-    from rich.console import Console
-
     from offramp_sim.figures.plot import draw
     from offramp_sim.reproduce import catalogue
 
-    console = Console(highlight=False)
+    console = show.console()
     if settings.names == ("list",):
         for item in catalogue.items():
             typer.echo(f"{item.name:20} {item.seconds:4} s  {item.title}")
         return
     items = list(dict.fromkeys(item for name in settings.names for item in catalogue.find(name)))
     folder = outputs.out
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError("out", f"cannot be made: {error.strerror}", str(folder)) from None
+    expect_writable("out", folder, folder=True)
+    folder.mkdir(parents=True, exist_ok=True)
     written: list[dict[str, Any]] = []
     failed: list[str] = []
     for place, item in enumerate(items, 1):
@@ -91,12 +88,7 @@ def _advance(stage: Stages, name: str, what: str, done: int, total: int) -> None
 
 
 def _show(console: Console, item: Item, found: Reproduction, path: Path) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, title=f"{item.name}: {item.title}", title_justify="left")
-    table.add_column("")
-    table.add_column("paper", justify="right")
-    table.add_column("here", justify="right")
+    table = show.table("", "paper", "here", title=f"{item.name}: {item.title}")
     for line in found.comparisons:
         table.add_row(line.what, line.published or "\N{EN DASH}", line.ours)
     console.print(table)

@@ -4,19 +4,33 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from offramp_base.ending.files import write_text
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
 _STDOUT = Path("-")
+_FORMATS = (
+    "",
+    "png",
+    "svg",
+    "pdf",
+    "svgz",
+    "eps",
+    "ps",
+    "jpg",
+    "jpeg",
+    "tif",
+    "tiff",
+    "webp",
+)
+"""What Matplotlib writes; PNG for a name without an ending."""
 OUTPUT = "Output"
 """Heading of the options that name files to write."""
 
@@ -46,14 +60,27 @@ class Result:
         """
         if self.json is None:
             return
-        text = json.dumps({"schema": schema, **content}, indent=2) + "\n"
+        import json
+
+        self._write(json.dumps({"schema": schema, **content}, indent=2) + "\n")
+
+    def write_lines(self, schema: str, contents: Iterable[Mapping[str, Any]]) -> None:
+        """The same as JSON lines, each under the name and version.
+
+        Raises:
+            SettingsError: the file cannot be written.
+        """
+        import json
+
+        if self.json is not None:
+            self._write("".join(json.dumps({"schema": schema, **content}) + "\n" for content in contents))
+
+    def _write(self, text: str) -> None:
+        assert self.json is not None
         if self.on_stdout:
             self.__dict__["_stdout"].write(text)
-            return
-        try:
-            write_text(self.json, text)
-        except OSError as error:
-            raise _cannot("json", self.json, error.strerror) from None
+        else:
+            write_file("json", self.json, text)
 
 
 @dataclass(frozen=True)
@@ -64,21 +91,37 @@ class Plotted(Result):
         Path | None, Field("Draw the result into this file: .png, .svg or .pdf", group=OUTPUT, written=True)
     ] = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.plot is None:
+            return
+        if self.plot.suffix[1:] not in _FORMATS:
+            raise SettingsError("plot", "expected a name that ends in .png, .svg or .pdf", str(self.plot))
+        if find_spec("matplotlib") is None:
+            raise SettingsError("plot", "needs the package matplotlib: pip install 'offramp[gnn]'")
 
-def expect_writable(field: str, name: str | Path | None) -> None:
-    """Refuse a file that cannot be made, before hours go into what it should hold.
+    def draw(self, draw: Callable[[Path], None]) -> None:
+        """Have the picture drawn, where one is asked for, and say where it is."""
+        if self.plot is not None:
+            draw(self.plot)
+            print(f"plot: {self.plot}")  # noqa: T201
+
+
+def expect_writable(field: str, name: str | Path | None, *, folder: bool = False) -> None:
+    """Refuse a file, or a folder, that cannot be made, before hours go into what it should hold.
 
     Raises:
-        SettingsError: its folder is missing or closed to us, or it is a folder itself.
+        SettingsError: what it would be in is missing or closed to us, or the file is a folder, or the folder a file.
     """
-    if name is None or Path(name) == _STDOUT:
+    if name is None or (Path(name) == _STDOUT and not folder):
         return
     path = Path(name)
-    if path.is_dir():
+    inside = next(one for one in (path, *path.absolute().parents) if one.exists()) if folder else path.parent
+    if path.is_dir() and not folder:
         reason = errno.EISDIR
-    elif not path.parent.is_dir():
-        reason = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
-    elif not os.access(path.parent, os.W_OK):
+    elif not inside.is_dir():
+        reason = errno.ENOTDIR if inside.exists() else errno.ENOENT
+    elif not os.access(inside, os.W_OK):
         reason = errno.EACCES
     else:
         return
@@ -87,3 +130,17 @@ def expect_writable(field: str, name: str | Path | None) -> None:
 
 def _cannot(field: str, path: Path, reason: str | None) -> SettingsError:
     return SettingsError(field, f"cannot be written: {reason}", str(path))
+
+
+def write_file(field: str, path: Path, text: str) -> None:
+    """Write what a field names.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    from offramp_base.ending.files import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise _cannot(field, path, error.strerror) from None

@@ -4,26 +4,31 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
-from offramp_base.errors import OfframpError
-from offramp_base.settings.schema import json_schema
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command, imported
+from offramp_cli.tree import Group, member
 
 
-def schema(
-    context: typer.Context,
-    words: Annotated[list[str], typer.Argument(help="A command that has --settings.", metavar="COMMAND…")],
-) -> None:
-    """Print the JSON Schema of the file that a command's --settings reads, for editors and checkers.
+@dataclass(frozen=True)
+class SchemaSettings:
+    """A command."""
 
-    Example: offramp schema train dgs > dgs.schema.json
-    """
-    found: Any = context.find_root().command
-    for word in words:
-        found = getattr(found, "commands", {}).get(word)
-    declaration = getattr(found, "declaration", None)
-    if declaration is None:
-        raise OfframpError(f"{' '.join(words)}: no command with --settings")
-    typer.echo(json.dumps(json_schema(f"offramp {' '.join(words)}", declaration.classes), indent=2))
+    words: Annotated[tuple[str, ...], Field("The words of a command", position=True, metavar="COMMAND…")]
+
+
+@command(SchemaSettings, example="schema train dgs > dgs.schema.json")
+def schema(settings: SchemaSettings) -> None:
+    """Print the JSON Schema of the file that a command's --settings reads, for editors and checkers."""
+    from offramp_base.settings.schema import json_schema
+
+    found, names = member(settings.words)
+    found = found.itself if isinstance(found, Group) else found
+    if found is None:
+        raise SettingsError("words", "expected the words of a command", " ".join(settings.words))
+    typer.echo(json.dumps(json_schema(f"offramp {' '.join(names)}", imported(found).classes), indent=2))

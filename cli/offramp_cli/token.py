@@ -3,23 +3,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
 
-def token(
-    path: Annotated[Path, typer.Argument(help="New file; nobody else may open it (mode 0600).")],
-) -> None:
+
+@dataclass(frozen=True)
+class TokenSettings:
+    """Where the token goes."""
+
+    path: Annotated[Path, Field("New file; nobody else may open it (mode 0600)", position=True)]
+
+
+@command(
+    TokenSettings,
+    example="token job.token && scp job.token other: && export OFFRAMP_TOKEN_FILE=$PWD/job.token",
+)
+def token(settings: TokenSettings) -> None:
     """Make a token file. Listeners that other machines reach ask peers to prove that they have the same token.
 
     Copy it to every machine of the job by a way that you trust (scp) and name it there in the environment variable
     OFFRAMP_TOKEN_FILE.
-
-    Example: offramp token job.token && scp job.token other: && export OFFRAMP_TOKEN_FILE=$PWD/job.token
     """
     from offramp_base.listening.token import FILE_VARIABLE, Token
 
-    Token.random().write(path)
-    typer.echo(f"{path}: a new token; name it in {FILE_VARIABLE} on every machine of the job")
+    Token.random().write(settings.path)
+    typer.echo(f"{settings.path}: a new token; name it in {FILE_VARIABLE} on every machine of the job")

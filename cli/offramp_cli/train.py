@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
@@ -83,13 +83,12 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: Outputs) -> N
     result = run(settings.load(), settings, open_fabric, lines=True)
     if result is None:
         return
-    from rich.console import Console
 
     from offramp.report import Report, Run, write_report
     from offramp.report.console import runs_table
 
     finished = Run(settings.propagator, result)
-    console = Console(highlight=False)
+    console = show.console()
     console.print(runs_table([finished]))
     if strangers := result["strangers"]:
         by_port = ", ".join(f"{port}: {frames}" for port, frames in strangers.items())
@@ -110,12 +109,10 @@ def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *
         open_fabric: opens the switch, where one is needed.
         lines: whether each epoch also gets a line of its own.
     """
-    from rich.console import Console
-
     from offramp.report.console import epoch_progress
     from offramp.train.run import train as train_graph
 
-    console = Console(quiet=os.environ.get("RANK", "0") != "0")
+    console = show.console(one_rank=True)
     with epoch_progress(console, settings.propagator, settings.epochs, lines=lines) as on_epoch:
         result = train_graph(graph, settings, open_fabric=open_fabric, on_epoch=on_epoch)
     return result.as_dict() if result else None

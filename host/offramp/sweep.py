@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from offramp_base.ending.pool import each_in_process
-from offramp_base.errors import OfframpError
 from offramp_base.progress import report
+from offramp_base.settings.error import SettingsError
 
 _C = TypeVar("_C")
 _R = TypeVar("_R")
@@ -41,7 +41,7 @@ def sweep(
         OfframpError: a case raises it, a process dies, or no scheduler answers.
     """
     if processes is not None and processes < 1:
-        raise OfframpError(f"--processes {processes}: expected at least 1")
+        raise SettingsError("processes", "expected at least 1", processes)
     told = _Teller(what, len(cases))
     if dask is not None:
         return _on_dask(function, cases, dask, told)
@@ -80,11 +80,11 @@ def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, to
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise OfframpError("--dask needs the package distributed: pip install 'offramp[dask]'") from None
+        raise SettingsError("dask", "needs the package distributed: pip install 'offramp[dask]'") from None
     try:
         client = distributed.Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError, TimeoutError):
-        raise OfframpError(f"--dask {address}: no Dask scheduler answers there") from None
+        raise SettingsError("dask", "no Dask scheduler answers there", address) from None
     with client, client.as_current():
         futures = client.map(function, list(cases), pure=False)
         for future in distributed.as_completed(futures):

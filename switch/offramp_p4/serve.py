@@ -16,7 +16,6 @@ from types import FrameType
 from typing import IO, TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
-from offramp_base.numerals import whole_number
 from offramp_base.transport.links import AUTO, interface_opener, parse_link
 from offramp_p4.settings import PEER, Settings
 
@@ -27,36 +26,10 @@ if TYPE_CHECKING:
     from offramp_p4.runtime.device import Device
     from offramp_p4.runtime.server import Server
 
-__all__ = ["Running", "build", "parse_port", "run"]
+__all__ = ["Running", "Settings", "build", "run"]
 
-MAX_PORT = 510
-"""Port 511 of v1model drops."""
 RINGS_BYTES, LEAST_RING_BYTES = 128 << 20, 2 << 20
 """Memory for what arrives on interfaces: of all ports together, and at least for each."""
-
-
-def parse_port(text: str) -> tuple[int, str]:
-    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a number and what it is attached to.
-
-    Raises:
-        OfframpError: not of this form, or the number is out of range.
-    """
-    name, at, spec = text.partition("@")
-    number = whole_number(name)
-    if not at or not spec or number is None:
-        raise OfframpError(f"port {text!r}: expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1")
-    check_port_number(number)
-    return number, spec
-
-
-def check_port_number(number: int) -> None:
-    """Whether v1model can name the port.
-
-    Raises:
-        OfframpError: it cannot.
-    """
-    if not 0 <= number <= MAX_PORT:
-        raise OfframpError(f"port {number}: expected 0..{MAX_PORT}")
 
 
 def open_port(spec: str, ring_bytes: int, transport: str = AUTO) -> Port:

@@ -4,73 +4,163 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+from offramp_base.errors import OfframpError
+from offramp_base.numerals import whole_number
 from offramp_base.p4rt.tls import Tls
-from offramp_base.transport.links import AUTO
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import MEBIBYTES
+from offramp_base.transport.links import AUTO, TRANSPORTS
+from offramp_p4.tm.config import MAX_PORT, TmConfig
 
 if TYPE_CHECKING:
-    from offramp_p4.tm import TmConfig
-
+    from offramp_p4.ir import Program
 
 PEER = "peer:"
 """Before the path of a port that is a link to the Unix socket of another switch's port."""
+ENGINES = {"auto": "native where it can", "native": "machine code", "python": "readable, traces"}
+
+
+def parse_port(text: str) -> tuple[int, str]:
+    """``1@veth1`` or ``2@udp:127.0.0.1:7002`` as a number and what it is attached to.
+
+    Raises:
+        ValueError: not of this form, or the number is out of range.
+    """
+    name, at, spec = text.partition("@")
+    number = whole_number(name)
+    if not at or not spec or number is None:
+        raise ValueError("expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1")
+    if number > MAX_PORT:
+        raise ValueError(f"expected a port of 0 to {MAX_PORT}")
+    return number, spec
+
+
+def parse_macro(text: str) -> tuple[str, str]:
+    """``NAME`` or ``NAME=VALUE``.
+
+    Raises:
+        ValueError: something else.
+    """
+    name, equals, value = text.partition("=")
+    if not name.isidentifier():
+        raise ValueError("expected NAME or NAME=VALUE")
+    return name, value if equals else "1"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What to run.
+class Preprocessor:
+    """What the preprocessor of a P4 program is told."""
+
+    include: Annotated[tuple[str, ...], Field("Folder for #include; repeat", short="-I")] = ()
+    defines: Annotated[
+        Mapping[str, str], Field("Macro, NAME or NAME=VALUE; repeat", key="define", short="-D", item=parse_macro)
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Preprocessor):
+    """A P4 program."""
+
+    program: Annotated[str, Field("P4-16 source", position=True)]
+
+    def load(self) -> Program:
+        """The program in its intermediate representation.
+
+        Raises:
+            OfframpError: it cannot be read, or is refused.
+        """
+        from offramp_p4.frontend import load
+
+        return load(self.program, include=[Path(folder) for folder in self.include], defines=self.defines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Preprocessor):
+    """What to run; sizes in bytes.
 
     Attributes:
         program: P4 source file; None: wait for a controller to push one.
         ports: port number to a link, as :func:`offramp_base.transport.parse_link` takes it, or
             ``peer:PATH``: a link to another switch's ``unix:PATH``.
-        transport: opens the bare interfaces among them.
         address: of the P4Runtime server, ``host:port`` (port 0: a free one) or ``unix:PATH``.
-        cpu_port: packets that leave by it become packet-ins.
-        include, defines: for the program's preprocessor.
         tm: traffic manager; None: what the program sends leaves at once.
-        engine: what runs the program, one of :data:`offramp_p4.engines.ENGINES`.
-        drop_port: egress_spec that drops.
-        pcap: folder for captures of all ports; None: none are made.
-        log, traces: files for the trace of each packet, as trees (``-``: standard output) and as JSON lines.
-        grpc_cert, grpc_key: PEM files of the P4Runtime server for TLS; None: no TLS.
-        grpc_ca: PEM file with the certificates that sign those of clients; None: clients need none.
-        insecure: serve P4Runtime on an address that other machines reach though clients show no certificates.
-        max_message: bytes of a P4Runtime request; None: the default of :class:`~offramp_p4.runtime.server.Server`.
-        compile_seconds, compile_memory: budget of compiling one pushed program; bytes.
-        register_memory: bytes for the registers, counters and meters of a program.
-        packet_steps: statements that one packet may run in loops.
+        log: ``-`` is standard output.
+        max_message: None: the default of :class:`~offramp_p4.runtime.server.Server`.
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
 
-    program: str | None
-    ports: Mapping[int, str]
-    address: str = "127.0.0.1:9559"
-    device_id: int = 0
-    cpu_port: int | None = None
-    seed: int = 0
-    include: tuple[str, ...] = ()
-    defines: Mapping[str, str] = field(default_factory=dict)
+    program: Annotated[str | None, Field("P4-16 source for v1model", position=True, shown_default="")] = None
+    ports: Annotated[
+        Mapping[int, str],
+        Field(
+            "NUMBER@LINK for each port: an interface, unix:PATH, udp:HOST:PORT[,peer=HOST:PORT], af_packet:IF or "
+            "af_xdp:IF",
+            key="interface",
+            short="-i",
+            item=parse_port,
+            group="Ports",
+        ),
+    ] = field(default_factory=dict)
+    transport: Annotated[
+        str, Field("Opens links that are bare interfaces, auto by af_packet", choices=(AUTO, *TRANSPORTS))
+    ] = AUTO
+    cpu_port: Annotated[int | None, Field("Packets to this port go to the controller", least=0, most=MAX_PORT)] = None
+    drop_port: Annotated[int, Field("egress_spec that drops")] = 511
+    pcap: Annotated[str | None, Field("Capture what each port receives and sends to files in this folder")] = None
+    address: Annotated[
+        str, Field("P4Runtime server: HOST:PORT or unix:PATH", key="grpc_server_addr", group="P4Runtime")
+    ] = "127.0.0.1:9559"
+    grpc_cert: Annotated[str | None, Field("Certificate of the P4Runtime server, PEM: serve with TLS")] = None
+    grpc_key: Annotated[str | None, Field("Its private key, PEM")] = None
+    grpc_ca: Annotated[str | None, Field("Clients must show a certificate signed by one of these, PEM")] = None
+    insecure: Annotated[
+        bool, Field("Serve P4Runtime where other machines reach it though clients show no certificates")
+    ] = False
+    device_id: Annotated[int, Field("P4Runtime device", least=0)] = 0
+    engine: Annotated[str, Field("What runs the program", choices=ENGINES, group="Program")] = "auto"
+    seed: Annotated[int, Field("Moves everything random: the program's random()")] = 0
+    log: Annotated[str | None, Field("Write the trace of each packet to this file", key="log_file")] = None
+    traces: Annotated[str | None, Field("The same as JSON lines, one for each packet", key="trace")] = None
+    max_message: Annotated[
+        int | None,
+        Field(
+            "Size of a P4Runtime request, in MiB",
+            unit=MEBIBYTES,
+            least=1 << 20,
+            most=1 << 30,
+            shown_default="4, or 64 where clients show certificates",
+            group="Limits",
+        ),
+    ] = None
+    compile_seconds: Annotated[float, Field("To compile a program that a controller pushes")] = 30.0
+    compile_memory: Annotated[
+        int, Field("Memory to compile a program that a controller pushes, in MiB", unit=MEBIBYTES)
+    ] = 4 << 30
+    register_memory: Annotated[
+        int, Field("Memory for a program's registers, counters and meters, in MiB", unit=MEBIBYTES, least=1)
+    ] = 1 << 30
+    packet_steps: Annotated[
+        int, Field("Statements that one packet may run in loops, with all its copies and passes", least=1)
+    ] = 1 << 20
     tm: TmConfig | None = None
-    engine: str = "auto"
-    drop_port: int = 511
-    pcap: str | None = None
-    log: str | None = None
-    traces: str | None = None
-    grpc_cert: str | None = None
-    grpc_key: str | None = None
-    grpc_ca: str | None = None
     translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    transport: str = AUTO
-    insecure: bool = False
-    max_message: int | None = None
-    compile_seconds: float = 30.0
-    compile_memory: int = 4 << 30
-    register_memory: int = 1 << 30
-    packet_steps: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.program is not None and self.program.endswith(".json"):
+            raise OfframpError(
+                f"{self.program}: a compiled program; expected P4-16 source, which needs no compiler here"
+            )
+        if self.pcap is not None and not os.path.isdir(self.pcap):  # noqa: PTH112 (False for what cannot be a name)
+            raise SettingsError("pcap", "no such folder", self.pcap[:200])
 
     @property
     def tls(self) -> Tls | None:
@@ -80,7 +170,7 @@ class Settings:
         return Tls(self.grpc_cert, self.grpc_key, self.grpc_ca)
 
     def to_json(self) -> str:
-        """For :func:`main` of a child process."""
+        """For :func:`offramp_p4.serve.main` of a child process."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -89,8 +179,5 @@ class Settings:
         raw: dict[str, Any] = json.loads(text)
         ports = {int(number): spec for number, spec in raw.pop("ports").items()}
         tm = raw.pop("tm")
-        if tm is not None:
-            from offramp_p4.tm import TmConfig
-
-            tm = TmConfig.from_plain(tm)
-        return cls(ports=ports, include=tuple(raw.pop("include")), tm=tm, **raw)
+        made = None if tm is None else TmConfig.from_plain(tm)
+        return cls(ports=ports, include=tuple(raw.pop("include")), tm=made, **raw)

@@ -42,7 +42,7 @@ class VethLinks:
                 f"veth pairs: no {' and '.join(missing)} on PATH; they come with util-linux and iproute2"
             )
         if os.geteuid() != 0:
-            raise OfframpError("veth pairs to the embedded switch need root; --transport unix or udp needs no rights")
+            raise OfframpError("veth pairs to the embedded switch need root; transport unix or udp needs no rights")
         name = secrets.token_hex(3)
         self.switch_ends = [f"port{number}" for number in ports]
         self.host_ends = [f"of{name}-{number}" for number in ports]

@@ -35,11 +35,11 @@ LASTS: dict[str, list[str]] = {
     "switch run": [PROGRAM, "--grpc-server-addr", "127.0.0.1:0"],
     "switch bench": ["--seconds", "60"],
     "switch fuzz": ["--minutes", "5"],
-    "simulate placement": ["simulated-papers100m"],
+    "simulate dgtp": ["simulated-papers100m"],
     "simulate leo": ["--sweep", "100000"],
     "simulate themis": [],
     "simulate g3": ["--graph", "ba:n=200000,m=5"],
-    "coflow demo": [],
+    "hermod demo": [],
     "leo profile": ["kvs", "direct", "--seconds", "60"],
     "leo run": ["kvs", "--seconds", "60"],
     "nic bench": ["--seconds", "60"],
@@ -54,15 +54,15 @@ WITHOUT: dict[str, str] = {
     **dict.fromkeys(
         (
             "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
-            "simulate hermod", "simulate unitg", "coflow models", "coflow plan", "coflow match", "coflow export",
+            "simulate hermod", "simulate unitg", "hermod models", "hermod plan", "hermod match", "hermod export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "nic stats", "nic doctor", "transport list",
             "token", "schema",
         ),
         SHORT,
     ),
-    **dict.fromkeys(("switch shell", "coflow deploy", "fpga flash", "nic build"), OTHERS),
+    **dict.fromkeys(("switch shell", "hermod deploy", "fpga flash", "nic build"), OTHERS),
 }  # fmt: skip
-ROOT = {"coflow demo", "nic bench", "transport bench"}
+ROOT = {"hermod demo", "nic bench", "transport bench"}
 TOOLS = {
     "fpga build": "yosys",
     "fpga synth": "yosys",

@@ -87,7 +87,7 @@ COMMANDS = {
 }
 SLOW = {
     "offramp demo --epochs 3": "offramp demo",
-    "offramp coflow demo": "offramp coflow demo",
+    "offramp hermod demo": "offramp hermod demo",
 }
 LASTING = {f"offramp switch run {ROOT}/p4/examples/reflector.p4 -i 1@unix:port1": "offramp switch run"}
 

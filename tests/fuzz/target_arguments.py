@@ -15,34 +15,40 @@ from offramp.switchgnn.scheme import parse_scheme
 from offramp.train.fabric import parse_ports
 from offramp_base.settings.check import from_text
 from offramp_base.settings.field import declared
-from offramp_base.settings.units import parse_rate, parse_size
 from offramp_base.transport.links import parse_link
 from offramp_base.transport.udp import resolve
-from offramp_cli.hermod.deploy import _host, _ports
+from offramp_cli.hermod.deploy import DeploySettings
 from offramp_cli.hermod.plan import QueueSettings
-from offramp_cli.switch.traffic import _weights
-from offramp_p4.serve import parse_port
+from offramp_p4.settings import Settings
+from offramp_p4.tm.settings import TrafficSettings
 from offramp_sim.hermod.faults import parse_pause
 from offramp_sim.leo.study import parse_rule
 
 NAME = "arguments of commands"
-_DGS = {each.attribute: each for each in declared(DgsSettings)}
-_CONTROL = next(each for each in declared(QueueSettings) if each.attribute == "control")
+_DGS, _QUEUES, _DEPLOY, _SWITCH, _TRAFFIC = (
+    {each.attribute: each for each in declared(one)}
+    for one in (DgsSettings, QueueSettings, DeploySettings, Settings, TrafficSettings)
+)
 LIMIT_S = 20.0  # a name of a host may be looked up
 _PARSERS: tuple[tuple[Callable[[str], Any], tuple[str, ...]], ...] = (
-    (lambda text: parse_size(text, "--size"), ("4MB", "512KiB", "1.5 GB", "4096")),
-    (lambda text: parse_rate(text, "--rate"), ("10mbit", "2.5gbit", "64000", "1 kbit/s")),
-    (lambda text: _weights([text]), ("0=3", "7=1")),
+    (partial(from_text, _TRAFFIC["buffer"]), ("4MB", "512KiB", "1.5 GB", "4096")),
+    (partial(from_text, _TRAFFIC["recirculation_rate"]), ("10mbit", "2.5gbit", "64000", "1 kbit/s")),
+    (partial(from_text, _TRAFFIC["port_rate"]), ("1=10mbit", "64000")),
+    (partial(from_text, _TRAFFIC["queue_weight"]), ("0=3", "7=1")),
+    (partial(from_text, _SWITCH["compile_memory"]), ("4", "4GiB")),
+    (partial(from_text, _SWITCH["defines"]), ("A", "A=1")),
+    (partial(from_text, _DEPLOY["police"]), ("6=10gbit",)),
+    (partial(from_text, _DEPLOY["ecn_bytes"]), ("3=150KB", "150KB")),
     (partial(from_text, _DGS["fanout"]), ("10,5", "all", "10")),
     (partial(from_text, _DGS["columns"]), ("0.5", "32")),
     (partial(from_text, _DGS["lag"]), ("3", "free")),
-    (partial(from_text, _CONTROL), ("48,56", "8")),
-    (_ports, ("1-4,7", "510")),
-    (_host, ("02:00:00:00:00:01=1",)),
+    (partial(from_text, _QUEUES["control"]), ("48,56", "8")),
+    (partial(from_text, _DEPLOY["ports"]), ("1-4,7", "510")),
+    (partial(from_text, _DEPLOY["host"]), ("02:00:00:00:00:01=1",)),
     (parse_link, ("udp:127.0.0.1:7002", "unix:/tmp/port1", "veth1", "af_xdp:eth0", "nic:/tmp/agent#1")),
     (parse_nic_link, ("nic:/run/agent#1",)),
     (lambda text: parse_ports(text, 2), ("1@veth1,2@veth2", "udp:127.0.0.1:1,udp:127.0.0.1:2")),
-    (parse_port, ("1@veth1", "2@udp:127.0.0.1:7002")),
+    (partial(from_text, _SWITCH["ports"]), ("1@veth1", "2@udp:127.0.0.1:7002")),
     (parse_scheme, ("paper", "auto+balanced")),
     (parse_pause, ("1@0.5+2", "0@1")),
     (lambda text: parse_rule(text, ["direct"]), ("exact:3", "only:direct", "all")),

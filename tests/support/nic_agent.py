@@ -16,7 +16,7 @@ import pytest
 
 from offramp.device import Status
 from offramp.nic import plans
-from offramp.nic.build import build, cache_folder, missing, variant
+from offramp.nic.build import Variant, build, cache_folder, missing
 from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import Function
 from offramp_base.errors import OfframpError
@@ -29,7 +29,8 @@ def built(arch: str = "native", sanitize: str = "", fuzz: bool = False, sysroot:
     if lacking:
         pytest.skip(f"the agent needs {', '.join(lacking)}")
     try:
-        name, options = variant(arch, sanitize, sysroot)
+        variant = Variant(arch, sysroot, sanitize)
+        name, options = variant.name, variant.options()
         if fuzz:
             if shutil.which("clang++-14") is None:
                 pytest.skip("fuzzing needs clang-14")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from offramp.graph.blocks import plan_blocks
 from offramp_base.progress import listen, report
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 
 def test_only_the_innermost_listener_is_told_and_only_while_it_listens():

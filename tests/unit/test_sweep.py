@@ -30,7 +30,7 @@ def test_results_come_in_order(processes):
 def test_errors_of_a_case_are_those_of_the_sweep():
     with pytest.raises(OfframpError, match="case -1: expected at least 0"):
         sweep(_root, [4, -1], processes=1)
-    with pytest.raises(OfframpError, match="--processes 0: expected at least 1"):
+    with pytest.raises(OfframpError, match="processes 0: expected at least 1"):
         sweep(_root, [4], processes=0)
 
 
@@ -56,5 +56,5 @@ def test_on_a_dask_cluster():
 def test_no_scheduler(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("offramp.sweep._CONNECT_S", 1)
-    with pytest.raises(OfframpError, match=r"--dask tcp://127.0.0.1:1: no Dask scheduler answers there"):
+    with pytest.raises(OfframpError, match=r"dask tcp://127.0.0.1:1: no Dask scheduler answers there"):
         sweep(_root, [1], dask="tcp://127.0.0.1:1")

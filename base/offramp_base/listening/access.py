@@ -33,6 +33,6 @@ class Access:
         if not (address.local or self.token or self.certificates or self.insecure):
             ways = "client certificates (TLS)" if what == "gRPC" else "a token (OFFRAMP_TOKEN_FILE)"
             raise OfframpError(
-                f"{what} {address}: other machines reach this address; it needs {ways}, or --insecure where every "
+                f"{what} {address}: other machines reach this address; it needs {ways}, or insecure where every "
                 "machine that reaches it is trusted"
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from offramp_base.settings.error import SettingsError
+from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import Declared, declared
 
 
@@ -17,10 +17,19 @@ def check(settings: Any) -> None:
         SettingsError: names field, value and what the field takes.
     """
     for each in declared(type(settings)):
-        value = getattr(settings, each.attribute)
-        for one in value if each.many and value is not None else (value,):
-            if one is not None:
-                check_value(each, one)
+        check_field(each, getattr(settings, each.attribute))
+
+
+def check_field(each: Declared, value: Any) -> None:
+    """Refuse the value of a field, or one of its many.
+
+    Raises:
+        SettingsError: it is none of the choices, or out of range.
+    """
+    many = each.many and value is not None
+    for one in () if each.field.item else value if many else (value,):
+        if one is not None:
+            check_value(each, one)
 
 
 def check_value(each: Declared, value: Any) -> None:
@@ -54,10 +63,27 @@ def from_text(each: Declared, text: str) -> Any:
     Raises:
         SettingsError: its parser refuses the text.
     """
-    parse = each.field.unit.parse if each.field.unit else each.field.parse
+    parse = each.field.unit.parse if each.field.unit else each.field.parse or each.field.item
     if parse is None:
         return text
     try:
         return parse(text)
     except ValueError as error:
         raise SettingsError(each.attribute, str(error), text) from None
+
+
+def from_texts(each: Declared, texts: Iterable[Any]) -> Any:
+    """The values of a repeated option; what is not text is one already.
+
+    Raises:
+        SettingsError: a text is refused, or a key of a mapping is given two values.
+    """
+    values = tuple(from_text(each, text) if isinstance(text, str) else text for text in texts)
+    if not each.mapping:
+        return values
+    made: dict[Any, Any] = {}
+    for key, value in values:
+        if made.setdefault(key, value) != value:
+            told = "given twice" if key is None else f"{key} is given twice"
+            raise SettingsError(each.attribute, f"{told}: {shown(made[key])} and {shown(value)}")
+    return made

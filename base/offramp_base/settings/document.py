@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from offramp_base.documents import is_number
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check_value, from_text
+from offramp_base.settings.check import check_value, from_text, from_texts
 from offramp_base.settings.error import SettingsError, shown
 from offramp_base.settings.field import Declared, declared
 from offramp_base.settings.source import Source, read_source
@@ -67,14 +67,15 @@ def from_document(each: Declared, value: Any) -> Any:
     if each.many and each.field.parse is None:
         if not isinstance(value, list):
             raise SettingsError(each.attribute, f"expected a list of {_KINDS[each.kind]}", value)
-        return tuple(_one(each, item) for item in value)
+        return from_texts(each, [_one(each, item) for item in value])
     return _one(each, value)
 
 
 def _one(each: Declared, value: Any) -> Any:
-    if isinstance(value, str) and (each.field.parse or each.field.unit):
+    field = each.field
+    if isinstance(value, str) and (field.parse or field.unit):
         return from_text(each, value)
-    if each.field.parse is not None and is_number(value):
+    if (field.parse or (field.unit and field.unit.bare > 1)) and is_number(value):
         return from_text(each, str(value))
     fits = {
         bool: isinstance(value, bool),

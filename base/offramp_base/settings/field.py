@@ -27,13 +27,16 @@ class Field:
         choices: of a text, or a function that lists them; a mapping says what each means.
         besides: whether a text that is no choice is good all the same.
         parse: makes the value from text; a ValueError says what was expected.
+        item: makes each value of a repeated option from text, or key and value where the field is a mapping.
         metavar: what help writes for the value.
         group: heading in help, of this field and those after it.
         short: a flag of one letter.
         aliases: older names, which work and are not shown.
         position: it is an argument of the command, not an option.
         shown_default: what help says in the default's place; empty for nothing.
+        hidden: help does not show it.
         written: the file is written at the end: the adapter checks before the work that it can be.
+        filled: the same of a folder that is made where there is none.
     """
 
     help: str
@@ -47,13 +50,16 @@ class Field:
     choices: Choices | Callable[[], Choices] | None = None
     besides: Callable[[str], bool] | None = None
     parse: Callable[[str], Any] | None = None
+    item: Callable[[str], Any] | None = None
     metavar: str | None = None
     group: str | None = None
     short: str | None = None
     aliases: tuple[str, ...] = ()
     position: bool = False
     shown_default: str | None = None
+    hidden: bool = False
     written: bool = False
+    filled: bool = False
 
     def options(self) -> dict[str, str]:
         """Each choice and what it means; empty without choices."""
@@ -62,12 +68,16 @@ class Field:
 
     def range(self) -> str:
         """The bounds in words; empty without any."""
-        low = f"at least {self.least:g}" if self.least is not None else ""
-        low = f"more than {self.above:g}" if self.above is not None else low
-        high = f"at most {self.most:g}" if self.most is not None else ""
-        high = f"below {self.below:g}" if self.below is not None else high
+
+        def said(bound: float) -> str:
+            return self.unit.shown(bound) if self.unit and bound >= 1000 else f"{bound:g}"
+
+        low = f"at least {said(self.least)}" if self.least is not None else ""
+        low = f"more than {said(self.above)}" if self.above is not None else low
+        high = f"at most {said(self.most)}" if self.most is not None else ""
+        high = f"below {said(self.below)}" if self.below is not None else high
         if self.least is not None and self.most is not None:
-            return f"{self.least:g} to {self.most:g}"
+            return f"{said(self.least)} to {said(self.most)}"
         return f"{low} and {high}" if low and high else low or high
 
     def holds(self, number: float) -> bool:
@@ -88,7 +98,8 @@ class Declared:
     Attributes:
         attribute, key: its name in Python, and that of option and key.
         group: heading in help.
-        kind: type of a value, or of each of ``many``.
+        kind: type of a value, or of each of ``many``; text where ``item`` makes them.
+        mapping: the many are a mapping.
         optional: None is a value.
         default: :data:`REQUIRED` without one.
     """
@@ -99,6 +110,7 @@ class Declared:
     group: str | None
     kind: type
     many: bool
+    mapping: bool
     optional: bool
     default: Any
 
@@ -128,7 +140,8 @@ def _declared(each: dataclasses.Field[Any], hint: Any, field: Field, group: str 
     optional = get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind)
     if optional:
         kind = next(part for part in get_args(kind) if part is not NoneType)
-    many = get_origin(kind) in (tuple, list)
+    mapping = get_origin(kind) is Mapping
+    many = mapping or get_origin(kind) in (tuple, list)
     default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
-    kind = get_args(kind)[0] if many else kind
-    return Declared(each.name, field.key or each.name, field, group, kind, many, optional, default)
+    kind = str if field.item else get_args(kind)[0] if many else kind
+    return Declared(each.name, field.key or each.name, field, group, kind, many, mapping, optional, default)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +35,8 @@ def _property(each: Declared) -> dict[str, Any]:
         value["enum"] = list(field.options())
     bounds = ("minimum", field.least), ("maximum", field.most)
     exclusive = ("exclusiveMinimum", field.above), ("exclusiveMaximum", field.below)
-    value |= {name: bound for name, bound in (*bounds, *exclusive) if bound is not None}
+    bare = field.unit.bare if field.unit else 1
+    value |= {name: bound if bare == 1 else bound / bare for name, bound in (*bounds, *exclusive) if bound is not None}
     if each.many:
         value = {"items": {"type": kinds[0], **value}}
         kinds = ["array", *(["string"] if field.parse else [])]
@@ -48,8 +49,10 @@ def _property(each: Declared) -> dict[str, Any]:
         found["description"] += f" In {field.unit.name}."
     if each.default is not REQUIRED:
         found["default"] = each.default if isinstance(each.default, str | int | float | None) else _plain(each.default)
+        if bare > 1 and each.default is not None:
+            found["default"] = each.default / bare
     return found
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple | list) else str(value)
+    return list(value) if isinstance(value, tuple | list | Mapping) else str(value)

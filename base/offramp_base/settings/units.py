@@ -4,12 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
-
-from offramp_base.settings.error import SettingsError
 
 _PREFIXES: Final = {"": 1} | {
     prefix + binary: base**power for power, prefix in enumerate("kmgt", 1) for binary, base in (("", 1000), ("i", 1024))
@@ -27,6 +23,7 @@ class Unit:
         example: of a text, for errors.
         least: smallest value.
         symbol: behind a default that help shows.
+        bare: what a number without prefix and symbol is multiplied by.
     """
 
     name: str
@@ -34,6 +31,7 @@ class Unit:
     example: str
     least: int
     symbol: str
+    bare: int = 1
 
     def parse(self, text: str) -> int:
         """The number that ``text`` writes.
@@ -41,44 +39,25 @@ class Unit:
         Raises:
             ValueError: says what was expected.
         """
-        match = re.fullmatch(rf"([0-9]{{1,15}}(?:\.[0-9]{{1,15}})?)\s*([kmgt]?i?){self.suffix}", text.strip().lower())
-        value = int(Fraction(match[1]) * _PREFIXES[match[2]]) if match and match[2] in _PREFIXES else -1
+        from fractions import Fraction  # late: it takes long to import, and --help needs none
+
+        number = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
+        match = re.fullmatch(rf"({number})\s*([kmgt]?i?)({self.suffix})", text.strip().lower())
+        value = -1
+        if match and match[2] in _PREFIXES:
+            value = int(Fraction(match[1]) * (_PREFIXES[match[2]] if match[2] or match[3] else self.bare))
         if not self.least <= value <= _MOST:
             raise ValueError(f"expected a {self.example}")
         return value
 
     def shown(self, value: float) -> str:
         """A number with the largest prefix that leaves a whole one."""
-        for prefix in "tgmk":
+        for prefix in ("t", "g", "m", "k", "ti", "gi", "mi", "ki"):
             if value >= _PREFIXES[prefix] and value % _PREFIXES[prefix] == 0:
-                return f"{value // _PREFIXES[prefix]:g}{prefix.upper()}{self.symbol}"
+                return f"{value // _PREFIXES[prefix]:g}{prefix.upper().replace('I', 'i')}{self.symbol}"
         return f"{value:g}{self.symbol}"
 
 
 BYTES: Final = Unit("bytes", "b?", "size such as 4MB, 512KiB or 4096", 0, "B")
+MEBIBYTES: Final = Unit("MiB", "b?", "size such as 512MiB or 4GB, or a number of MiB", 0, "B", bare=1 << 20)
 BITS_PER_SECOND: Final = Unit("bits per second", "(?:bit)?(?:/s)?", "rate such as 10mbit, 2.5gbit or 64000", 1, "bit")
-
-
-def parse_size(text: str, field: str) -> int:
-    """Bytes in ``text``: ``4MB`` is 4,000,000, ``4MiB`` 4,194,304.
-
-    Raises:
-        SettingsError: not a size.
-    """
-    return _parsed(BYTES.parse, text, field)
-
-
-def parse_rate(text: str, field: str) -> int:
-    """Bits per second in ``text``: ``10mbit`` is 10,000,000, as for tc(8).
-
-    Raises:
-        SettingsError: not a rate of 1 bit/s up.
-    """
-    return _parsed(BITS_PER_SECOND.parse, text, field)
-
-
-def _parsed(parse: Callable[[str], int], text: str, field: str) -> int:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise SettingsError(field, str(error), text) from None

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
@@ -35,20 +35,18 @@ class Outputs(Result):
 )
 def dgs(settings: DgsSettings, outputs: Outputs) -> None:
     """Train on mini-batches whose remote neighbours and features are sampled by what explains the model (DGS)."""
-    from rich.console import Console
-
     from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
 
     if outputs.save_masks is not None and settings.sampler != "dgs":
         raise SettingsError("save_masks", "goes with {sampler} dgs only")
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = show.console(one_rank=True)
     with epoch_bar(console, settings.sampler, settings.epochs) as on_epoch:
         result = train_dgs(settings.load(), settings, on_epoch=on_epoch)
     if result is None:
         return
     numbers = result.as_dict()
-    show(console, numbers)
+    _show(console, numbers)
     if outputs.save_masks is not None:
         save_masks(outputs.save_masks, result.masks)
     outputs.write("offramp.train.dgs/1", numbers)
@@ -93,16 +91,12 @@ def epoch_line(epoch: DgsEpoch, epochs: int) -> str:
     )
 
 
-def show(console: Console, numbers: dict[str, Any]) -> None:
+def _show(console: Console, numbers: dict[str, Any]) -> None:
     """What was sent for what, and how well it went."""
-    from rich.table import Table
-
     from offramp.dgs.ledger import KINDS
     from offramp.report.units import number, percent, si
 
-    table = Table(box=None, pad_edge=False, title="bytes between workers", title_justify="left")
-    for heading in ("", "run", "last epoch"):
-        table.add_column(heading, justify="right" if heading else "left")
+    table = show.table("", "run", "last epoch", title="bytes between workers")
     for kind in (*KINDS, "total", "gradients"):
         table.add_row(kind, *(si(numbers[which][kind], "B") for which in ("bytes", "bytes_last_epoch")))
     table.add_row("remote rows", *(number(numbers[which]["rows"]) for which in ("bytes", "bytes_last_epoch")))

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate placement``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
+"""``offramp simulate dgtp``: where the tasks of a GNN training job go, and what online scheduling makes of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import stages
+from offramp_cli.result import OUTPUT, Plotted
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from offramp.dgtp.exploration import Exploration
     from offramp.dgtp.problem import IntArray
     from offramp.dgtp.search import Found, Search
     from offramp.dgtp.setup_file import Setup
@@ -35,15 +36,9 @@ class PlacementSettings:
     """What is placed, how it is searched for, and what it is compared with."""
 
     setup: Annotated[str, Field("A YAML file of machines and a job, or a setup of the paper; list", position=True)]
-    search: Annotated[str, Field("paper (IFS and ETP) | portfolio", group="Search")] = "portfolio"
-    walks: Annotated[int | None, Field("Walks of the portfolio, in parallel; 4, or 2 for large jobs")] = None
-    steps: Annotated[int | None, Field("Steps of a walk; 10,000 or what seconds allow")] = None
-    reliefs: Annotated[int | None, Field("Changes that annealing of the cards' load tries; what seconds allow")] = None
-    trials: Annotated[int | None, Field("Simulations of a refinement; what seconds allow")] = None
-    beta: Annotated[float, Field("Greed of a walk: 1 / the relative cost that it shrugs off")] = 20.0
-    gamma: Annotated[float, Field("Simulate placements within this share of the best path")] = 0.1
-    mu: Annotated[float, Field("Capacities may be exceeded by this share on the way")] = 1.0
-    processes: Annotated[int | None, Field("Processes that search; all cores by default")] = None
+    processes: Annotated[int | None, Field("Processes that search; all cores by default", least=1, group="Search")] = (
+        None
+    )
     dask: Annotated[str | None, Field("Address of a Dask scheduler that searches instead")] = None
     iterations: Annotated[
         int, Field("Iterations of the comparison, on volumes kept from the search", least=1, group="Comparison")
@@ -52,30 +47,29 @@ class PlacementSettings:
         tuple[str, ...],
         Field("Policies of the flows; repeat", choices=_policies, shown_default="oes, fifo, mrtf, omcoflow"),
     ] = ()
-    seed: Annotated[int, Field("Moves everything random")] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)
-class Outputs(Result):
+class Outputs(Plotted):
     """What a search writes."""
 
     plot: Annotated[
         Path | None,
         Field("Write tasks and flows over time to this .png", group=OUTPUT, written=True, aliases=("gantt",)),
     ] = None
-    export: Annotated[Path | None, Field("Write the plan for torchrun and Slurm into this folder")] = None
+    export: Annotated[Path | None, Field("Write the plan for torchrun and Slurm into this folder", filled=True)] = None
 
 
-@command(PlacementSettings, Outputs, example="simulate placement testbed-1 --search paper --steps 100 --json -")
-def placement(settings: PlacementSettings, outputs: Outputs) -> None:
+@command(
+    PlacementSettings,
+    "offramp.dgtp.search:Search",
+    "offramp.dgtp.exploration:Exploration",
+    Outputs,
+    example="simulate dgtp testbed-1 --search paper --steps 100 --json -",
+)
+def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: Outputs) -> None:
     """Place the tasks of a training job on machines, and compare online scheduling of its flows with other policies."""
-    from rich.console import Console
-
-    from offramp.dgtp.exploration import Exploration
-    from offramp.dgtp.search import Search, search
+    from offramp.dgtp.search import search
     from offramp_sim.dgtp.native.machine import FastCluster
     from offramp_sim.dgtp.policies import POLICIES
     from offramp_sim.dgtp.setups import NAMES
@@ -84,20 +78,18 @@ def placement(settings: PlacementSettings, outputs: Outputs) -> None:
         for name in NAMES:
             typer.echo(name)
         return
-    console = Console(highlight=False)
+    console = show.console()
     policies = list(dict.fromkeys(settings.policy or ("oes", "fifo", "mrtf", "omcoflow")))
     policies = list(POLICIES) if "all" in policies else policies
-    made = _load(settings.setup, settings.seed)
-    explored = Exploration(beta=settings.beta, gamma=settings.gamma, mu=settings.mu)
-    budget = (settings.walks, settings.steps, settings.reliefs, settings.trials)
-    how = Search(settings.search, *budget, how=explored, seed=settings.seed)
+    made = _load(settings.setup, how.seed)
+    how = replace(how, how=walk)
     with stages(console) as stage:
         stage("searching")
         found = search(made.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
         stage("simulating")
         numbers = _judge(made, found, how, settings.iterations, policies)
     _show(console, made, found, numbers)
-    _write(made, found, numbers, settings, outputs)
+    _write(made, found, numbers, how.seed, outputs)
 
 
 def _load(setup: str, seed: int) -> Setup:
@@ -182,13 +174,13 @@ def _show(console: Console, setup: Setup, found: Found, numbers: dict[str, Any])
     )
 
 
-def _write(setup: Setup, found: Found, numbers: dict[str, Any], settings: PlacementSettings, outputs: Outputs) -> None:
+def _write(setup: Setup, found: Found, numbers: dict[str, Any], seed: int, outputs: Outputs) -> None:
     if outputs.plot is not None:
         from offramp.dgtp.draws import draw
         from offramp_sim.dgtp.gantt import draw_gantt
         from offramp_sim.dgtp.native.machine import FastCluster
 
-        shown = draw(setup.problem.graph, min(settings.iterations, 3), settings.seed + 1_000_003)
+        shown = draw(setup.problem.graph, min(numbers["iterations"], 3), seed + 1_000_003)
         times = FastCluster(setup.problem, shown).times(found.machine)
         draw_gantt(setup.problem, found.machine, times, f"{setup.name}: first iterations", outputs.plot)
     if outputs.export is not None:
@@ -197,4 +189,4 @@ def _write(setup: Setup, found: Found, numbers: dict[str, Any], settings: Placem
 
         kept = {name: numbers[name] for name in ("setup", "search", "bounds", "makespan_s", "iterations", "estimate_s")}
         export(make_plan(setup.problem, found.machine, kept), outputs.export)
-    outputs.write("offramp.simulate.placement/1", numbers)
+    outputs.write("offramp.simulate.dgtp/1", numbers)

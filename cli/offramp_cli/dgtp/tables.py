@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from offramp_cli import show
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -13,15 +15,10 @@ if TYPE_CHECKING:
 
 def machines_table(problem: Problem, machine: IntArray) -> Table:
     """Which tasks each machine has, by kind, and what it gives of its resources."""
-    from rich.table import Table
-
     from offramp.report.units import tick
 
     kinds = list(dict.fromkeys(task.kind for task in problem.graph.tasks if task.follows is None))
-    table = Table(box=None, pad_edge=False, title="placement", title_justify="left")
-    table.add_column("machine")
-    for heading in (*kinds, *problem.resources, "in bit/s", "out bit/s"):
-        table.add_column(heading, justify="right")
+    table = show.table("machine", *kinds, *problem.resources, "in bit/s", "out bit/s", title="placement")
     used = problem.usage(machine)
     counters: dict[str, int] = {}
     rows: list[dict[str, list[int]]] = [{kind: [] for kind in kinds} for _ in problem.cluster.machines]
@@ -49,17 +46,12 @@ def _ranges(numbers: list[int]) -> str:
 
 def policies_table(numbers: dict[str, Any]) -> Table:
     """Seconds of each placement under each policy, and what ours saves with online execution."""
-    from rich.table import Table
-
     from offramp.report.units import percent
 
     ours = numbers["makespan_s"]
     policies = list(next(iter(numbers["seconds"].values())))
     title = f"seconds for {numbers['iterations']} iterations (in brackets: what our placement saves with oes)"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    table.add_column("flows by")
-    for placement in numbers["seconds"]:
-        table.add_column(placement, justify="right")
+    table = show.table("flows by", *numbers["seconds"], title=title)
     for policy in policies:
         times = [of_policy[policy] for of_policy in numbers["seconds"].values()]
         table.add_row(policy, *(f"{s:.4g} ({percent(1 - ours / s)})" if s > 0 else "0" for s in times))

@@ -4,60 +4,88 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from offramp_base.errors import OfframpError
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
+from offramp_cli.stages import stages
 
-BoardName = Annotated[str, typer.Option(help="ulx3s, pynq-z2 or u50.")]
+
+def _boards() -> dict[str, str]:
+    from offramp.fpga.boards import BOARDS
+
+    return {name: board.what for name, board in BOARDS.items()}
 
 
-def build(
-    board: BoardName = "ulx3s",
-    out: Annotated[Path, typer.Option(help="Folder for the bitstream and its reports.")] = Path("out/fpga"),
-    seed: Annotated[int, typer.Option(help="Of nextpnr's placement, for ulx3s.", min=0)] = 1,
-) -> None:
+@dataclass(frozen=True)
+class Board:
+    """A board."""
+
+    board: Annotated[str, Field("Board", choices=_boards)] = "ulx3s"
+
+
+@dataclass(frozen=True)
+class BuildSettings(Board):
+    """A bitstream to be made."""
+
+    seed: Annotated[int, Field("Of nextpnr's placement, for ulx3s", least=0)] = 1
+    out: Annotated[Path, Field("Folder for the bitstream and its reports", group=OUTPUT, filled=True)] = Path(
+        "out/fpga"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlashSettings(Board):
+    """A bitstream for a board."""
+
+    bitstream: Annotated[Path, Field("What offramp fpga build made", position=True)]
+    dry_run: Annotated[bool, Field("Only say what would be run")] = False
+    yes: Annotated[bool, Field("Do not ask")] = False
+
+
+@command(BuildSettings, Result, example="fpga build --board ulx3s")
+def build(settings: BuildSettings, result: Result) -> None:
     """Make a bitstream: ulx3s here, by yosys and nextpnr; the others where Vivado is, else the project for it."""
-    from rich.console import Console
+    from offramp.fpga import boards
 
-    from offramp.fpga.boards import board_of
-    from offramp.fpga.boards import build as make
-    from offramp_cli.switch.stages import stages
-
-    chosen = board_of(board)
-    with stages(Console(stderr=True)) as stage:
+    board, chosen = settings.board, boards.BOARDS[settings.board]
+    with stages(show.console(errors=True)) as stage:
         stage(f"{board}: {chosen.what}")
-        made = make(chosen, out / board, seed)
+        made = boards.build(chosen, settings.out / board, settings.seed)
     for path in made.files:
         typer.echo(f"{path}: {path.stat().st_size:,} bytes" if made.timing else str(path))
+    numbers = {"board": board, "files": list(map(str, made.files)), "project_only": made.project_only}
     if made.timing is not None:
         for kind, used in made.timing.used.items():
             most = made.timing.available[kind]
             typer.echo(f"{kind:>14}: {used:6,} of {most:6,} ({100 * used / most:.0f} %)")
         typer.echo(f"{board}: {made.timing.fmax_mhz:.1f} MHz, needs {chosen.clock_mhz:g}")
+        numbers |= {"used": made.timing.used, "available": made.timing.available, "fmax_mhz": made.timing.fmax_mhz}
     if made.project_only:
         typer.echo(f"{board}: vivado is not on PATH; run: vivado -mode batch -source {made.files[0]}")
+    result.write("offramp.fpga.build/1", numbers)
 
 
-def flash(
-    bitstream: Annotated[Path, typer.Argument(help="What offramp fpga build made.")],
-    board: BoardName = "ulx3s",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
+@command(FlashSettings, example="fpga flash out/fpga/ulx3s/ulx3s.bit --dry-run")
+def flash(settings: FlashSettings) -> None:
     """Write a bitstream to a board and verify it: openFPGALoader, PYNQ or xbutil by board; asks first."""
     from offramp.fpga import boards
 
-    chosen = boards.board_of(board)
+    chosen, bitstream = boards.BOARDS[settings.board], settings.bitstream
     if not bitstream.is_file() or not bitstream.stat().st_size:
-        raise OfframpError(f"{bitstream}: no bitstream; offramp fpga build --board {board} makes one")
+        raise OfframpError(f"{bitstream}: no bitstream; offramp fpga build --board {settings.board} makes one")
     commands = boards.flash_commands(chosen, bitstream)
-    for command in commands:
-        typer.echo(shlex.join(command))
-    if dry_run:
+    for words in commands:
+        typer.echo(shlex.join(words))
+    if settings.dry_run:
         return
-    if not yes and not typer.confirm(f"Overwrite what the {chosen.what} holds?"):
+    if not settings.yes and not typer.confirm(f"Overwrite what the {chosen.what} holds?"):
         raise OfframpError("nothing was written")
     boards.flash(commands)

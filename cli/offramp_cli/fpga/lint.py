@@ -3,30 +3,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
+from offramp_cli.stages import stages
 
-def lint(
-    module: Annotated[list[str] | None, typer.Argument(help="Modules; all by default.")] = None,
-) -> None:
+
+@dataclass(frozen=True)
+class LintSettings:
+    """What is read."""
+
+    module: Annotated[tuple[str, ...], Field("Modules; all by default", position=True)] = ()
+
+
+@command(LintSettings, Result, example="fpga lint")
+def lint(settings: LintSettings, result: Result) -> None:
     """Read each module with Verilator's linter, Icarus Verilog and yosys; exit code 1 if one of them finds fault."""
-    from rich.console import Console
-
-    from offramp_cli.switch.stages import stages
     from offramp_sim.rtl.lint import faults, lintable
 
-    names = module or lintable()
+    names = settings.module or lintable()
     found = []
-    with stages(Console(stderr=True)) as stage:
+    with stages(show.console(errors=True)) as stage:
         for name in names:
             stage(name)
             found += faults(name)
     for fault in found:
         typer.echo(fault)
-    typer.echo(
-        f"{len(names)} module{'' if len(names) == 1 else 's'}: {len(found) or 'no'} fault{'s'[: len(found) != 1]}"
-    )
+    typer.echo(f"{show.count(len(names), 'module')}: {show.count(len(found), 'fault')}")
+    result.write("offramp.fpga.lint/1", {"modules": list(names), "faults": [str(fault) for fault in found]})
     if found:
         raise typer.Exit(1)

@@ -3,41 +3,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from offramp_base.ending.left import temporary_folder
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.check import expect_choice
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, Result
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def synth(
-    module: Annotated[list[str] | None, typer.Argument(help="Modules of fpga/synth.toml; all by default.")] = None,
-    fmax: Annotated[bool, typer.Option(help="Place and route on an ECP5 for the clock, too (minutes).")] = True,
-    out: Annotated[Path | None, typer.Option(help="Folder to keep reports and logs in.")] = None,
-    json: Annotated[str | None, typer.Option(help="File for the numbers.")] = None,
-) -> None:
+@dataclass(frozen=True)
+class SynthSettings:
+    """What is synthesised."""
+
+    module: Annotated[tuple[str, ...], Field("Modules of fpga/synth.toml; all by default", position=True)] = ()
+    fmax: Annotated[bool, Field("Place and route on an ECP5 for the clock, too (minutes)")] = True
+    out: Annotated[Path | None, Field("Folder to keep reports and logs in", group=OUTPUT, filled=True)] = None
+
+
+@command(SynthSettings, Result, example="fpga synth --no-fmax --json -")
+def synth(settings: SynthSettings, result: Result) -> None:
     """LUT, FF, BRAM and URAM on UltraScale+ (yosys) as shares of the VU35P, and the clock on ECP5 (nextpnr)."""
-    from rich.console import Console
-
     from offramp.fpga.synth import ecp5, targets, ultrascale
-    from offramp_cli.switch.stages import stages
+    from offramp_base.ending.left import temporary_folder
 
-    expect_writable("--json", json)
     known = targets()
-    names = module or list(known)
+    names = settings.module or list(known)
     for name in names:
-        if name not in known:
-            raise OfframpError(f"{name}: not in fpga/synth.toml, which has {', '.join(known)}")
+        expect_choice("module", name, known)
     found: dict[str, Any] = {}
-    with temporary_folder() as scratch, stages(Console(stderr=True)) as stage:
+    with temporary_folder() as scratch, stages(show.console(errors=True)) as stage:
         for name in names:
-            target, folder = known[name], (out or Path(scratch)) / name
+            target, folder = known[name], (settings.out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
             resources = ultrascale(target.module, target.ultrascale, folder, flatten=target.flatten)
             entry = {
@@ -46,31 +49,26 @@ def synth(
                 "share_percent": resources.share,
                 "thesis": {"row": target.thesis_row, "share_percent": target.thesis},
             }
-            if fmax and target.ecp5:
+            if settings.fmax and target.ecp5:
                 stage(f"{name}: ECP5")
                 timing = ecp5(target.module, target.ecp5, folder)
                 entry["ecp5"] = {"parameters": target.ecp5, "fmax_mhz": timing.fmax_mhz, "used": timing.used}
             found[name] = entry
-    Console(highlight=False, soft_wrap=True).print(_table(found))
-    write_json(json, found)
+    show.console(wrap=False).print(_table(found))
+    result.write("offramp.fpga.synth/1", {"modules": found})
 
 
 def _table(found: dict[str, Any]) -> Table:
-    from rich.table import Table
-
     kinds = ("LUT", "FF", "BRAM", "URAM")
-    table = Table(
-        title="resources on UltraScale+, share of the VU35P beside the thesis's table 6.3", title_justify="left"
-    )
-    for title in ("module", *kinds, "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz"):
-        table.add_column(title, justify="left" if title == "module" else "right", no_wrap=title == "module")
+    title = "resources on UltraScale+, share of the VU35P beside the thesis's table 6.3"
+    made = show.table("module", *kinds, "thesis: LUT, Reg, BRAM, URAM %", "ECP5 MHz", title=title)
     for name, entry in found.items():
         cells = [f"{_count(entry['counts'][kind])}\n{entry['share_percent'][kind]:.2f} %" for kind in kinds]
         thesis = entry["thesis"]["share_percent"]
         published = ", ".join(f"{thesis[kind]:g}" for kind in kinds) + f"\n{entry['thesis']['row']}" if thesis else ""
         clock = f"{entry['ecp5']['fmax_mhz']:.0f}" if "ecp5" in entry else ""
-        table.add_row(name, *cells, published, clock)
-    return table
+        made.add_row(name, *cells, published, clock)
+    return made
 
 
 def _count(number: float) -> str:

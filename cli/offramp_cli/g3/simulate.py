@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from offramp_sim.figures.panels import Gantt
@@ -46,25 +47,20 @@ class PipelineSettings:
     mode: Annotated[tuple[str, ...], Field("Pipelines; repeat; all by default", choices=_modes)] = ()
     seed: Annotated[int, Field("Moves everything random: graph and partition")] = 0
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(PipelineSettings, Plotted, example="simulate g3 --graph ba:n=500,m=4 --workers 4 --json -")
 def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     """Simulate a forward pass of G3's pipelines and their baselines: bins that load, compute, unload and travel."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.graph.load import load
     from offramp.graph.partition import partition as cut
+    from offramp_sim.figures.plot import draw
     from offramp_sim.g3.pipeline import Costs, simulate
 
-    workers, hidden, plot = settings.workers, settings.hidden, outputs.plot
+    workers, hidden = settings.workers, settings.hidden
     chosen = dict.fromkeys(settings.mode or _modes())
     rate = settings.device_link_bps / 8
     costs = Costs(load_bps=rate, unload_bps=rate, send_bps=settings.link_bps / 8)
-    console = Console(highlight=False)
+    console = show.console()
     found: dict[str, Pipelined] = {}
     with stages(console) as stage:
         stage("partition")
@@ -75,11 +71,8 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
         for name in chosen:
             stage(name)
             found[name] = simulate(made, owner, widths, name, costs, targets=each)
-    table = Table(
-        box=None, pad_edge=False, title=f"{made.name}, {workers} workers, layers {widths}", title_justify="left"
-    )
-    for title in ("pipeline", "ms", "against the slowest", "device computes", "card sends", "MB sent"):
-        table.add_column(title, justify="left" if title == "pipeline" else "right")
+    headings = ("pipeline", "ms", "against the slowest", "device computes", "card sends", "MB sent")
+    table = show.table(*headings, title=f"{made.name}, {workers} workers, layers {widths}")
     slowest = max(outcome.seconds for outcome in found.values())
     for name, outcome in found.items():
         table.add_row(
@@ -93,11 +86,8 @@ def g3(settings: PipelineSettings, outputs: Plotted) -> None:
     console.print(table)
     bound = max(outcome.bound_s for outcome in found.values())
     console.print(f"no pipeline of these bins takes less than {bound * 1e3:.3f} ms: the busiest engine of any worker")
-    if plot is not None:
-        from offramp_sim.figures.plot import draw
-
-        draw([_gantt(name, outcome) for name, outcome in found.items()], f"G3: {made.name}", plot)
-        console.print(f"plot: {plot}", soft_wrap=True)
+    panels = [_gantt(name, outcome) for name, outcome in found.items()]
+    outputs.draw(partial(draw, panels, f"G3: {made.name}"))
     numbers = {
         name: {
             "seconds": o.seconds,

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow deploy``: a queue plan on switches and hosts."""
+"""``offramp hermod deploy``: a queue plan on switches and hosts."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
-from offramp_cli.json_file import write_json
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND, BYTES
+from offramp_cli.command import command
+from offramp_cli.hermod.plan import parse_dscps
+from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
     from offramp.hermod.deploy.limits import Limits
@@ -25,257 +30,265 @@ if TYPE_CHECKING:
 _ACTIONS = ("dry_run", "check", "read_back", "undo")
 
 
-def deploy(
-    plan: Annotated[str, typer.Argument(help="A plan (offramp coflow plan JOB --json plan.json), or a job.")],
-    target: Annotated[str, typer.Option(help="p4 | sonic | linux.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be written, change nothing.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compare what is there; exit code 1 if it differs.")] = False,
-    read_back: Annotated[bool, typer.Option("--read-back", help="Print what is there.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Remove what was deployed.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="In the place of another plan that is there.")] = False,
-    switch: Annotated[str, typer.Option(help="p4: P4Runtime server.")] = "127.0.0.1:9559",
-    device_id: Annotated[int, typer.Option(help="p4: device.")] = 0,
-    election_id: Annotated[int, typer.Option(help="p4: the highest controller writes.")] = 1,
-    ports: Annotated[str, typer.Option(help="p4: the switch's ports, as 1-4,7; forwarding stays without.")] = "",
-    host: Annotated[list[str] | None, typer.Option(help="p4: MAC=PORT; others are flooded to.")] = None,
-    job_ports: Annotated[
-        str | None,
-        typer.Option(help="p4, sonic: ports whose DSCPs count; others' frames are best effort. All by default."),
-    ] = None,
-    police: Annotated[
-        list[str] | None,
-        typer.Option(help="With --rate: QUEUE=RATE that may be sent in a queue, by port (p4: more is best effort)."),
-    ] = None,
-    control_share: Annotated[
-        float, typer.Option(help="With --rate: of the line, that may be sent in the highest queue, by port.")
-    ] = 0.05,
-    lowest_share: Annotated[
-        float, typer.Option(help="With --rate: of the line, that the lowest queue keeps; 0 none.")
-    ] = 0.05,
-    mtu: Annotated[int, typer.Option(help="p4: bytes of a packet, for ECN.")] = 1500,
-    interface: Annotated[
-        list[str] | None, typer.Option("-i", "--interface", help="linux: interfaces; sonic: ports, all by default.")
-    ] = None,
-    qdisc: Annotated[str, typer.Option(help="linux: auto | prio | htb; limits with htb only.")] = "auto",
-    rate: Annotated[
-        str | None, typer.Option(help="Of the line: p4's and sonic's limits, none without; htb, as the interface says.")
-    ] = None,
-    config_db: Annotated[Path | None, typer.Option(help="sonic: config_db.json of a switch elsewhere.")] = None,
-    out: Annotated[Path, typer.Option(help="sonic: folder for files where SONiC's commands are not.")] = Path(),
-    name: Annotated[str, typer.Option(help="sonic: of maps, scheduler and profiles.")] = "HERMOD",
-    queues: Annotated[int | None, typer.Option(help="Queues that the switch has.")] = None,
-    classes: Annotated[int | None, typer.Option(help="Of a job: queues for data.")] = None,
-    control: Annotated[str, typer.Option(help="Of a job: DSCPs for control traffic, with commas.")] = "48",
-    scheme: Annotated[str, typer.Option(help="Of a job: split | msb.")] = "split",
-    ecn: Annotated[
-        list[str] | None, typer.Option(help="Mark above this: SIZE for each queue, or QUEUE=SIZE.", show_default=False)
-    ] = None,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the outcome to this file.")] = None,
-) -> None:
-    """Put a plan on a P4 switch, a SONiC switch or a Linux interface: all of it or nothing, read back.
+def parse_ports(text: str) -> tuple[int, ...]:
+    """``1-4,7``.
 
-    P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
+    Raises:
+        ValueError: something else.
     """
-    from offramp.hermod.deploy.plan import load_plan
-
-    given = [flag for flag, on in zip(_ACTIONS, (dry_run, check, read_back, undo), strict=True) if on]
-    if len(given) > 1:
-        first, second = (f"--{flag.replace('_', '-')}" for flag in given[:2])
-        raise OfframpError(f"{first} and {second}: expected one of them")
-    action = given[0] if given else "apply"
-    made = load_plan(plan, queues, classes=classes, control=_dscps(control), scheme=scheme)
-    made = _with_ecn(made, ecn or [])
-    rates = _police(police or [])
-    if target == "p4":
-        limits = _limits(rate, control_share, lowest_share, rates)
-        told = _switch_plan(made, ports, host or [], mtu, job_ports, limits)
-        if dry_run:
-            from offramp.hermod.deploy.p4 import rendered
-
-            write_json(json_path, {"target": target, "action": action, "rendered": rendered(told)})
-            typer.echo(rendered(told))
-            return
-        with _p4(switch, device_id, election_id, told) as opened:
-            _act(opened, target, action, json_path, replace=replace)
-    elif target == "sonic":
-        limits = _limits(rate, control_share, lowest_share, rates)
-        opened = _sonic(made, interface or [], config_db, out, name, job_ports, limits)
-        _act(opened, target, action, json_path, replace=replace)
-    elif target == "linux":
-        opened = _linux(made, interface or [], qdisc, rate, control_share, lowest_share, rates)
-        _act(opened, target, action, json_path, replace=replace)
-    else:
-        raise OfframpError(f"--target {target}: expected p4, sonic or linux")
-
-
-def _dscps(text: str) -> list[int]:
-    from offramp_cli.hermod.plan import parse_dscps
-
-    try:
-        return list(parse_dscps(text))
-    except ValueError as error:
-        raise OfframpError(f"--control {text}: {error}") from None
-
-
-def _act(opened: Target, target: str, action: str, json_path: str | None, *, replace: bool) -> None:
-    outcome: dict[str, Any] = {"target": target, "name": opened.name, "action": action}
-    code = 0
-    if action == "dry_run":
-        outcome["rendered"] = opened.rendered()
-        typer.echo(outcome["rendered"])
-    elif action == "check":
-        found = opened.differences()
-        outcome["differences"], code = [asdict(d) for d in found], 1 if found else 0
-        typer.echo("\n".join(map(str, found)) or f"{opened.name}: as planned")
-    elif action == "read_back":
-        outcome["deployed"] = opened.deployed()
-        _show(outcome["deployed"])
-    elif action == "undo":
-        outcome["changed"] = opened.undo()
-        typer.echo(f"{opened.name}: {'removed' if outcome['changed'] else 'nothing was deployed'}")
-    else:
-        outcome["changed"] = opened.apply(replace=replace)
-        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'as planned already'}")
-    write_json(json_path, outcome)
-    raise typer.Exit(code)
-
-
-def _show(deployed: dict[str, Any]) -> None:
-    import json
-
-    plain = all(isinstance(value, str) for value in deployed.values())
-    if not deployed:
-        typer.echo("nothing is deployed")
-    elif plain:
-        typer.echo("\n".join(f"{what}: {value}" for what, value in deployed.items()))
-    else:
-        typer.echo(json.dumps(deployed, indent=2))
-
-
-@contextmanager
-def _p4(switch: str, device_id: int, election_id: int, plan: SwitchPlan) -> Iterator[Target]:
-    from offramp.hermod.deploy.p4 import P4Target
-    from offramp_base.p4rt.session import Session
-
-    with Session(switch, device_id=device_id, election_id=election_id) as session:
-        yield P4Target(session, plan)
-
-
-def _police(texts: list[str]) -> dict[int, int]:
-    from offramp_base.settings.units import parse_rate
-
-    rates: dict[int, int] = {}
-    for text in texts:
-        queue, equals, size = text.partition("=")
-        number = whole_number(queue)
-        if not equals or number is None:
-            raise OfframpError(f"--police {text}: expected QUEUE=RATE, such as 6=10gbit")
-        rates[number] = parse_rate(size, "--police")
-    return rates
-
-
-def _limits(rate: str | None, control_share: float, lowest_share: float, rates: dict[int, int]) -> Limits | None:
-    from offramp.hermod.deploy.limits import Limits
-    from offramp_base.settings.units import parse_rate
-
-    if rate is None:
-        if rates:
-            raise OfframpError(f"--police of queue {min(rates)}: expected --rate of the line too")
-        return None
-    return Limits(parse_rate(rate, "--rate"), control_share, lowest_share, rates)
-
-
-def _switch_plan(
-    plan: DeployPlan, ports: str, hosts: list[str], mtu: int, job_ports: str | None, limits: Limits | None
-) -> SwitchPlan:
-    from offramp.hermod.deploy.p4 import switch_plan
-
-    if mtu < 1:
-        raise OfframpError(f"--mtu {mtu}: expected bytes of a packet")
-    all_ports, members = _ports(ports), None if job_ports is None else _ports(job_ports, "--job-ports")
-    for port in members or ():
-        if all_ports and port not in all_ports:
-            raise OfframpError(f"--job-ports {job_ports}: port {port} is none of --ports {ports}")
-    made = dict(_host(text) for text in hosts)
-    return switch_plan(plan, all_ports, made, mtu=mtu, members=members, limits=limits)
-
-
-def _sonic(
-    plan: DeployPlan,
-    ports: list[str],
-    config_db: Path | None,
-    out: Path,
-    name: str,
-    job_ports: str | None,
-    limits: Limits | None,
-) -> Target:
-    from offramp.hermod.deploy.sonic.device import Device, is_sonic
-    from offramp.hermod.deploy.sonic.files import Files
-    from offramp.hermod.deploy.sonic.target import SonicTarget
-
-    here = config_db is None and is_sonic()
-    members = None if job_ports is None else [port.strip() for port in job_ports.split(",") if port.strip()]
-    store = Device() if here else Files(out, name, config_db)
-    return SonicTarget(store, plan, ports, name, members=members, limits=limits)
-
-
-def _linux(
-    plan: DeployPlan,
-    interfaces: list[str],
-    qdisc: str,
-    rate: str | None,
-    control: float,
-    lowest: float,
-    police: dict[int, int],
-) -> Target:
-    from offramp.hermod.deploy.linux.several import LinuxTargets
-    from offramp.hermod.deploy.linux.target import LinuxTarget
-    from offramp_base.settings.units import parse_rate
-
-    if not interfaces or len(set(interfaces)) != len(interfaces):
-        raise OfframpError(f"--interface: {', '.join(interfaces) or 'none'}; expected one or more, each once")
-    if not 0 < control <= 1:
-        raise OfframpError(f"--control-share {control:g}: expected more than 0, up to 1")
-    if not 0 <= lowest < 1:
-        raise OfframpError(f"--lowest-share {lowest:g}: expected 0 up, below 1")
-    rate_bps = None if rate is None else parse_rate(rate, "--rate")
-    targets = [
-        LinuxTarget(interface, plan, kind=qdisc, rate_bps=rate_bps, control=control, lowest=lowest, police=police)
-        for interface in interfaces
-    ]
-    return targets[0] if len(targets) == 1 else LinuxTargets(targets)
-
-
-def _with_ecn(plan: DeployPlan, texts: list[str]) -> DeployPlan:
-    from dataclasses import replace
-
-    from offramp_base.settings.units import parse_size
-
-    sizes: dict[int, int] = {}
-    for text in texts:
-        queue, equals, size = text.rpartition("=")
-        number = whole_number(queue)
-        if equals and number is None:
-            raise OfframpError(f"--ecn {text}: expected SIZE or QUEUE=SIZE, such as 3=150KB")
-        which = [q for q in range(plan.count) if q not in sizes] if number is None else [number]
-        sizes |= dict.fromkeys(which, parse_size(size, "--ecn"))
-    return replace(plan, ecn_bytes=sizes) if sizes else plan
-
-
-def _ports(text: str, option: str = "--ports") -> list[int]:
     found: list[int] = []
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip())
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers or numbers[-1] > 510 or not set(found).isdisjoint(numbers):
-            raise OfframpError(f"{option} {text}: expected different numbers up to 510, such as 1-4,7")
+            raise ValueError("expected different numbers up to 510, such as 1-4,7")
         found += numbers
-    return found
+    return tuple(found)
 
 
-def _host(text: str) -> tuple[int, int]:
+def parse_host(text: str) -> tuple[int, int]:
+    """``MAC=PORT``.
+
+    Raises:
+        ValueError: something else.
+    """
     mac, _, port = text.partition("=")
     number = whole_number(port)
     if not re.fullmatch(r"([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", mac) or number is None:
-        raise OfframpError(f"--host {text}: expected MAC=PORT, such as 02:00:00:00:00:01=1")
+        raise ValueError("expected MAC=PORT, such as 02:00:00:00:00:01=1")
     return int(mac.replace(":", ""), 16), number
+
+
+def _queue_rate(text: str) -> tuple[int, int]:
+    queue, equals, rate = text.partition("=")
+    number = whole_number(queue)
+    if not equals or number is None:
+        raise ValueError("expected QUEUE=RATE, such as 6=10gbit")
+    return number, BITS_PER_SECOND.parse(rate)
+
+
+def _queue_size(text: str) -> tuple[int | None, int]:
+    queue, equals, size = text.rpartition("=")
+    number = whole_number(queue)
+    if equals and number is None:
+        raise ValueError("expected SIZE or QUEUE=SIZE, such as 3=150KB")
+    return number, BYTES.parse(size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploySettings:
+    """A plan of queues, and where it goes.
+
+    Attributes:
+        ecn_bytes: queue and size, in order; None: every queue that has no size so far.
+    """
+
+    plan: Annotated[str, Field("A plan (offramp hermod plan JOB --json plan.json), or a job", position=True)]
+    target: Annotated[
+        str,
+        Field("Where to", choices={"p4": "runs p4/hermod", "sonic": "here, or as files", "linux": "strict classes"}),
+    ]
+    dry_run: Annotated[bool, Field("Print what would be written, change nothing", group="Instead of deploying")] = False
+    check: Annotated[bool, Field("Compare what is there; exit code 1 if it differs")] = False
+    read_back: Annotated[bool, Field("Print what is there")] = False
+    undo: Annotated[bool, Field("Remove what was deployed")] = False
+    replace: Annotated[bool, Field("In the place of another plan that is there", group="Queues")] = False
+    queues: Annotated[int | None, Field("Queues that the switch has")] = None
+    classes: Annotated[int | None, Field("Of a job: queues for data")] = None
+    control: Annotated[
+        tuple[int, ...], Field("Of a job: DSCPs for control traffic, with commas", parse=parse_dscps)
+    ] = (48,)
+    scheme: Annotated[str, Field("Of a job: split | msb")] = "split"
+    ecn_bytes: Annotated[
+        tuple[tuple[int | None, int], ...],
+        Field("Mark above this: SIZE for each queue, or QUEUE=SIZE; repeat", key="ecn", item=_queue_size),
+    ] = ()
+    job_ports: Annotated[
+        str | None,
+        Field("p4, sonic: ports whose DSCPs count; others' frames are best effort. All by default", group="Limits"),
+    ] = None
+    rate_bps: Annotated[
+        int | None,
+        Field(
+            "Of the line: p4's and sonic's limits, none without; htb, as the interface says",
+            key="rate",
+            unit=BITS_PER_SECOND,
+        ),
+    ] = None
+    police: Annotated[
+        Mapping[int, int],
+        Field(
+            "With --rate: QUEUE=RATE that may be sent in a queue, by port (p4: more is best effort); repeat",
+            item=_queue_rate,
+        ),
+    ] = field(default_factory=dict)
+    control_share: Annotated[
+        float,
+        Field("With --rate: of the line, that may be sent in the highest queue, by port", above=0, most=1),
+    ] = 0.05
+    lowest_share: Annotated[
+        float, Field("With --rate: of the line, that the lowest queue keeps; 0 none", least=0, below=1)
+    ] = 0.05
+    switch: Annotated[str, Field("P4Runtime server", group="Target p4")] = "127.0.0.1:9559"
+    device_id: Annotated[int, Field("Device")] = 0
+    election_id: Annotated[int, Field("The highest controller writes")] = 1
+    ports: Annotated[
+        tuple[int, ...], Field("The switch's ports, as 1-4,7; forwarding stays without", parse=parse_ports)
+    ] = ()
+    host: Annotated[Mapping[int, int], Field("MAC=PORT; others are flooded to; repeat", item=parse_host)] = field(
+        default_factory=dict
+    )
+    mtu: Annotated[int, Field("Bytes of a packet, for ECN", least=1)] = 1500
+    interface: Annotated[
+        tuple[str, ...],
+        Field("linux: interfaces; sonic: ports, all by default; repeat", short="-i", group="Targets linux and sonic"),
+    ] = ()
+    qdisc: Annotated[str, Field("linux: auto | prio | htb; limits with htb only")] = "auto"
+    config_db: Annotated[Path | None, Field("sonic: config_db.json of a switch elsewhere")] = None
+    name: Annotated[str, Field("sonic: of maps, scheduler and profiles")] = "HERMOD"
+    out: Annotated[Path, Field("sonic: folder for files where SONiC's commands are not", group=OUTPUT)] = Path()
+
+    def __post_init__(self) -> None:
+        given = [name for name in _ACTIONS if getattr(self, name)]
+        if len(given) > 1:
+            raise SettingsError(given[0], f"expected without {{{given[1]}}}")
+        if self.police and self.rate_bps is None and self.target != "linux":
+            raise SettingsError("police", "expected {rate} of the line too")
+        if self.target == "linux" and (not self.interface or len(set(self.interface)) != len(self.interface)):
+            raise SettingsError("interface", "expected one or more, each once", ", ".join(self.interface) or "none")
+
+    @property
+    def action(self) -> str:
+        """What is done."""
+        return next((name for name in _ACTIONS if getattr(self, name)), "apply")
+
+
+@command(DeploySettings, Result, example="hermod deploy plan.json --target p4 --switch 127.0.0.1:9559 --ports 1-4")
+def deploy(settings: DeploySettings, result: Result) -> None:
+    """Put a plan on a P4 switch, a SONiC switch or a Linux interface: all of it or nothing, read back.
+
+    P4 switches run p4/hermod; SONiC runs this on the switch, or gets files; Linux sets strict classes of tc.
+    """
+    made = _planned(settings)
+    if settings.target == "sonic":
+        _act(_sonic(made, settings), settings, result)
+    elif settings.target == "linux":
+        _act(_linux(made, settings), settings, result)
+    else:
+        told = _switch_plan(made, settings)
+        if settings.dry_run:
+            from offramp.hermod.deploy.p4 import rendered
+
+            typer.echo(rendered(told))
+            _write(result, settings, rendered=rendered(told))
+            return
+        with _p4(told, settings) as opened:
+            _act(opened, settings, result)
+
+
+def _planned(settings: DeploySettings) -> DeployPlan:
+    from offramp.hermod.deploy.plan import load_plan
+
+    scheme, control = settings.scheme, list(settings.control)
+    plan = load_plan(settings.plan, settings.queues, classes=settings.classes, control=control, scheme=scheme)
+    sizes: dict[int, int] = {}
+    for queue, size in settings.ecn_bytes:
+        sizes |= dict.fromkeys([q for q in range(plan.count) if q not in sizes] if queue is None else [queue], size)
+    return replace(plan, ecn_bytes=sizes) if sizes else plan
+
+
+def _write(result: Result, settings: DeploySettings, **outcome: Any) -> None:
+    result.write("offramp.hermod.deploy/1", {"target": settings.target, "action": settings.action, **outcome})
+
+
+def _act(opened: Target, settings: DeploySettings, result: Result) -> None:
+    outcome: dict[str, Any] = {"name": opened.name}
+    code = 0
+    if settings.dry_run:
+        outcome["rendered"] = opened.rendered()
+        typer.echo(outcome["rendered"])
+    elif settings.check:
+        found = opened.differences()
+        outcome["differences"], code = [asdict(d) for d in found], 1 if found else 0
+        typer.echo("\n".join(map(str, found)) or f"{opened.name}: as planned")
+    elif settings.read_back:
+        outcome["deployed"] = opened.deployed()
+        _show(outcome["deployed"])
+    elif settings.undo:
+        outcome["changed"] = opened.undo()
+        typer.echo(f"{opened.name}: {'removed' if outcome['changed'] else 'nothing was deployed'}")
+    else:
+        outcome["changed"] = opened.apply(replace=settings.replace)
+        typer.echo(f"{opened.name}: {'deployed and read back' if outcome['changed'] else 'as planned already'}")
+    _write(result, settings, **outcome)
+    raise typer.Exit(code)
+
+
+def _show(deployed: dict[str, Any]) -> None:
+    if not deployed:
+        typer.echo("nothing is deployed")
+    elif all(isinstance(value, str) for value in deployed.values()):
+        typer.echo("\n".join(f"{what}: {value}" for what, value in deployed.items()))
+    else:
+        typer.echo(json.dumps(deployed, indent=2))
+
+
+def _limits(settings: DeploySettings) -> Limits | None:
+    from offramp.hermod.deploy.limits import Limits
+
+    if settings.rate_bps is None:
+        return None
+    return Limits(settings.rate_bps, settings.control_share, settings.lowest_share, dict(settings.police))
+
+
+def _switch_plan(plan: DeployPlan, settings: DeploySettings) -> SwitchPlan:
+    from offramp.hermod.deploy.p4 import switch_plan
+
+    members = None
+    if settings.job_ports is not None:
+        try:
+            members = list(parse_ports(settings.job_ports))
+        except ValueError as error:
+            raise SettingsError("job_ports", str(error), settings.job_ports) from None
+    for port in members or ():
+        if settings.ports and port not in settings.ports:
+            raise SettingsError("job_ports", f"port {port} is none of {{ports}}", settings.job_ports)
+    limits, ports = _limits(settings), list(settings.ports)
+    return switch_plan(plan, ports, dict(settings.host), mtu=settings.mtu, members=members, limits=limits)
+
+
+@contextmanager
+def _p4(plan: SwitchPlan, settings: DeploySettings) -> Iterator[Target]:
+    from offramp.hermod.deploy.p4 import P4Target
+    from offramp_base.p4rt.session import Session
+
+    with Session(settings.switch, device_id=settings.device_id, election_id=settings.election_id) as session:
+        yield P4Target(session, plan)
+
+
+def _sonic(plan: DeployPlan, settings: DeploySettings) -> Target:
+    from offramp.hermod.deploy.sonic.device import Device, is_sonic
+    from offramp.hermod.deploy.sonic.files import Files
+    from offramp.hermod.deploy.sonic.target import SonicTarget
+
+    name, members = settings.name, None
+    if settings.job_ports is not None:
+        members = [port.strip() for port in settings.job_ports.split(",") if port.strip()]
+    here = settings.config_db is None and is_sonic()
+    store = Device() if here else Files(settings.out, name, settings.config_db)
+    return SonicTarget(store, plan, list(settings.interface), name, members=members, limits=_limits(settings))
+
+
+def _linux(plan: DeployPlan, settings: DeploySettings) -> Target:
+    from offramp.hermod.deploy.linux.several import LinuxTargets
+    from offramp.hermod.deploy.linux.target import LinuxTarget
+
+    limits: dict[str, Any] = {
+        "kind": settings.qdisc,
+        "rate_bps": settings.rate_bps,
+        "control": settings.control_share,
+        "lowest": settings.lowest_share,
+        "police": dict(settings.police),
+    }
+    targets = [LinuxTarget(interface, plan, **limits) for interface in settings.interface]
+    return targets[0] if len(targets) == 1 else LinuxTargets(targets)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow export``: a job's DAG as Chakra execution traces."""
+"""``offramp hermod export``: a job's DAG as Chakra execution traces."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.hermod.plan import JOB
 from offramp_cli.result import OUTPUT
@@ -19,25 +19,20 @@ class ExportSettings:
     """A job, and how its DAG is written."""
 
     job: Annotated[str, Field(JOB, position=True)]
-    out: Annotated[Path, Field("Folder for trace.RANK.et, one per worker", group=OUTPUT)]
+    out: Annotated[Path, Field("Folder for trace.RANK.et, one per worker", group=OUTPUT, filled=True)]
     iterations: Annotated[int, Field("How many to write", least=1)] = 1
     text: Annotated[bool, Field("JSON in place of protobuf")] = False
     seed: Annotated[int, Field("Moves everything random")] = 0
 
-    def __post_init__(self) -> None:
-        check(self)
 
-
-@command(ExportSettings, example="coflow export mixtral-8x22b --out traces")
+@command(ExportSettings, example="hermod export mixtral-8x22b --out traces")
 def export(settings: ExportSettings) -> None:
     """Write a job's computation and coflows as MLCommons Chakra traces, for other simulators."""
-    from rich.console import Console
-
     from offramp.hermod.build import job_dag
     from offramp.hermod.chakra import export_dag
     from offramp.hermod.job_file import load_job
 
-    console = Console(highlight=False)
+    console = show.console()
     with console.status("the job's DAG"):
         dag = job_dag(load_job(settings.job), settings.iterations, tensor_parallel=True, seed=settings.seed)
         paths = export_dag(dag, settings.out, "json" if settings.text else "et")

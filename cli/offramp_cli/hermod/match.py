@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow match``: the sub-phases of an all-to-all."""
+"""``offramp hermod match``: the sub-phases of an all-to-all."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
@@ -28,16 +28,10 @@ class MatchSettings:
     )
     quantum: Annotated[int, Field("0: exact; 8: fewer sub-phases, about 5 % longer")] = 0
 
-    def __post_init__(self) -> None:
-        check(self)
 
-
-@command(MatchSettings, Result, example="coflow match matrix.csv --json -")
+@command(MatchSettings, Result, example="hermod match matrix.csv --json -")
 def match(settings: MatchSettings, result: Result) -> None:
     """Cut an all-to-all into sub-phases in which each rank sends to one peer and hears one."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.hermod.matching import bound, check_matrix, decompose, literal
 
     given = check_matrix(_read(settings.matrix))
@@ -46,21 +40,20 @@ def match(settings: MatchSettings, result: Result) -> None:
     else:
         schedule = literal(given, matched_minimum=settings.algorithm == "matched_minimum")
     least = bound(given - given * _diagonal(len(given)))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("sub-phase", "length", "rank \N{RIGHTWARDS ARROW} rank: amount"):
-        table.add_column(heading, justify="left" if heading[0] == "r" else "right")
+    moves_of = "rank \N{RIGHTWARDS ARROW} rank: amount"
+    table = show.table("sub-phase", "length", moves_of, left=(moves_of,))
     for k, (peer, weight, send) in enumerate(schedule):
         if k == _SHOWN:
             break
         moves = (f"{i}\N{RIGHTWARDS ARROW}{p}: {s}" for i, (p, s) in enumerate(zip(peer, send, strict=True)) if s)
         table.add_row(str(k), str(weight), "  ".join(moves))
-    console = Console(highlight=False)
+    console = show.console()
     console.print(table)
     if len(schedule) > _SHOWN:
         console.print(f"… and {len(schedule) - _SHOWN} more")
     ratio = schedule.total / least if least else 1.0
     console.print(f"{len(schedule)} sub-phases, {schedule.total} in all; the bound is {least} ({ratio:.3f} of it)")
-    result.write("offramp.coflow.match/1", {"bound": least, "total": schedule.total, "phases": _phases(schedule)})
+    result.write("offramp.hermod.match/1", {"bound": least, "total": schedule.total, "phases": _phases(schedule)})
 
 
 def _phases(schedule: Any) -> list[dict[str, Any]]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow models``: the models of the thesis, and what their coflows carry."""
+"""``offramp hermod models``: the models of the thesis, and what their coflows carry."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
@@ -32,28 +33,22 @@ _PANELS = (
 )
 
 
-@command(Result, example="coflow models --json -")
+@command(Result, example="hermod models --json -")
 def models(result: Result) -> None:
     """List the six models of table 5.5: parameters, messages of a GPU, and times at its share of the NICs."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.hermod.job import named_job
     from offramp.hermod.models import PRESETS
     from offramp.hermod.sizes import sizes
 
     rows: dict[str, dict[str, Any]] = {name: sizes(named_job(name)) for name in PRESETS}
-    console = Console(highlight=False)
+    console = show.console()
     for fields in _PANELS:
-        table = Table(box=None, pad_edge=False)
-        table.add_column("")
-        for heading in fields.values():
-            table.add_column(heading, justify="right")
+        table = show.table("", *fields.values())
         for name, row in rows.items():
             table.add_row(name, *(_text(row[field]) for field in fields))
         console.print(table)
         console.print()
-    result.write("offramp.coflow.models/1", {"models": rows})
+    result.write("offramp.hermod.models/1", {"models": rows})
 
 
 def _text(value: float | str) -> str:

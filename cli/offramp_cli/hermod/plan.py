@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow plan``: a job's priorities as DSCPs and queues."""
+"""``offramp hermod plan``: a job's priorities as DSCPs and queues."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
@@ -37,16 +37,10 @@ class QueueSettings:
     scheme: Annotated[str, Field("Code points to queues: split | msb")] = "split"
     plain: Annotated[bool, Field("The published layout, which inverts orders beyond 8")] = False
 
-    def __post_init__(self) -> None:
-        check(self)
 
-
-@command(QueueSettings, Result, example="coflow plan mixtral-8x22b --queues 8 --json plan.json")
+@command(QueueSettings, Result, example="hermod plan mixtral-8x22b --queues 8 --json plan.json")
 def plan(settings: QueueSettings, result: Result) -> None:
     """Plan which DSCP each coflow of a job carries, and which switch queue it goes into."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp.hermod.dscp import Codec
     from offramp.hermod.job_file import load_job
     from offramp.hermod.plan_file import plan_document
@@ -56,19 +50,17 @@ def plan(settings: QueueSettings, result: Result) -> None:
     codec = Codec(described.micro_batches, described.model.layers, described.interleaved, settings.plain)
     made = plan_queues(codec, settings.queues, settings.classes, list(settings.control), settings.scheme)
     document = plan_document(described.as_json(), codec, settings.queues, made)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("code", "DSCP", "queue", "microbatch", "type", "layers"):
-        table.add_column(heading, justify="left" if heading == "type" else "right")
+    table = show.table("code", "DSCP", "queue", "microbatch", "type", "layers", left=("type",))
     for row in document["priorities"]:
         bounds = (_range(row["micro_batches"]), " ".join(row["types"]), _range(row["layers"]))
         table.add_row(str(row["code"]), str(row["dscp"]), str(row["queue"]), *bounds)
-    console = Console(highlight=False)
+    console = show.console()
     console.print(table)
     kept = ", ".join(map(str, sorted(made.control))) or "none"
     console.print(
         f"{len(made.dscp)} priorities, {made.classes} queues for data; higher queues go first; control: {kept}"
     )
-    result.write("offramp.coflow.plan/1", document)
+    result.write("offramp.hermod.plan/1", document)
 
 
 def _range(bounds: list[int]) -> str:

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check, expect_choice
+from offramp_base.settings.check import expect_choice
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
@@ -55,7 +56,6 @@ class HermodSettings:
     engine: Annotated[str, Field("Engine of the P4 switch: auto | native | python")] = "auto"
 
     def __post_init__(self) -> None:
-        check(self)
         if self.level == "flow" and (self.loss or self.pause):
             raise SettingsError("loss" if self.loss else "pause", "goes with {level} packet only")
 
@@ -80,7 +80,6 @@ class Outputs(Result):
 )
 def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     """Simulate a training job's coflows under several policies: iteration time and gain, and a timeline."""
-    from rich.console import Console
     from rich.progress import Progress
 
     from offramp_sim.hermod.flow.policies import NAMES
@@ -94,7 +93,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     packet_level = _packet_level(settings, setup)
     if packet_level is not None:
         setup = packet_level.setup
-    console = Console(highlight=False)
+    console = show.console()
     outcomes: dict[str, Outcome] = {}
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("the job's DAG", total=len(names))
@@ -187,12 +186,8 @@ def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
 
 
 def _show(console: Console, rows: dict[str, Any]) -> None:
-    from rich.table import Table
-
     first = next(iter(rows))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("policy", "iteration", "tokens/s", f"speed to {first}"):
-        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    table = show.table("policy", "iteration", "tokens/s", f"speed to {first}")
     for name, row in rows.items():
         tokens = "\N{EN DASH}" if row["tokens_per_s"] is None else f"{row['tokens_per_s']:,.0f}"
         table.add_row(name, f"{row['iteration_s']:.4g} s", tokens, f"{row['speedup']:.3f}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.settings.error import SettingsError
+from offramp_cli import show
 from offramp_sim.hermod.faults import Faults, parse_pause
 from offramp_sim.hermod.flow.network import SEPARATE, Loaded
 from offramp_sim.hermod.flow.simulate import Outcome
@@ -91,11 +92,7 @@ class PacketLevel:
 
     def show(self, console: Console) -> None:
         """A line for each policy, and how packets stood for bytes."""
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False)
-        for heading in ("packet level", "flow level", "difference", "packets", "sent again", "lost"):
-            table.add_column(heading, justify="left" if heading == "packet level" else "right")
+        table = show.table("packet level", "flow level", "difference", "packets", "sent again", "lost")
         rows = self.numbers()
         for name, row in rows.items():
             table.add_row(

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from offramp.leo.config import Resolved
     from offramp.leo.config.topology import Hop
     from offramp.leo.selection.capacity import Capacity
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """``NAME=VALUE``.
+
+    Raises:
+        ValueError: something else.
+    """
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise ValueError("expected NAME=VALUE")
+    return name, value
 
 
 @dataclass(frozen=True)
@@ -42,9 +55,6 @@ class PlanSettings(Files):
     cores: Annotated[int | None, Field("Cores of each host that serve, in the place of the file's number")] = None
     steps: Annotated[bool, Field("Show every link and function on the way")] = False
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(Files, example="leo validate kvs on-path")
 def validate(given: Files) -> None:
@@ -61,22 +71,18 @@ def validate(given: Files) -> None:
 @command(PlanSettings, Plotted, example="leo plan kvs on-path --steps --json -")
 def plan(settings: PlanSettings, outputs: Plotted) -> None:
     """Show an application on a host: physical links, T and toll of every dataflow, and what all paths sustain."""
-    from rich.console import Console
-
     from offramp.leo.config import load_config, resolve
     from offramp.leo.selection.capacity import capacity
 
     resolved = resolve(load_config(list(settings.files)).with_cores(settings.cores))
     mix = mix_of(resolved)
     found = capacity(resolved.routes.table, mix)
-    console = Console(highlight=False)
+    console = show.console()
     _show_links(console, resolved)
     _show_flows(console, resolved, found)
     if settings.steps:
         _show_steps(console, resolved)
-    if outputs.plot is not None:
-        _draw(resolved, outputs.plot)
-        console.print(f"plot: {outputs.plot}")
+    outputs.draw(partial(_draw, resolved))
     outputs.write("offramp.leo.plan/1", _numbers(resolved, found))
 
 
@@ -87,16 +93,12 @@ def mix_of(resolved: Resolved) -> list[float]:
 
 
 def _show_links(console: Console, resolved: Resolved) -> None:
-    from rich.table import Table
-
     from offramp.leo.config.topology import LOGICAL
 
     topology = resolved.topology
     hardware = resolved.config.hardware
-    table = Table(box=None, pad_edge=False, title=f"{hardware.name} ({hardware.model})", title_justify="left")
-    table.add_column("logical")
-    for accelerator in topology.accelerators or [""]:
-        table.add_column(f"physical ({accelerator})" if accelerator else "physical")
+    headings = ["logical", *(f"physical ({one})" if one else "physical" for one in topology.accelerators or [""])]
+    table = show.table(*headings, left=headings, title=f"{hardware.name} ({hardware.model})")
     for logical in LOGICAL[::2]:
         ways = [topology.route(logical, accelerator or None) for accelerator in topology.accelerators or [""]]
         table.add_row(logical, *(_way(hops) for hops in ways))
@@ -111,17 +113,12 @@ def _way(hops: list[Hop] | None) -> str:
 
 
 def _show_flows(console: Console, resolved: Resolved, found: Capacity) -> None:
-    from rich.table import Table
-
     from offramp.leo.selection.capacity import capacity
 
     routes, known = resolved.routes, resolved.routes.table
     title = f"{resolved.config.application.name}: dataflows, in order of T"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    for name in ("request", "dependency", "dataflow"):
-        table.add_column(name)
-    for name in ("T, us", "toll, us", "alone, Mrps", "best share"):
-        table.add_column(name, justify="right")
+    words = ("request", "dependency", "dataflow")
+    table = show.table(*words, "T, us", "toll, us", "alone, Mrps", "best share", left=words, title=title)
     for i, kind in enumerate(routes.types):
         order = [p for p in known.base[i].argsort() if known.allowed[i, p]]
         for place, p in enumerate(order):

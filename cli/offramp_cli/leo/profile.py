@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.ending.files import write_text
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.leo.plan import Files
-from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import stages
+from offramp_cli.leo.plan import Files, parse_pair
+from offramp_cli.result import OUTPUT, Result, write_file
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from offramp.device import Device
@@ -26,17 +26,17 @@ class ProfileSettings(Files):
     """What is measured, on what."""
 
     link: Annotated[
-        tuple[str, ...],
-        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else"),
-    ] = ()
+        Mapping[str, str],
+        Field("LINK=memory | shared | tcp: what stands for a physical link here; repeat; memory else", item=parse_pair),
+    ] = field(default_factory=dict)
     device: Annotated[
-        tuple[str, ...],
-        Field("NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat"),
-    ] = ()
+        Mapping[str, str],
+        Field(
+            "NODE=KIND:OPTIONS: measure the functions of a node, or of cpu or acc, on this device; repeat",
+            item=parse_pair,
+        ),
+    ] = field(default_factory=dict)
     seconds: Annotated[float, Field("For each function", above=0, most=600)] = 0.2
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)
@@ -52,34 +52,22 @@ class Outputs(Result):
 @command(ProfileSettings, Outputs, example="leo profile kvs on-path --seconds 0.1 --out profile.yaml")
 def profile(settings: ProfileSettings, outputs: Outputs) -> None:
     """Measure bandwidth, message rate and latency of every link, and the time of every function, on this machine."""
-    from rich.console import Console
-
     from offramp.leo.config import load_config
     from offramp.leo.profile.machine import measure_machine
 
     config = load_config(list(settings.files))
-    links = dict(_pair("link", text) for text in settings.link)
-    console = Console(highlight=False)
+    links = dict(settings.link)
+    console = show.console()
     with ExitStack() as stack, stages(console) as stage:
         stage("measuring")
-        devices = {name: _open(stack, text) for name, text in (_pair("device", d) for d in settings.device)}
+        devices = {name: _open(stack, text) for name, text in settings.device.items()}
         measured = measure_machine(config, links, devices, settings.seconds)
     _show(measured, links)
     if outputs.out is not None:
         import yaml
 
-        try:
-            write_text(outputs.out, yaml.safe_dump({"profile": measured}, sort_keys=False))
-        except OSError as error:
-            raise SettingsError("out", f"cannot be written: {error.strerror}", str(outputs.out)) from None
+        write_file("out", outputs.out, yaml.safe_dump({"profile": measured}, sort_keys=False))
     outputs.write("offramp.leo.profile/1", measured)
-
-
-def _pair(field: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name or not value:
-        raise SettingsError(field, "expected NAME=VALUE", text)
-    return name, value
 
 
 def _open(stack: ExitStack, text: str) -> Device:
@@ -95,15 +83,10 @@ def _open(stack: ExitStack, text: str) -> Device:
 
 
 def _show(measured: dict[str, Any], links: dict[str, str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False, title=f"links on {measured['machine']}", title_justify="left")
-    for name in ("link", "measured as"):
-        table.add_column(name)
-    for name in ("Gb/s", "million messages/s", "latency, ns"):
-        table.add_column(name, justify="right")
+    console = show.console()
+    words = ("link", "measured as")
+    title = f"links on {measured['machine']}"
+    table = show.table(*words, "Gb/s", "million messages/s", "latency, ns", left=words, title=title)
     for name, found in measured["links"].items():
         values = (f"{found['bw_gbps']:.4g}", f"{found['mps'] / 1e6:.4g}", f"{found['latency_ns']:.4g}")
         table.add_row(name, links.get(name, "memory"), *values)

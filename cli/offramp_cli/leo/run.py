@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
-from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
+from offramp_cli.leo.plan import parse_pair
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from offramp.leo.applications.compare import Comparison
 
 
@@ -31,8 +34,9 @@ class RunSettings:
     ]
     paths: Annotated[str, Field("Paths to use, such as cpu,model; all by default")] = ""
     device: Annotated[
-        tuple[str, ...], Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET")
-    ] = ()
+        Mapping[str, str],
+        Field("NAME=KIND:OPTIONS, such as model=model:service_us=50 or nic=nic:SOCKET; repeat", item=parse_pair),
+    ] = field(default_factory=dict)
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 0.5
     load: Annotated[float, Field("Part of the rate for the latency", least=0.01, most=1)] = 0.6
     rounds: Annotated[int, Field("How often all measurements are made", least=1)] = 5
@@ -42,31 +46,26 @@ class RunSettings:
     window: Annotated[int, Field("Requests that the closed loop keeps unfinished; 0: the application's", least=0)] = 0
     seed: Annotated[int, Field("Moves everything random: keys, arrivals and devices")] = 1
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(RunSettings, Result, example="leo run kvs --paths cpu,model --rounds 2 --json -")
 def run(settings: RunSettings, result: Result) -> None:
     """Run an application between two processes: every path alone, then all, with a path for each request."""
-    from rich.console import Console
-
     from offramp.leo.applications.compare import compare
     from offramp.leo.applications.named import open_application
     from offramp.leo.selection import named
-    from offramp_cli.switch.stages import stages
+    from offramp_cli.stages import stages
 
     rule = named(settings.policy)
     application = open_application(
         list(settings.names),
-        devices=_devices(settings.device),
+        devices=dict(settings.device),
         paths=tuple(filter(None, settings.paths.split(","))),
         transport=settings.transport,
         workload=settings.workload,
         seed=settings.seed,
         window=settings.window,
     )
-    console = Console()
+    console = show.console()
     with stages(console) as stage:
         stage(f"{application.name}: starting")
         found = compare(
@@ -85,29 +84,13 @@ def run(settings: RunSettings, result: Result) -> None:
         raise OfframpError(f"{wrong} requests were not answered as they should have been")
 
 
-def _devices(given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, spec = text.partition("=")
-        if not equals or not name or not spec:
-            raise SettingsError("device", "expected NAME=KIND:OPTIONS", text)
-        if name in found:
-            raise SettingsError("device", f"two devices named {name}", text)
-        found[name] = spec
-    return found
-
-
-def _report(console: object, found: Comparison, request_bytes: int) -> None:
+def _report(console: Console, found: Comparison, request_bytes: int) -> None:
     import numpy as np
-    from rich.console import Console
-    from rich.table import Table
 
     from offramp.report.units import duration
 
-    assert isinstance(console, Console)
-    table = Table(box=None, pad_edge=False, title=found.name, title_justify="left")
-    for heading in ("paths", "requests/s", "MB/s", "median", "99 %", "wrong", "taken"):
-        table.add_column(heading, justify="left" if heading in ("paths", "taken") else "right")
+    headings = ("paths", "requests/s", "MB/s", "median", "99 %", "wrong", "taken")
+    table = show.table(*headings, left=("paths", "taken"), title=found.name)
     for row in found.rows:
         counts = np.sum([o.by_path for o in row.most], axis=0)
         total = max(int(np.sum(counts)), 1)

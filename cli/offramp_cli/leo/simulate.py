@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.leo.plan import mix_of
 from offramp_cli.result import Plotted
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,28 +71,29 @@ class LeoSettings:
     load: Annotated[tuple[float, ...], Field("Open loop: million requests per second; repeat", group="Load")] = ()
     window: Annotated[tuple[int, ...], Field("Closed loop: requests there at a time; repeat")] = ()
     requests: Annotated[int, Field("Requests in each run")] = 20000
-    network: Annotated[str, Field("Least and most us that a request spends on the network")] = "3-9"
+    network: Annotated[
+        tuple[float, float],
+        Field("Least and most us that a request spends on the network", parse=parse_range, shown_default="3-9"),
+    ] = (3.0, 9.0)
     spread: Annotated[float, Field("0: times as the table says; 1: exponential around them")] = 0.0
     burst: Annotated[int, Field("Requests that come at once, open loop")] = 1
     keys: Annotated[int, Field("Zipf-distributed keys; 0: each request has one of its own")] = 0
     wrong: Annotated[float, Field("The selector's table is wrong by up to this factor")] = 1.0
-    tenant: Annotated[tuple[str, ...], Field("SHARE:WEIGHT of a tenant with a selector of its own; repeat")] = ()
+    tenant: Annotated[
+        tuple[tuple[float, float], ...],
+        Field("SHARE:WEIGHT of a tenant with a selector of its own; repeat", item=parse_tenant),
+    ] = ()
     sweep: Annotated[
         int, Field("Instead: this many random settings, the default rule against others", group="Sweep")
     ] = 0
     processes: Annotated[int | None, Field("Processes of a sweep; all cores by default")] = None
     seed: Annotated[int, Field("Moves everything random")] = 0
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(LeoSettings, Plotted, example="simulate leo kvs on-path --requests 1000 --policy all --load 0.5 --json -")
 def leo(settings: LeoSettings, outputs: Plotted) -> None:
     """Choose paths by one rule and another, in open and closed loop, and compare throughput and latency."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = show.console()
     seed = settings.seed
     if settings.sweep:
         from offramp_cli.leo.sweep import report
@@ -100,12 +101,13 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
         found = report(console, settings.sweep, settings.requests, seed, settings.processes)
         outputs.write("offramp.simulate.leo.sweep/1", found)
         return
-    from offramp_sim.leo.study import Study, Tenants, misread, parse_rule, run_study
+    from offramp_sim.figures.plot import draw
+    from offramp_sim.leo.study import Study, Tenants, misread, panels, parse_rule, run_study
 
     routes, mix = _routes(list(settings.files), settings.cores)
     names = settings.policy or _RULES
     rules = tuple(dict.fromkeys(rule for name in names for rule in parse_rule(name, routes.paths)))
-    tenants = [_parsed("tenant", parse_tenant, text) for text in settings.tenant or ("1:1",)]
+    tenants = settings.tenant or ((1.0, 1.0),)
     loads = _loads(settings, mix, tenants)
     weights = tuple(weight for _, weight in tenants)
     study = Study(routes, misread(routes.table, settings.wrong, seed), rules, loads, Tenants(weights), seed)
@@ -113,9 +115,7 @@ def leo(settings: LeoSettings, outputs: Plotted) -> None:
         stage("simulating")
         rows = run_study(study)
     _show(console, study, rows)
-    if outputs.plot is not None:
-        _draw(study, rows, outputs.plot)
-        console.print(f"plot: {outputs.plot}")
+    outputs.draw(partial(draw, panels(study, rows), "LEO: rules of path selection"))
     outputs.write("offramp.simulate.leo/1", {"paths": list(routes.paths), "seed": seed, "runs": rows})
 
 
@@ -133,19 +133,12 @@ def _routes(files: list[str], cores: int | None) -> tuple[Any, list[float]]:
     return resolved.routes, mix_of(resolved)
 
 
-def _parsed(field: str, parse: Callable[[str], tuple[float, float]], text: str) -> tuple[float, float]:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise SettingsError(field, str(error), text) from None
-
-
-def _loads(settings: LeoSettings, mix: list[float], tenants: list[tuple[float, float]]) -> tuple[Load, ...]:
+def _loads(settings: LeoSettings, mix: list[float], tenants: Sequence[tuple[float, float]]) -> tuple[Load, ...]:
     from offramp_sim.leo.load import Load
 
     common: dict[str, Any] = {
         "requests": settings.requests,
-        "network_us": _parsed("network", parse_range, settings.network),
+        "network_us": settings.network,
         "spread": settings.spread,
         "keys": settings.keys,
         "mix": tuple(mix),
@@ -157,15 +150,11 @@ def _loads(settings: LeoSettings, mix: list[float], tenants: list[tuple[float, f
 
 
 def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("load", min_width=8)
-    table.add_column("rule", min_width=13)
-    for name in ("Mrps", "JCT", "median", "99 %", "paths, %"):
-        table.add_column(name, justify="right")
-    if len(study.tenants.weights) > 1:
-        table.add_column("tenants", justify="right", min_width=7)
+    tenants = ["tenants"] if len(study.tenants.weights) > 1 else []
+    headings = ("load", "rule", "Mrps", "JCT", "median", "99 %", "paths, %", *tenants)
+    table = show.table(*headings, left=("load", "rule"))
+    for column, width in zip(table.columns, (8, 13, 0, 0, 0, 0, 0, 7), strict=False):
+        column.min_width = width or None
     last = ""
     for row in rows:
         cells = [
@@ -175,7 +164,7 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
             *(f"{row[name]:.2f}" for name in ("mean_jct_us", "median_us", "p99_us")),
             ", ".join(f"{100 * share:.0f}" for share in row["shares"]),
         ]
-        if len(study.tenants.weights) > 1:
+        if tenants:
             cells.append(", ".join(f"{rate:.3g}" for rate in row["tenants_mrps"]))
         table.add_row(*cells)
         last = row["load"]
@@ -184,10 +173,3 @@ def _show(console: Console, study: Study, rows: list[dict[str, Any]]) -> None:
         f"\nPaths: {', '.join(study.routes.paths)}. Mrps: million answers a second (for each tenant); JCT: mean time "
         "inside the hosts, us; median and 99 %: from arrival to answer, us."
     )
-
-
-def _draw(study: Study, rows: list[dict[str, Any]], path: Path) -> None:
-    from offramp_sim.figures.plot import draw
-    from offramp_sim.leo.study import panels
-
-    draw(panels(study, rows), "LEO: rules of path selection", path)

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from offramp_base.settings.error import SettingsError
-from offramp_cli.switch.stages import stages
+from offramp_cli import show
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +20,6 @@ def report(console: Console, settings: int, requests: int, seed: int, processes:
     Raises:
         OfframpError: no settings.
     """
-    from rich.table import Table
-
     from offramp_sim.leo.sweep import run_sweep, summary
 
     if settings < 1:
@@ -29,10 +28,7 @@ def report(console: Console, settings: int, requests: int, seed: int, processes:
         stage("settings")
         evaluations = run_sweep(settings, requests, seed, processes)
     found = summary(evaluations)
-    table = Table(box=None, pad_edge=False, title=f"lookahead on {settings} settings", title_justify="left")
-    table.add_column("")
-    for name in ("settings", "least", "median", "most"):
-        table.add_column(name, justify="right")
+    table = show.table("", "settings", "least", "median", "most", title=f"lookahead on {settings} settings")
     for name, what in (
         ("against_greedy", "cost over the better greedy rule's"),
         ("against_outstanding", "cost over that of the outstanding rule"),

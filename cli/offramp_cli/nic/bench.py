@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.json_file import expect_writable, write_json
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from offramp_sim.nic.bench import NicRate
@@ -22,32 +23,37 @@ METHOD = (
 )
 
 
-def bench(
+def _links() -> list[str]:
+    from offramp_sim.nic.links import LINKS
+
+    return list(LINKS)
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """What is measured."""
+
     link: Annotated[
-        list[str] | None,
-        typer.Option("--link", "-l", help="veth | memif | loop; again for more.", show_default=False),
-    ] = None,
-    seconds: Annotated[float, typer.Option(min=0, help="Of each measurement.")] = 2.0,
-    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind, in turn.")] = 3,
-    vertices: Annotated[int, typer.Option(min=10, help="Of the graph, all in one block.")] = 4000,
-    seed: Annotated[int, typer.Option(min=0, help="Of graph and features.")] = 0,
-    json_path: Annotated[str | None, typer.Option("--json", help="Write the results to this file.")] = None,
-) -> None:
+        tuple[str, ...], Field("Links; repeat", short="-l", choices=_links, shown_default="all of them")
+    ] = ()
+    seconds: Annotated[float, Field("Of each measurement", least=0)] = 2.0
+    rounds: Annotated[int, Field("Measurements of each kind, in turn", least=1)] = 3
+    vertices: Annotated[int, Field("Of the graph, all in one block", least=10)] = 4000
+    seed: Annotated[int, Field("Of graph and features", least=0)] = 0
+
+
+@command(BenchSettings, Result, example="nic bench --link veth --json -")
+def bench(settings: BenchSettings, result: Result) -> None:
     """Measure the agent beside the transport in Python and DPDK's testpmd, in one run (root: network namespaces)."""
     from rich.progress import track
 
     from offramp_sim.nic.bench import WAYS, measure
-    from offramp_sim.nic.links import LINKS
 
-    expect_writable("--json", json_path)
-    links = list(link or LINKS)
-    for name in links:
-        if name not in LINKS:
-            raise OfframpError(f"--link {name}: expected {', '.join(LINKS)}")
+    links = settings.link or _links()
     best: dict[tuple[str, str], NicRate] = {}
     cases = [("veth", "python")] + [(one, way) for one in links for way in WAYS if way != "python"]
-    for one, way in track(cases * rounds, "measuring", transient=True):
-        found = measure(one, way, seconds, seed, vertices)
+    for one, way in track(cases * settings.rounds, "measuring", transient=True):
+        found = measure(one, way, settings.seconds, settings.seed, settings.vertices)
         if (one, way) not in best or found.frames_per_s > best[one, way].frames_per_s:
             best[one, way] = found
     _show(list(best.values()))
@@ -55,20 +61,17 @@ def bench(
         {**rate._asdict(), "frames_per_s": rate.frames_per_s, "cpu_ns_per_frame": rate.cpu_ns_per_frame}
         for rate in best.values()
     ]
-    write_json(json_path, {"method": METHOD, "rates": numbers})
+    result.write("offramp.nic.bench/1", {"method": METHOD, "rates": numbers})
 
 
 def _show(rates: list[NicRate]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     python = rates[0]
     limits = {rate.link: rate.frames_per_s for rate in rates if rate.way == "testpmd"}
-    table = Table("link", "by", title="thousand frames a second, both ways", title_justify="left")
-    for title in ("rate", "times Python", "of testpmd", "CPU, ns", "host", "times less"):
-        table.add_column(title, justify="right")
+    numbers = ("rate", "times Python", "of testpmd", "CPU, ns", "host", "times less")
+    title = "thousand frames a second, both ways"
+    shown = show.table("link", "by", *numbers, left=("link", "by"), title=title)
     for rate in rates:
-        table.add_row(
+        shown.add_row(
             rate.link,
             rate.way,
             f"{rate.frames_per_s / 1e3:,.0f}",
@@ -78,6 +81,6 @@ def _show(rates: list[NicRate]) -> None:
             f"{rate.host_ns / rate.frames:,.0f}",
             f"{python.cpu_ns_per_frame / rate.cpu_ns_per_frame:.1f}",
         )
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
-    console.print(METHOD)
+    out = show.console(wrap=False)
+    out.print(shown)
+    out.print(METHOD)

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from offramp_base.errors import OfframpError
-from offramp_cli.switch.program import Define, Include, macro, write_json
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from offramp_p4.bench.rates import Rate
     from offramp_p4.bench.workload import Workload
+    from offramp_p4.settings import Preprocessor
 
 ENGINES = ("native", "python")
 METHOD = (
@@ -23,20 +26,23 @@ METHOD = (
 )
 
 
-def bench(
+@dataclass(frozen=True)
+class BenchSettings:
+    """What is measured."""
+
     program: Annotated[
-        Path | None,
-        typer.Argument(help="P4-16 source for v1model; without it, SwitchGNN and a router.", show_default=False),
-    ] = None,
-    size: Annotated[int, typer.Option(min=14, max=9000, help="Bytes of a packet (with PROGRAM).")] = 64,
-    seconds: Annotated[float, typer.Option(min=0, help="Time to run packets in each measurement.")] = 2.0,
-    bmv2: Annotated[bool, typer.Option(help="Also measure simple_switch, if it is on PATH.")] = True,
-    veth: Annotated[bool, typer.Option("--veth", help="Also over veth pairs (needs root).")] = False,
-    include: Include = None,
-    define: Define = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of packets and table entries.")] = 0,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")] = None,
-) -> None:
+        str | None,
+        Field("P4-16 source for v1model; without it, SwitchGNN and a router", position=True),
+    ] = None
+    size: Annotated[int, Field("Bytes of a packet (with PROGRAM)", least=14, most=9000)] = 64
+    seconds: Annotated[float, Field("Time to run packets in each measurement", least=0)] = 2.0
+    bmv2: Annotated[bool, Field("Also measure simple_switch, if it is on PATH")] = True
+    veth: Annotated[bool, Field("Also over veth pairs (needs root)")] = False
+    seed: Annotated[int, Field("Of packets and table entries", least=0)] = 0
+
+
+@command(BenchSettings, "offramp_p4.settings:Preprocessor", Result, example="switch bench --seconds 1 --json -")
+def bench(settings: BenchSettings, macros: Preprocessor, result: Result) -> None:
     """Measure packets and passes a second of both engines, and of bmv2 in the same run."""
     from rich.progress import track
 
@@ -45,30 +51,28 @@ def bench(
     rates: list[Rate] = []
     skipped: dict[str, str] = {}
     absent = missing()
-    if bmv2 and absent:
+    if settings.bmv2 and absent:
         skipped["bmv2"] = f"not on PATH: {', '.join(absent)}"
-    plan = _plan(_workloads(program, include, define, size, seed), seconds, bmv2 and not absent, veth)
+    plan = _plan(_workloads(settings, macros), settings.seconds, settings.bmv2 and not absent, settings.veth)
     for name, run in track(plan, "measuring", transient=True):
         try:
             rates.append(run())
         except OfframpError as error:
             skipped[name] = str(error)
     _show(rates, skipped)
-    if json_path is not None:
-        write_json("--json", json_path, {"method": METHOD, "skipped": skipped, "rates": [r.to_json() for r in rates]})
+    numbers = {"method": METHOD, "skipped": skipped, "rates": [rate.to_json() for rate in rates]}
+    result.write("offramp.switch.bench/1", numbers)
 
 
-def _workloads(
-    program: Path | None, include: list[Path] | None, define: list[str] | None, size: int, seed: int
-) -> list[Workload]:
-    if program is None:
+def _workloads(settings: BenchSettings, macros: Preprocessor) -> list[Workload]:
+    if settings.program is None:
         from offramp_sim.switchgnn.workloads import standard_workloads
 
-        return standard_workloads(seed=seed)
+        return standard_workloads(seed=settings.seed)
     from offramp_p4.bench.random_entries import program_workload
 
-    defines = dict(macro(text) for text in define or ())
-    return [program_workload(program, include or (), defines, size=size, seed=seed)]
+    program, include = Path(settings.program), [Path(folder) for folder in macros.include]
+    return [program_workload(program, include, macros.defines, size=settings.size, seed=settings.seed)]
 
 
 def _plan(workloads: list[Workload], seconds: float, bmv2: bool, veth: bool) -> list[tuple[str, Callable[[], Rate]]]:
@@ -90,7 +94,6 @@ def _plan(workloads: list[Workload], seconds: float, bmv2: bool, veth: bool) -> 
 
 
 def _show(rates: list[Rate], skipped: dict[str, str]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("workload", "links", "switch", "packets/s", "passes/s", "ns/pass", "x bmv2", "load s")
@@ -103,8 +106,8 @@ def _show(rates: list[Rate], skipped: dict[str, str]) -> None:
         load = "" if r.load_s is None else f"{r.load_s:.2f}"
         numbers = f"{r.packets_per_s:,.0f}", f"{r.passes_per_s:,.0f}", f"{r.ns_per_pass:,.0f}"
         table.add_row(r.workload, r.links, r.switch, *numbers, ratio, load)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
+    out = show.console(wrap=False)
+    out.print(table)
     for name, reason in skipped.items():
-        console.print(f"{name}: not measured: {reason}", markup=False)
-    console.print(METHOD)
+        out.print(f"{name}: not measured: {reason}", markup=False)
+    out.print(METHOD)

@@ -3,26 +3,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp_cli.switch.program import Define, Include, Program, load_program
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
+
+if TYPE_CHECKING:
+    from offramp_p4.settings import Source
 
 
-def lint(
-    program: Program,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a warning.")] = False,
-    include: Include = None,
-    define: Define = None,
-) -> None:
+@dataclass(frozen=True)
+class Strictness:
+    """What follows from warnings."""
+
+    strict: Annotated[bool, Field("Exit with 1 if there is a warning")] = False
+
+
+@command("offramp_p4.settings:Source", Strictness, Result, example="switch lint program.p4 --strict")
+def lint(source: Source, strictness: Strictness, result: Result) -> None:
     """Warn of what is unused, unreachable, uninitialised, invalid, or impossible for hardware."""
     from offramp_p4.lint import lint as find
 
-    warnings = find(load_program(program, include, define))
-    for warning in warnings:
-        typer.echo(str(warning))
-    plural = "" if len(warnings) == 1 else "s"
-    typer.echo(f"{program}: {len(warnings) or 'no'} warning{plural}")
-    if warnings and strict:
+    warnings = [str(warning) for warning in find(source.load())]
+    typer.echo(
+        "".join(f"{warning}\n" for warning in warnings) + f"{source.program}: {show.count(len(warnings), 'warning')}"
+    )
+    result.write("offramp.switch.lint/1", {"program": source.program, "warnings": warnings})
+    if warnings and strictness.strict:
         raise typer.Exit(1)

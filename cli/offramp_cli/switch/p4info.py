@@ -3,36 +3,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp_cli.switch.program import Define, Include, Program, load_program, write_text
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
+from offramp_cli.result import OUTPUT, write_file
+
+if TYPE_CHECKING:
+    from offramp_p4.settings import Source
 
 
-def p4info(
-    program: Program,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; standard output without it.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of protobuf's text format.")] = False,
-    include: Include = None,
-    define: Define = None,
-) -> None:
+@dataclass(frozen=True)
+class Form:
+    """How a P4Info is written, and where to."""
+
+    out: Annotated[
+        Path | None,
+        Field("File to write, else standard output", short="-o", group=OUTPUT, aliases=("output",), written=True),
+    ] = None
+    format: Annotated[str, Field("Format", choices={"text": "protobuf's text format", "json": "protobuf's JSON"})] = (
+        "text"
+    )
+    as_json: Annotated[bool, Field("The same as --format json", key="json", hidden=True)] = False
+
+
+@command("offramp_p4.settings:Source", Form, example="switch p4info program.p4 --out p4info.txtpb")
+def p4info(source: Source, form: Form) -> None:
     """Print the P4Info of a program, as p4c's --p4runtime-files makes it."""
     from google.protobuf import json_format, text_format
 
     from offramp_base.p4rt.schema import POOL
     from offramp_p4.runtime.p4info import generate
 
-    info = generate(load_program(program, include, define))
-    if as_json:
+    info = generate(source.load())
+    if form.as_json or form.format == "json":
         text = json_format.MessageToJson(info, preserving_proto_field_name=True, descriptor_pool=POOL) + "\n"
     else:
         head = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
         text = head + text_format.MessageToString(info, descriptor_pool=POOL)
-    if output is None:
+    if form.out is None:
         typer.echo(text, nl=False)
     else:
-        write_text("--output", output, text)
+        write_file("out", form.out, text)

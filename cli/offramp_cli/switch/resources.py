@@ -4,49 +4,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from offramp_cli.switch.program import Define, Include, load_program, write_json
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from offramp_p4.settings import Source
     from offramp_p4.tna.resources import ResourceReport
 
 
-def resources(
-    program: Annotated[Path, typer.Argument(help="P4-16 source for TNA.")],
-    include: Include = None,
-    define: Define = None,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the report to this file.")] = None,
-) -> None:
+@command("offramp_p4.settings:Source", Result, example="switch resources program_tna.p4 --json -")
+def resources(source: Source, result: Result) -> None:
     """Estimate stages, memories, ALUs and PHV of a TNA program; exit code 1 if it cannot fit."""
-    from rich.console import Console
-
     from offramp_p4.tna.resources import estimate
 
-    reports = estimate(load_program(program, include, define))
-    console = Console(highlight=False)
+    reports = estimate(source.load())
     for report in reports:
-        _show(console, program, report)
-    if json_path is not None:
-        write_json("--json", json_path, summarise(reports))
-    if not all(report.fits for report in reports):
+        _show(Path(source.program), report)
+    fits = all(report.fits for report in reports)
+    result.write("offramp.switch.resources/1", {"fits": fits, "pipes": [report.as_dict() for report in reports]})
+    if not fits:
         raise typer.Exit(1)
 
 
-def summarise(reports: list[ResourceReport]) -> dict[str, Any]:
-    """All pipes, ready for JSON."""
-    return {"fits": all(r.fits for r in reports), "pipes": [r.as_dict() for r in reports]}
-
-
-def _show(console: Console, program: Path, report: ResourceReport) -> None:
+def _show(program: Path, report: ResourceReport) -> None:
     from rich import box
     from rich.table import Table
 
-    chip = report.chip
+    out, chip = show.console(), report.chip
     table = Table(title=f"{program.name}, {report.pipe}: stages of a {chip.name}", box=box.SIMPLE, padding=(0, 1, 0, 0))
     columns = {
         "stage": "",
@@ -64,19 +53,19 @@ def _show(console: Console, program: Path, report: ResourceReport) -> None:
         numbers = [number, len(s.tables), len(s.stateful), s.srams, s.tcams, s.map_rams, s.hash_units]
         names = ", ".join(dict.fromkeys(_short(t.name, report.pipe) for t in s.tables))
         table.add_row(*map(str, numbers), names, style="red" if number >= chip.stages else "")
-    console.print(table)
+    out.print(table)
     containers = ", ".join(f"{n} x {w}" for w, n in report.phv.containers.items() if n)
-    console.print(f"PHV: {report.phv.bits} of {chip.phv_bits} bits ({containers or 'no'} containers)")
-    console.print("Critical chain:")
+    out.print(f"PHV: {report.phv.bits} of {chip.phv_bits} bits ({containers or 'no'} containers)")
+    out.print("Critical chain:")
     for link in report.chain:
-        console.print(f"  stage {link.stage:2}  {link.table}  [dim]{link.place}[/dim]\n            {link.reason}")
+        out.print(f"  stage {link.stage:2}  {link.table}  [dim]{link.place}[/dim]\n            {link.reason}")
     for caution in report.cautions:
-        console.print(f"[yellow]caution[/yellow]: {caution}")
+        out.print(f"[yellow]caution[/yellow]: {caution}")
     if report.fits:
         left = chip.stages - len(report.stages)
-        console.print(f"[green]fits[/green]: {len(report.stages)} of {chip.stages} stages, {left} to spare")
+        out.print(f"[green]fits[/green]: {len(report.stages)} of {chip.stages} stages, {left} to spare")
     for problem in report.problems:
-        console.print(f"[red]does not fit[/red]: {problem}")
+        out.print(f"[red]does not fit[/red]: {problem}")
 
 
 def _short(name: str, pipe: str) -> str:

@@ -4,44 +4,48 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offramp_base.errors import OfframpError
 from offramp_base.numerals import whole_number
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli.command import command
 
 REQUIREMENT = "p4runtime-shell==0.0.6"
-CONTEXT = {"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]}
 
 
-def shell(
-    args: Annotated[
-        list[str] | None, typer.Argument(help="Further arguments for p4runtime-shell.", show_default=False)
-    ] = None,
-    address: Annotated[str, typer.Option(help="P4Runtime server: HOST:PORT or unix:PATH.")] = "127.0.0.1:9559",
-    device_id: Annotated[int, typer.Option(help="P4Runtime device.")] = 0,
-    election_id: Annotated[str, typer.Option(help="HIGH,LOW; the highest controller is primary.")] = "0,1",
-    p4info: Annotated[
-        Path | None, typer.Option(help="P4Info of the pipeline to push, with --pipeline.", show_default=False)
-    ] = None,
-    pipeline: Annotated[
-        Path | None,
-        typer.Option(help="Pipeline to push: P4 source for this switch, JSON for bmv2.", show_default=False),
-    ] = None,
-    grpc_ca: Annotated[
-        Path | None, typer.Option(help="TLS: certificates that sign the server's, PEM.", show_default=False)
-    ] = None,
-    grpc_cert: Annotated[
-        Path | None, typer.Option(help="TLS: certificate to show the server, PEM.", show_default=False)
-    ] = None,
-    grpc_key: Annotated[Path | None, typer.Option(help="TLS: its private key, PEM.", show_default=False)] = None,
+@dataclass(frozen=True)
+class ShellSettings:
+    """Which switch the shell speaks to, and how."""
+
+    args: Annotated[tuple[str, ...], Field("Further arguments for p4runtime-shell", position=True)] = ()
+    address: Annotated[str, Field("P4Runtime server: HOST:PORT or unix:PATH")] = "127.0.0.1:9559"
+    device_id: Annotated[int, Field("P4Runtime device")] = 0
+    election_id: Annotated[str, Field("HIGH,LOW; the highest controller is primary")] = "0,1"
+    p4info: Annotated[Path | None, Field("P4Info of the pipeline to push, with --pipeline")] = None
+    pipeline: Annotated[Path | None, Field("Pipeline to push: P4 source for this switch, JSON for bmv2")] = None
+    grpc_ca: Annotated[str | None, Field("TLS: certificates that sign the server's, PEM")] = None
+    grpc_cert: Annotated[str | None, Field("TLS: certificate to show the server, PEM")] = None
+    grpc_key: Annotated[str | None, Field("TLS: its private key, PEM")] = None
     environment: Annotated[
         Path | None,
-        typer.Option(help="Virtual environment of the shell; made at first use.  [default: in the user's cache]"),
-    ] = None,
-) -> None:
+        Field("Virtual environment of the shell; made at first use", shown_default="in the user's cache"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if (self.p4info is None) != (self.pipeline is None):
+            raise SettingsError("p4info", "goes with {pipeline}, and the other way round")
+        high, comma, low = self.election_id.partition(",")
+        if not comma or any(part is None for part in map(whole_number, (high, low))):
+            raise SettingsError("election_id", "expected HIGH,LOW", self.election_id)
+
+
+@command(ShellSettings, example="switch shell --address 127.0.0.1:9559", ignore_unknown_options=True)
+def shell(settings: ShellSettings) -> None:
     """Open p4runtime-shell on a running switch; commands may come from standard input.
 
     The shell needs other packages than Offramp, so it lives in a virtual environment of its own.
@@ -50,28 +54,24 @@ def shell(
     from offramp_base.p4rt.tls import Tls
     from offramp_base.tools import default_folder, ensure
 
-    if (p4info is None) != (pipeline is None):
-        raise OfframpError("switch shell: --p4info and --pipeline go together")
-    high, comma, low = election_id.partition(",")
-    if not comma or any(part is None for part in map(whole_number, (high, low))):
-        raise OfframpError(f"--election-id {election_id}: expected HIGH,LOW")
-    files = {"--cacert": grpc_ca, "--cert": grpc_cert, "--private-key": grpc_key}
-    given = {flag: str(path) for flag, path in files.items() if path is not None}
-    tls = Tls(given.get("--cert"), given.get("--private-key"), given.get("--cacert")) if given else None
-    probe = Session(address, device_id=device_id, tls=tls)
+    files = {"--cacert": settings.grpc_ca, "--cert": settings.grpc_cert, "--private-key": settings.grpc_key}
+    given = {flag: path for flag, path in files.items() if path is not None}
+    address, pipeline = settings.address, settings.pipeline
+    tls = Tls(settings.grpc_cert, settings.grpc_key, settings.grpc_ca) if given else None
+    probe = Session(address, device_id=settings.device_id, tls=tls)
     try:
         probe.capabilities()
         if pipeline is None:
             probe.pipeline()  # the shell needs a P4Info
     finally:
         probe.close()
-    python = ensure(environment or default_folder("p4runtime-shell"), REQUIREMENT)
-    command = [str(python), "-I", "-m", "p4runtime_sh", "--grpc-addr", address, "--device-id", str(device_id)]
-    command += ["--election-id", election_id]
-    if p4info is not None:
-        command += ["--config", f"{p4info},{pipeline}"]
+    python = ensure(settings.environment or default_folder("p4runtime-shell"), REQUIREMENT)
+    words = [str(python), "-I", "-m", "p4runtime_sh", "--grpc-addr", address, "--device-id", str(settings.device_id)]
+    words += ["--election-id", settings.election_id]
+    if pipeline is not None:
+        words += ["--config", f"{settings.p4info},{pipeline}"]
     if given:
-        command += ["--ssl", *(word for pair in given.items() for word in pair)]
-    status = subprocess.run([*command, *(args or [])], check=False).returncode
+        words += ["--ssl", *(word for pair in given.items() for word in pair)]
+    status = subprocess.run([*words, *settings.args], check=False).returncode
     if status:
         raise typer.Exit(status)

@@ -3,58 +3,71 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offramp_cli.switch.program import Define, Include, Program, load_program, read_text, write_json
+from offramp_base.documents import read_text
+from offramp_base.errors import OfframpError
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from offramp_p4.settings import Source
     from offramp_p4.stf import Mismatch, StfResult
 
 
-def stf(
-    program: Program,
-    test: Annotated[Path, typer.Argument(help="STF file: packet, expect, add, setdefault, …")],
-    include: Include = None,
-    define: Define = None,
-    seed: Annotated[int, typer.Option(help="Moves everything random in the switch.")] = 0,
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the outcome to this file.")] = None,
-) -> None:
-    """Run an STF test; exit code 1 and the differing bytes if a packet is not as expected."""
-    from rich.console import Console
+@dataclass(frozen=True)
+class StfSettings:
+    """What is run."""
 
+    test: Annotated[Path, Field("STF file: packet, expect, add, setdefault, …", position=True)]
+    seed: Annotated[int, Field("Moves everything random")] = 0
+
+
+@command("offramp_p4.settings:Source", StfSettings, Result, example="switch stf program.p4 test.stf")
+def stf(source: Source, settings: StfSettings, result: Result) -> None:
+    """Run an STF test; exit code 1 and the differing bytes if a packet is not as expected."""
     from offramp_p4.stf import run_stf
 
-    text = read_text(test)
-    result = run_stf(load_program(program, include, define), text, str(test), seed=seed)
-    _show(Console(highlight=False, soft_wrap=True), program, result)
-    if json_path is not None:
-        write_json("--json", json_path, summarise(result))
-    if not result.passed:
+    text = read_stf(settings.test)
+    outcome = run_stf(source.load(), text, str(settings.test), seed=settings.seed)
+    _show(Path(source.program), outcome)
+    result.write("offramp.switch.stf/1", {"passed": outcome.passed, **asdict(outcome)})
+    if not outcome.passed:
         raise typer.Exit(1)
 
 
-def summarise(result: StfResult) -> dict[str, Any]:
-    """The outcome, ready for JSON."""
-    return {"passed": result.passed, **asdict(result)}
+def read_stf(path: Path) -> str:
+    """The text of a test.
+
+    Raises:
+        OfframpError: the file cannot be read.
+    """
+    try:
+        return read_text(path)
+    except OfframpError as error:
+        raise OfframpError(f"{path}: {error}") from None
 
 
-def _show(console: Any, program: Path, result: StfResult) -> None:
+def _show(program: Path, result: StfResult) -> None:
+    out = show.console(wrap=False)
     for mismatch in result.mismatches:
-        console.print(f"[red]{mismatch.where}[/red]: {mismatch.message}")
+        out.print(f"[red]{mismatch.where}[/red]: {mismatch.message}")
         if mismatch.expected:
-            console.print("  expected ", _bytes(mismatch, mismatch.expected), sep="")
+            out.print("  expected ", _bytes(mismatch, mismatch.expected), sep="")
         if mismatch.received:
-            console.print("  received ", _bytes(mismatch, mismatch.received), sep="")
+            out.print("  received ", _bytes(mismatch, mismatch.received), sep="")
     faults = len(result.mismatches)
     outcome = "[green]passed[/green]" if result.passed else f"[red]{faults} not as expected[/red]"
     counts = f"{result.sent} packets sent, {result.received} received, {result.expectations} checks"
-    console.print(f"{program.name} {Path(result.file).name}: {outcome} ({counts})")
+    out.print(f"{program.name} {Path(result.file).name}: {outcome} ({counts})")
 
 
 def _bytes(mismatch: Mismatch, digits: str) -> Text:

@@ -3,73 +3,73 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from offramp_base.errors import OfframpError
-from offramp_cli.switch.program import Define, Include, Program, load_program, read_text, write_text
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
+from offramp_cli.switch.stf import read_stf
 
 if TYPE_CHECKING:
+    from offramp_p4.settings import Source
     from offramp_p4.trace import PacketTrace
 
 
-def trace(
-    program: Program,
-    packet: Annotated[list[str] | None, typer.Option(help="PORT:HEX, a packet to send; may be repeated.")] = None,
-    stf: Annotated[Path | None, typer.Option(help="STF file, whose packets and table commands are used.")] = None,
-    entries: Annotated[Path | None, typer.Option(help="STF file with table commands to run first.")] = None,
-    include: Include = None,
-    define: Define = None,
-    seed: Annotated[int, typer.Option(help="Moves everything random in the switch.")] = 0,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", help="Write JSON lines, one for each packet, to this file.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no trees.")] = False,
-) -> None:
-    """Run packets and show for each a tree: parser states, tables, actions, registers, copies, drops."""
+def parse_packet(text: str) -> tuple[int, bytes]:
+    """``PORT:HEX``.
+
+    Raises:
+        ValueError: something else.
+    """
+    port, _, digits = text.partition(":")
+    try:
+        number, data = int(port), bytes.fromhex(digits)
+    except ValueError:
+        number, data = -1, b""
+    if not 0 <= number < 512 or ":" not in text:
+        raise ValueError("expected PORT:HEX such as 1:0011223344")
+    return number, data
+
+
+@dataclass(frozen=True)
+class TraceSettings:
+    """What is sent."""
+
+    packet: Annotated[
+        tuple[tuple[int, bytes], ...], Field("PORT:HEX, a packet to send; repeat", item=parse_packet)
+    ] = ()
+    stf: Annotated[Path | None, Field("STF file, whose packets and table commands are used")] = None
+    entries: Annotated[Path | None, Field("STF file with table commands to run first")] = None
+    seed: Annotated[int, Field("Moves everything random")] = 0
+    quiet: Annotated[bool, Field("Show no trees", short="-q")] = False
+
+    def __post_init__(self) -> None:
+        if not self.packet and self.stf is None:
+            raise SettingsError("packet", "expected PORT:HEX, or {stf} FILE")
+
+
+@command("offramp_p4.settings:Source", TraceSettings, Result, example="switch trace program.p4 --packet 1:00112233")
+def trace(source: Source, settings: TraceSettings, result: Result) -> None:
+    """Run packets and show for each a tree: parser states, tables, actions, registers, copies, drops.
+
+    The JSON is a line for each packet.
+    """
     from offramp_p4.stf.replay import replay
     from offramp_p4.switch import Switch
-
-    if not packet and stf is None:
-        raise OfframpError("switch trace: expected --packet PORT:HEX or --stf FILE")
-    packets = [_packet(text) for text in packet or ()]
-    traces: list[PacketTrace] = []
-    switch = Switch(load_program(program, include, define), seed=seed, trace=traces.append)
-    for file in (entries, stf):
-        if file is not None:
-            replay(switch, read_text(file), str(file))
-    for port, frame in packets:
-        switch.process_one(port, frame)
-    if not quiet:
-        _show(traces)
-    if json_path is not None:
-        write_text("--json", json_path, "".join(json.dumps(t.to_json()) + "\n" for t in traces))
-
-
-def _packet(text: str) -> tuple[int, bytes]:
-    try:
-        port, digits = text.split(":")
-        return _port(port), bytes.fromhex(digits)
-    except ValueError:
-        raise OfframpError(f"--packet {text}: expected PORT:HEX such as 1:0011223344") from None
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port < 512:
-        raise ValueError
-    return port
-
-
-def _show(traces: Iterable[PacketTrace]) -> None:
-    from rich.console import Console
-
     from offramp_p4.trace.render import tree
 
-    console = Console(highlight=False, soft_wrap=True)
-    for each in traces:
-        console.print(tree(each))
+    traces: list[PacketTrace] = []
+    switch = Switch(source.load(), seed=settings.seed, trace=traces.append)
+    for file in (settings.entries, settings.stf):
+        if file is not None:
+            replay(switch, read_stf(file), str(file))
+    for port, frame in settings.packet:
+        switch.process_one(port, frame)
+    out = show.console(wrap=False)
+    for each in () if settings.quiet else traces:
+        out.print(tree(each))
+    result.write_lines("offramp.switch.trace/1", (each.to_json() for each in traces))

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
-from offramp_cli.switch.stages import stages
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,9 +51,6 @@ class PlanSettings:
     )
     measure: Annotated[bool, Field("Also run each compared scheme through the embedded switch")] = False
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @dataclass(frozen=True)
 class Outputs(Result):
@@ -70,8 +67,6 @@ class Outputs(Result):
 @command(PlanSettings, Outputs, example="plan karate --workers 2 --memory 64KB --json -")
 def plan(settings: PlanSettings, outputs: Outputs) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
-    from rich.console import Console
-
     from offramp.freed_memory import keep_freed_memory
     from offramp.graph.boundary import Boundary
     from offramp.graph.load import load
@@ -88,7 +83,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     from offramp_cli.switchgnn import schemes as plan_schemes
 
     keep_freed_memory()
-    console = Console(highlight=False)
+    console = show.console()
     workers, racks, seed, partition = settings.workers, settings.racks, settings.seed, settings.partition
     wanted, free = parse_scheme(settings.scheme)
     if outputs.calibrate is not None and not settings.measure:
@@ -152,7 +147,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         numbers["schemes"] = plan_schemes.as_numbers(options, measured)
         numbers["chosen"] = str(chosen.made.scheme)
         console.print()
-        plan_schemes.show(console, numbers["schemes"], numbers["chosen"])
+        plan_schemes.print_schemes(console, numbers["schemes"], numbers["chosen"])
         if outputs.calibrate is not None:
             timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
             save_rates(calibrated(timed), outputs.calibrate)
@@ -199,17 +194,12 @@ def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[
 
 
 def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from offramp.report.units import number, percent, si
 
-    facts = Table(box=None, show_header=False, pad_edge=False)
-    facts.add_column()
-    facts.add_column(justify="right")
     loops = graph.metadata["self_loops_dropped"]
     source = ", symmetrised" if numbers["symmetrised"] else ""
     source += f", {loops} self-loops dropped" if loops else ""
-    for name, value in (
+    facts = [
         (f"vertices{source}", number(numbers["vertices"])),
         ("edges", number(numbers["edges"])),
         ("boundary vertices B", number(numbers["B"])),
@@ -224,26 +214,15 @@ def _show(console: Console, graph: Graph, numbers: dict[str, Any]) -> None:
         ("pipeline passes", number(numbers["passes"])),
         ("load of the busiest worker, over the mean", f"{numbers['imbalance']:.2f}"),
         *((f"entries of table {name}", number(count)) for name, count in numbers["table_entries"].items()),
-    ):
-        facts.add_row(name, value)
-    volumes = Table(box=None, pad_edge=False, title="one exchange, all workers", title_justify="left")
-    volumes.add_column("")
-    for heading in (
-        "vectors",
-        "packets",
-        "payload up",
-        "payload down",
-        "wire up",
-        "wire down",
-        "wire to p2p",
-    ):
-        volumes.add_column(heading, justify="right")
+    ]
+    headings = ("vectors", "packets", "payload up", "payload down", "wire up", "wire down", "wire to p2p")
+    volumes = show.table("", *headings, title="one exchange, all workers")
     base = numbers["volumes"]["p2p"]["wire_bytes"]
     for name, volume in numbers["volumes"].items():
         payload, wire = si(volume["payload_bytes"], "B"), si(volume["wire_bytes"], "B")
         share = percent(volume["wire_bytes"] / base) if base else "-"
         volumes.add_row(name, number(volume["vectors"]), number(volume["packets"]), payload, payload, wire, wire, share)
-    console.print(facts)
+    console.print(show.facts(facts))
     console.print()
     console.print(volumes)
     console.print(f"\n{_verdict(numbers)}")

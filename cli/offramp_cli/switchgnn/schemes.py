@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from offramp_cli import show
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -84,20 +86,14 @@ def as_numbers(options: Sequence[Option], measured: Sequence[dict[str, float]]) 
     return rows
 
 
-def show(console: Console, rows: Sequence[dict[str, Any]], chosen: str) -> None:
+def print_schemes(console: Console, rows: Sequence[dict[str, Any]], chosen: str) -> None:
     """Print ``rows``, the fastest first, with the chosen one marked."""
-    from rich.table import Table
-
     from offramp.report.units import duration, number, si
 
-    table = Table(box=None, pad_edge=False, title="one exchange under each scheme, all workers", title_justify="left")
-    for heading in ("", "scheme"):
-        table.add_column(heading, no_wrap=True)
-    headings = ["wire up", "wire down", "by hosts", "passes", "rounds", "busiest/mean", "predicted"]
+    headings = ["", "scheme", "wire up", "wire down", "by hosts", "passes", "rounds", "busiest/mean", "predicted"]
     if rows and "measured" in rows[0]:
         headings.append("measured")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = show.table(*headings, left=("", "scheme"), title="one exchange under each scheme, all workers", whole=True)
     for row in sorted(rows, key=lambda row: (-row["bits"], row["predicted"]["seconds"])):
         mark = "*" if row["scheme"] == chosen else ""
         cells = [si(row["wire_up"], "B"), si(row["wire_down"], "B"), si(row["by_hosts"], "B")]

@@ -13,7 +13,8 @@ from offramp.themis.themis import Options
 from offramp_base.errors import OfframpError
 from offramp_base.progress import counted
 from offramp_base.settings.error import SettingsError
-from offramp_cli.switch.stages import stages
+from offramp_cli import show
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,16 +102,11 @@ def _table(
     bound_s: float,
     ideal_s: float,
 ) -> None:
-    from rich.table import Table
-
     from offramp.report.units import duration, percent, si
 
     shape = "x".join(str(d.size) for d in case.network.dimensions)
     title = f"{case.collective} of {si(case.size, 'B')} on {case.network.name}: {case.network.npus} NPUs, {shape}"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    table.add_column("", no_wrap=True)
-    for heading in ("time", "speed-up", "bound", "utilised", "by dimension, %"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = show.table("", "time", "speed-up", "bound", "utilised", "by dimension, %", title=title, whole=True)
     slowest = rows[plans[0].scheduler.value]["seconds"]
     for name, row in rows.items():
         by = " ".join(f"{100 * share:5.1f}" for share in row["utilisation_by_dimension"])
@@ -127,14 +123,10 @@ def _table(
 
 
 def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) -> dict[str, Any]:
-    from rich.table import Table
-
     from offramp.report.units import duration
     from offramp_sim.themis.speeds import run_adaptive, run_static
 
-    table = Table(box=None, pad_edge=False, title="while dimensions change speed", title_justify="left")
-    for heading in ("", "as planned", "planned again"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    table = show.table("", "as planned", "planned again", title="while dimensions change speed", whole=True)
     found = {}
     ways = (run_static, run_adaptive)
     with stages(console):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from offramp.themis.network import Collective
 from offramp.themis.plan import Scheduler
 from offramp_base.settings.error import SettingsError
-from offramp_cli.switch.stages import stages
+from offramp_cli import show
+from offramp_cli.stages import stages
 from offramp_cli.themis.collective import Case
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ def report(
     Raises:
         OfframpError: not an all-reduce, more ranks than a machine should start, or no right to make namespaces.
     """
-    from rich.table import Table
-
     from offramp.report.units import duration
 
     if case.collective is not Collective.ALL_REDUCE:
@@ -46,16 +45,14 @@ def report(
     with stages(console) as stage:
         stage("starting the ranks")
 
-        def show(outcome: Outcome) -> None:
+        def note(outcome: Outcome) -> None:
             found.append(outcome)
             stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
 
-        measure(trial, show)
+        measure(trial, note)
     behind = "veth interfaces with HTB" if namespaces else "token buckets"
     title = f"{case.network.npus} processes behind {behind}, in real time"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    for heading in ("", "time", "speed-up", "predicted", "bits of a single all-reduce"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    table = show.table("", "time", "speed-up", "predicted", "bits of a single all-reduce", title=title, whole=True)
     for outcome in found:
         ratio = found[0].seconds / outcome.seconds
         predicted = duration(outcome.predicted_s)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
@@ -64,7 +64,6 @@ class ThemisSettings:
     seed: Annotated[int, Field("Moves everything random: the values that are summed")] = 0
 
     def __post_init__(self) -> None:
-        check(self)
         if self.namespaces and not self.execute:
             raise SettingsError("namespaces", "expected {execute} beside it")
 
@@ -72,8 +71,6 @@ class ThemisSettings:
 @command(ThemisSettings, Plotted, example="simulate themis --size 100MB --scheduler all --json -")
 def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
-    from rich.console import Console
-
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network
     from offramp.themis.plan import Scheduler
@@ -82,7 +79,7 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     from offramp_cli.themis import execute as executed
     from offramp_cli.themis import training
 
-    console = Console(highlight=False)
+    console = show.console()
     made = load_network(given.network)
     names = given.scheduler or _USUAL
     chosen = tuple(Scheduler) if "all" in names else tuple(dict.fromkeys(Scheduler.named(name) for name in names))

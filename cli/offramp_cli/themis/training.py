@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from offramp.themis.network import Network
 from offramp.themis.plan import Scheduler
 from offramp_base.progress import counted
-from offramp_cli.switch.stages import stages
+from offramp_cli import show
+from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,6 @@ def report(
     compute: float,
 ) -> dict[str, Any]:
     """Simulate training with every scheduler and with an ideal network; the numbers, ready for JSON."""
-    from rich.table import Table
-
     from offramp.report.units import duration, percent
     from offramp_sim.themis.iteration import train
     from offramp_sim.themis.workload import Scope
@@ -46,11 +45,9 @@ def report(
                 "utilisation": found.utilisation(network),
             }
     title = f"{iterations} iterations of {workload.name} on {network.name}: {network.npus} NPUs"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    table.add_column("", no_wrap=True)
     scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]
-    for heading in ("time", "speed-up", "forward", "backward", *(f"wait {scope}" for scope in scopes), "utilised"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    parts_of = ("forward", "backward", *(f"wait {scope}" for scope in scopes))
+    table = show.table("", "time", "speed-up", *parts_of, "utilised", title=title, whole=True)
     slowest = rows[schedulers[0].value]["seconds"]
     for label, row in rows.items():
         parts = (row["forward_s"], row["backward_s"], *(row["exposed_s"][scope.value] for scope in scopes))

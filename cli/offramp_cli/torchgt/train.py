@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from offramp_base.ending.files import write_text
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
@@ -27,7 +27,9 @@ class Outputs(Result):
 
     coflows: Annotated[
         Path | None,
-        Field("Write a step's exchanges to this folder: Chakra traces and a plan of priorities", group=OUTPUT),
+        Field(
+            "Write a step's exchanges to this folder: Chakra traces and a plan of priorities", group=OUTPUT, filled=True
+        ),
     ] = None
 
 
@@ -38,9 +40,7 @@ class Outputs(Result):
 )
 def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""
-    from rich.console import Console
-
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = show.console(one_rank=True)
     result = run(console, settings)
     if result is None:
         return
@@ -54,7 +54,7 @@ def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
 def run(console: Console, settings: TorchGtSettings) -> TorchGtResult | None:
     """Train with a bar and a line for each epoch; None where another rank of torchrun reports."""
     from offramp.torchgt.run import train
-    from offramp_cli.switch.stages import stages
+    from offramp_cli.stages import stages
 
     with stages(console) as stage:
         stage("sequences and patterns")
@@ -77,8 +77,6 @@ def _line(epoch: Epoch, epochs: int) -> str:
 
 
 def _summary(console: Console, result: TorchGtResult) -> None:
-    from rich.table import Table
-
     from offramp.report.units import number
 
     last, workers = result.epochs[-1], result.settings["workers"]
@@ -94,12 +92,7 @@ def _summary(console: Console, result: TorchGtResult) -> None:
         f"of each of {workers} ranks": number(sent // workers),
         "bytes of patterns": number(result.pattern_bytes),
     }
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
-    for name, value in rows.items():
-        table.add_row(name, str(value))
-    console.print(table)
+    console.print(show.facts(rows.items()))
 
 
 def _export(console: Console, result: TorchGtResult, settings: TorchGtSettings, folder: Path) -> dict[str, Any]:

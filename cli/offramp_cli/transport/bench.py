@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from offramp_base.errors import OfframpError
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
@@ -43,9 +43,6 @@ class TransportBench:
     rounds: Annotated[int, Field("Measurements of each kind", least=1)] = 3
     exchange: Annotated[bool, Field("Also measure SwitchGNN's exchange")] = True
     seed: Annotated[int, Field("Moves everything random: frames, graph and features", least=0)] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @command(TransportBench, Result, example="transport bench -t unix --seconds 0.2 --no-exchange --json -")
@@ -109,7 +106,6 @@ def _fastest(rates: list[ExchangeRate]) -> list[ExchangeRate]:
 
 
 def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[str, str]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title="thousand frames a second, by bytes of a frame, and SwitchGNN's exchange", title_justify="left")
@@ -130,7 +126,7 @@ def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[st
         cells += [f"{1e-3 * way.frames_per_s:,.0f}", f"{1e3 * way.median_s:,.1f}"] if way else ["", ""]
         lost = sum(rate.lost for rate in mine if rate) + (way.lost if way else 0)
         table.add_row(name, *cells, f"{lost:,}")
-    console = Console(highlight=False, soft_wrap=True)
+    console = show.console(wrap=False)
     console.print(table)
     for name, reason in skipped.items():
         console.print(f"{name}: not measured: {reason}", markup=False)

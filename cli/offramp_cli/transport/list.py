@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Result
 
 
-@command(Result, example="transport list --json -", name="list")
+@command(Result, example="transport list --json -")
 def list_transports(result: Result) -> None:
     """Show how links of each transport are named, what they need, and whether that is given here."""
-    from rich.console import Console
     from rich.table import Table
 
     from offramp_base.transport.links import TRANSPORTS
@@ -23,5 +23,5 @@ def list_transports(result: Result) -> None:
         reason = obstacle(transport)
         table.add_row(link.partition(":")[0], link, transport.when_slow, reason or "can be used")
         rows.append({"transport": transport.name, "link": link, "lossless": transport.lossless, "obstacle": reason})
-    Console(highlight=False).print(table)
+    show.console().print(table)
     result.write("offramp.transport.list/1", {"transports": rows})

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
@@ -29,9 +30,6 @@ class Compared:
         tuple[str, ...], Field("When the language model runs; repeat; all by default", choices=_policies)
     ] = ()
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @command(
     "offramp_sim.unitg.scenario:Scenario",
@@ -41,28 +39,24 @@ class Compared:
 )
 def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
     """Simulate UniTG: what it takes to train both models, by when the language model may run."""
-    from rich.console import Console
-    from rich.table import Table
-
     from offramp_sim.unitg.engine import simulate
+    from offramp_sim.unitg.picture import draw_outcomes
 
     chosen = tuple(dict.fromkeys(compared.policy or _policies()))
-    stages, plot = scenario.stages, outputs.plot
-    console = Console(highlight=False)
+    stages = scenario.stages
+    console = show.console()
     table = scenario.undisturbed()
     outcomes = {name: simulate(scenario, name) for name in chosen}
     console.print(
         f"one iteration by itself: {table.makespan:.6g} s, {100 * table.bubble():.1f} % of it bubbles; "
         f"predicted for both models: {scenario.predicted_s():.6g} s"
     )
-    windows = Table("stage", "idle from to to, seconds", box=None, pad_edge=False)
+    windows = show.table("stage", "idle from to to, seconds", left=("stage", "idle from to to, seconds"))
     for stage in range(stages):
         windows.add_row(str(stage + 1), "  ".join(f"{a:.4g} to {b:.4g}" for a, b in table.windows(stage)))
     console.print(windows)
     console.print()
-    runs = Table(box=None, pad_edge=False)
-    for head in ("", "both", "pipeline", "text", "iteration", "slowed by", "steps in time"):
-        runs.add_column(head, justify="right" if head else "left", no_wrap=True)
+    runs = show.table("", "both", "pipeline", "text", "iteration", "slowed by", "steps in time", whole=True)
     rows: dict[str, Any] = {}
     for name, outcome in outcomes.items():
         mean = sum(outcome.iteration_s) / len(outcome.iteration_s)
@@ -85,11 +79,7 @@ def unitg(scenario: Scenario, compared: Compared, outputs: Plotted) -> None:
             str(outcome.steps_inside),
         )
     console.print(runs)
-    if plot is not None:
-        from offramp_sim.unitg.picture import draw_outcomes
-
-        draw_outcomes(outcomes, stages, plot)
-        console.print(f"plot: {plot}")
+    outputs.draw(partial(draw_outcomes, outcomes, stages))
     settings = asdict(scenario)
     golden = [table.windows(stage) for stage in range(stages)]
     iteration = {"makespan_s": table.makespan, "bubble": table.bubble(), "windows": golden}

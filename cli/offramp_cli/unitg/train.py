@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
+from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.result import OUTPUT, Result
+from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,45 +32,33 @@ class Measured:
     ] = 0
 
     def __post_init__(self) -> None:
-        check(self)
         if self.lm_steps and not self.measure:
             problem = "goes with {measure} only; {lm_epochs} says how long the language model trains"
             raise SettingsError("lm_steps", problem)
 
 
-@dataclass(frozen=True)
-class Outputs(Result):
-    """What a run writes."""
-
-    plot: Annotated[
-        Path | None, Field("Write what ran when in the last iterations to this .png", written=True, group=OUTPUT)
-    ] = None
-
-
 @command(
     "offramp.unitg.settings:UnitgSettings",
     Measured,
-    Outputs,
+    Plotted,
     example="train unitg --graph karate --stages 2 --epochs 5 --json -",
 )
-def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
+def unitg(settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
-    from rich.console import Console
-
     if outputs.plot is not None and measured.measure:
         raise SettingsError("plot", "goes without {measure} only")
     if measured.measure and settings.mode != "interleaved":
         raise SettingsError("measure", "runs every mode; expected no {mode}")
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = show.console(one_rank=True)
     if measured.measure:
         _measure(console, settings, measured, outputs)
     else:
         _train(console, settings, outputs)
 
 
-def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
+def _train(console: Console, settings: UnitgSettings, outputs: Plotted) -> None:
     from offramp.unitg.run import train_unitg
-    from offramp_cli.switch.stages import stages as show_stages
+    from offramp_cli.stages import stages as show_stages
 
     width = len(str(settings.epochs))
     with show_stages(console) as stage:
@@ -91,46 +78,38 @@ def _train(console: Console, settings: UnitgSettings, outputs: Outputs) -> None:
     if outputs.plot is not None:
         from offramp_cli.unitg.picture import draw_run
 
-        draw_run(result, outputs.plot)
-        console.print(f"plot: {outputs.plot}")
+        outputs.draw(partial(draw_run, result))
     outputs.write("offramp.train.unitg/1", result.as_dict())
 
 
 def _show(console: Console, result: UnitgResult) -> None:
-    from rich.table import Table
-
     facts, last, progress = result.settings, result.epochs[-1], result.stages[0].progress
     console.print(
         f"{facts['graph_name']}: {facts['vertices']} vertices, {facts['edges']} edges; {facts['stages']} stages of "
         f"{', '.join(map(str, facts['layers_of_stage']))} layers, {facts['microbatches']} microbatches, "
         f"{facts['cut_edges']} edges cut"
     )
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_row("loss", f"{last.loss:.4f}")
-    table.add_row("test accuracy", f"{100 * last.test_accuracy:.2f} %")
-    table.add_row("with the edges between microbatches", f"{100 * result.whole[2]:.2f} %")
-    table.add_row("graph neural network", f"{result.gnn_seconds:.3f} s")
+    rows = {
+        "loss": f"{last.loss:.4f}",
+        "test accuracy": f"{100 * last.test_accuracy:.2f} %",
+        "with the edges between microbatches": f"{100 * result.whole[2]:.2f} %",
+        "graph neural network": f"{result.gnn_seconds:.3f} s",
+    }
     if facts["mode"] != "alone":
-        table.add_row("both models", f"{result.seconds:.3f} s")
-        table.add_row("steps of the language model", str(progress.steps))
+        rows |= {"both models": f"{result.seconds:.3f} s", "steps of the language model": str(progress.steps)}
         if progress.losses:
-            table.add_row("its loss, first and last", f"{progress.losses[0]:.3f}, {progress.losses[-1]:.3f}")
-        table.add_row("vertices with its embedding", f"{last.embedded} of {facts['vertices']}")
-    for record in result.stages:
-        table.add_row(f"stage {record.place.stage + 1} idle", f"{100 * record.idle_share():.1f} %")
-    console.print(table)
+            rows["its loss, first and last"] = f"{progress.losses[0]:.3f}, {progress.losses[-1]:.3f}"
+        rows["vertices with its embedding"] = f"{last.embedded} of {facts['vertices']}"
+    rows |= {f"stage {r.place.stage + 1} idle": f"{100 * r.idle_share():.1f} %" for r in result.stages}
+    console.print(show.facts(rows.items()))
     for record in result.stages:
         if record.progress.fault:
             console.print(f"the language model of stage {record.place.stage + 1} ended early: {record.progress.fault}")
 
 
-def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None:
-    from rich.table import Table
-
+def _measure(console: Console, settings: UnitgSettings, measured: Measured, outputs: Plotted) -> None:
     from offramp.unitg.measure import Task, measure
-    from offramp_cli.switch.stages import stages as show_stages
+    from offramp_cli.stages import stages as show_stages
 
     with show_stages(console) as stage:
         stage("measuring")
@@ -139,9 +118,8 @@ def _measure(console: Console, settings: UnitgSettings, measured: Measured, outp
         found = measure(settings.load(), settings, task, lambda done: stage.advance("round", done, rounds))
     if found is None:
         return
-    table = Table(box=None, pad_edge=False)
-    for head in ("round", "pipeline", "text", "in turn", "in bubbles", "beside", "iteration", "with text"):
-        table.add_column(head, justify="right")
+    headings = ("pipeline", "text", "in turn", "in bubbles", "beside", "iteration", "with text")
+    table = show.table("round", *headings, left=())
     for number, r in enumerate(found.rounds, 1):
         seconds = (r.gnn_s, r.lm_s, r.gnn_s + r.lm_s, r.interleaved_s, r.colocated_s)
         milliseconds = (f"{1000 * s:.1f} ms" for s in r.iteration_s[:2])

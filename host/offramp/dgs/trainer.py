@@ -176,7 +176,7 @@ class MiniBatchTrainer:
         seconds, sampling_s, computing_s, explaining_s, waiting_s = self._group.max(slowest).tolist()
         loss, vertices, edges, *counts = sums.tolist()
         if not np.isfinite(loss):
-            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller --lr")
+            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller lr")
         weights: npt.NDArray[np.float32] = (
             nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy().copy()
         )

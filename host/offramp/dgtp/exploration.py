@@ -6,13 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
 
 import numpy as np
 
 from offramp.dgtp.problem import IntArray, Problem
-from offramp_base.errors import OfframpError
 from offramp_base.progress import report
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
 
 _TELL: Final = 250
 """Steps between two reports of progress."""
@@ -44,23 +46,18 @@ class Exploration:
     """
 
     steps: int = 10_000
-    beta: float = 20.0
-    gamma: float = 0.1
-    mu: float = 1.0
+    beta: Annotated[
+        float, Field("Greed of a walk: 1 / the relative cost that it shrugs off", least=0, group="Search")
+    ] = 20.0
+    gamma: Annotated[float, Field("Simulate placements within this share of the best path", least=0)] = 0.1
+    mu: Annotated[float, Field("Capacities may be exceeded by this share on the way", least=0)] = 1.0
     by_makespan: bool = False
     simulations: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
-
-        Raises:
-            OfframpError: names the field.
-        """
+        check(self)
         if self.steps < 0:
-            raise OfframpError(f"steps {self.steps}: expected at least 0")
-        for name in ("beta", "gamma", "mu"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise OfframpError(f"{name} {getattr(self, name)}: expected at least 0")
+            raise SettingsError("steps", "expected at least 0", self.steps)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 from offramp.dgtp.plan import Plan, Role
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 _PORT: Final = 29500
 
@@ -42,7 +43,7 @@ def export(plan: Plan, folder: Path) -> list[Path]:
                 if text.startswith("#!"):
                     os.fchmod(file.fileno(), 0o755)
     except OSError as error:
-        raise OfframpError(f"--export {folder}: cannot be written: {error.strerror}") from None
+        raise SettingsError("export", f"cannot be written: {error.strerror}", str(folder)) from None
     return [folder / name for name in files]
 
 

@@ -100,7 +100,7 @@ def read_plan(path: Path) -> Plan:
         roles = tuple(_role(rank, fields) for rank, fields in enumerate(text["ranks"]))
         return Plan(roles, dict(text["numbers"]))
     except (ValueError, LookupError, TypeError):
-        raise OfframpError(f"{path}: expected a plan that offramp simulate placement --export wrote") from None
+        raise OfframpError(f"{path}: expected a plan, as offramp simulate dgtp exports it") from None
 
 
 def _role(rank: int, fields: Mapping[str, Any]) -> Role:

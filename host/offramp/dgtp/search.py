@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Final
+from typing import Annotated, Final
 
 from offramp.dgtp.colocation import max_colocated
 from offramp.dgtp.draws import draw
@@ -17,9 +17,11 @@ from offramp.dgtp.refinement import refine
 from offramp.dgtp.relief import relieve
 from offramp.dgtp.volume import FloatArray
 from offramp.sweep import sweep
-from offramp_base.errors import OfframpError
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
 
-METHODS: Final = ("paper", "portfolio")
+METHODS: Final = {"paper": "IFS and ETP", "portfolio": ""}
 STARTS: Final = ("ifs", "colocated")
 
 MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
@@ -50,27 +52,23 @@ class Search:
         seed: moves everything random.
     """
 
-    method: str = "portfolio"
-    walks: int | None = None
-    steps: int | None = None
-    reliefs: int | None = None
-    trials: int | None = None
+    method: Annotated[str, Field("Method", key="search", choices=METHODS, group="Search")] = "portfolio"
+    walks: Annotated[
+        int | None, Field("Walks of the portfolio, in parallel; 4, or 2 for large jobs by default", least=1)
+    ] = None
+    steps: Annotated[int | None, Field("Steps of a walk; 10,000 or what seconds allow", least=0)] = None
+    reliefs: Annotated[
+        int | None, Field("Changes that annealing of the cards' load tries; what seconds allow", least=0)
+    ] = None
+    trials: Annotated[int | None, Field("Simulations of a refinement; what seconds allow", least=0)] = None
     iterations: int | None = None
     how: Exploration = field(default_factory=Exploration)
-    seed: int = 0
+    seed: Annotated[int, Field("Moves everything random")] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
-
-        Raises:
-            OfframpError: names the flag.
-        """
-        if self.method not in METHODS:
-            raise OfframpError(f"--search {self.method}: expected one of {', '.join(METHODS)}")
-        for name, least in (("walks", 1), ("steps", 0), ("reliefs", 0), ("trials", 0), ("iterations", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise OfframpError(f"--{name} {value}: expected at least {least}")
+        check(self)
+        if self.iterations is not None and self.iterations < 1:
+            raise SettingsError("iterations", "expected at least 1", self.iterations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,17 +59,6 @@ class Built(NamedTuple):
     project_only: bool = False
 
 
-def board_of(name: str) -> Board:
-    """The board of that name.
-
-    Raises:
-        OfframpError: there is none.
-    """
-    if name not in BOARDS:
-        raise OfframpError(f"board {name}: expected one of {', '.join(BOARDS)}")
-    return BOARDS[name]
-
-
 def build(board: Board, folder: Path, seed: int = 1) -> Built:
     """Make the board's bitstream in ``folder``; where the vendor's tool is missing, the project that it runs.
 

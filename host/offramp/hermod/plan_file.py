@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue plan as ``offramp coflow plan --json`` writes it."""
+"""A queue plan as ``offramp hermod plan --json`` writes it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_plan(document: Any) -> None:
         OfframpError: the first that is not.
     """
     if not isinstance(document, dict):
-        raise OfframpError("expected an object, as offramp coflow plan --json writes it")
+        raise OfframpError("expected an object, as offramp hermod plan writes it")
     queues = _number("queues", document.get("queues"), 1, MOST_QUEUES)
     by_dscp = _numbers(document, "dscp_to_queue", queues - 1)
     if len(by_dscp) != CODES:

@@ -7,11 +7,15 @@ import hashlib
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from offramp_base.errors import OfframpError
 from offramp_base.private_folder import check_owned, check_way, make_private, user_cache
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 AGENT: Final = "offramp-nic-agent"
@@ -53,33 +57,56 @@ def missing(sysroot: bool = False) -> list[str]:
     return found + [package for package, header in _HEADERS.items() if not header.is_file()]
 
 
-def variant(arch: str = "native", sanitize: str = "", sysroot: Path | None = None) -> tuple[str, list[str]]:
-    """The name of a kind of build, and CMake's options for it.
+@dataclass(frozen=True)
+class Variant:
+    """A kind of build.
 
-    Args:
-        arch: ``native`` or ``aarch64``.
-        sanitize: one of :data:`SANITIZERS`, or none.
+    Attributes:
         sysroot: with DPDK for ``arch``; without one another architecture gets the offloads and their tests only.
-
-    Raises:
-        OfframpError: no such architecture or sanitizer, or no compiler for it.
     """
-    options: list[str] = []
-    if arch == "aarch64":
-        if shutil.which("aarch64-linux-gnu-g++") is None:
-            raise OfframpError("--arch aarch64: needs g++-aarch64-linux-gnu: apt-get install g++-aarch64-linux-gnu")
-        options.append(f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}")
-        options.append(f"-DOFFRAMP_SYSROOT={sysroot.absolute()}" if sysroot else "-DOFFRAMP_AGENT=OFF")
-    elif arch != "native":
-        raise OfframpError(f"--arch {arch}: expected native or aarch64")
-    if sanitize:
-        if sanitize not in SANITIZERS:
-            raise OfframpError(f"--sanitize {sanitize}: expected {' or '.join(SANITIZERS)}")
-        options += [f"-DOFFRAMP_SANITIZE={sanitize}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
-    if sysroot and arch == "native":
-        raise OfframpError("--sysroot: goes with --arch aarch64")
-    parts = arch if arch != "native" else "release", "agent" if sysroot else "", sanitize.replace(",", "-")
-    return "-".join(filter(None, parts)), options
+
+    arch: Annotated[
+        str,
+        Field(
+            "Architecture",
+            choices={"native": "", "aarch64": "by cross-compiling; without a sysroot: offloads and their tests"},
+        ),
+    ] = "native"
+    sysroot: Annotated[
+        Path | None,
+        Field("Root of a system with DPDK for the architecture; where there is none, Debian's is put there"),
+    ] = None
+    sanitize: Annotated[
+        str, Field("Sanitizers; none by default", choices=SANITIZERS, besides=lambda text: not text)
+    ] = ""
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.sysroot and self.arch == "native":
+            raise SettingsError("sysroot", "goes with {arch} aarch64")
+
+    @property
+    def name(self) -> str:
+        """Of a folder for it."""
+        parts = self.arch if self.arch != "native" else "release", "agent" if self.sysroot else ""
+        return "-".join(filter(None, (*parts, self.sanitize.replace(",", "-"))))
+
+    def options(self) -> list[str]:
+        """CMake's options.
+
+        Raises:
+            OfframpError: there is no compiler for it.
+        """
+        options: list[str] = []
+        if self.arch == "aarch64":
+            if shutil.which("aarch64-linux-gnu-g++") is None:
+                problem = "needs g++-aarch64-linux-gnu: apt-get install g++-aarch64-linux-gnu"
+                raise SettingsError("arch", problem, self.arch)
+            options.append(f"-DCMAKE_TOOLCHAIN_FILE={source_root() / 'cmake' / 'aarch64.cmake'}")
+            options.append(f"-DOFFRAMP_SYSROOT={self.sysroot.absolute()}" if self.sysroot else "-DOFFRAMP_AGENT=OFF")
+        if self.sanitize:
+            options += [f"-DOFFRAMP_SANITIZE={self.sanitize}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+        return options
 
 
 def cache_folder(variant: str = "release") -> Path:

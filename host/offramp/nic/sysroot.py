@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 DEBIAN: Final = {"aarch64": "arm64"}
 """Debian's names of architectures."""
@@ -43,8 +44,8 @@ def make_sysroot(folder: Path, arch: str = "aarch64", report: Callable[[str], No
     if (folder / _DPDK.format(arch=arch)).is_file() and not work.is_dir():
         return folder
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not work.is_dir())):
-        raise OfframpError(
-            f"--sysroot {folder}: expected a sysroot with libdpdk-dev, or an empty folder to make one in"
+        raise SettingsError(
+            "sysroot", "expected a sysroot with libdpdk-dev, or an empty folder to make one in", str(folder)
         )
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:

@@ -54,5 +54,5 @@ def check_full(settings: TorchGtSettings, tokens: int, available: int | None = N
     if there is not None and needed > there:
         raise OfframpError(
             f"full attention of {tokens:,} tokens takes {needed / 1e9:.1f} GB, {there / 1e9:.1f} GB are free; expected "
-            f"a shorter --sequence, or --attention topology, or --interleave constructed or never"
+            f"a shorter sequence, or attention topology, or interleave constructed or never"
         )

@@ -122,7 +122,7 @@ class _Writer:
 
 
 def priorities(step: Step, queues: int = 8) -> dict[str, Any]:
-    """A plan as ``offramp coflow plan --json`` writes it, with the DSCP and queue of every coflow of the step."""
+    """A plan as ``offramp hermod plan --json`` writes it, with the DSCP and queue of every coflow of the step."""
     codec = Codec(1, step.layers)
     plan = plan_queues(codec, queues)
     coflows = []

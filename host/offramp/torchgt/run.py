@@ -123,11 +123,11 @@ def prepare(settings: TorchGtSettings) -> Prepared:
     task = load_task(settings)
     ranks = settings.workers
     if task.vertices < ranks:
-        raise OfframpError(f"{task.name}: {task.vertices} vertices, expected at least --workers {ranks}")
+        raise OfframpError(f"{task.name}: {task.vertices} vertices, expected at least {ranks}, one for each of workers")
     longest = task.vertices if task.graph_of is None else int(np.bincount(task.graph_of).max())
     settings = resolved(settings, min(longest, settings.sequence or longest))
     if not task.masks[0].any():
-        raise OfframpError(f"{task.name}: nothing to train on, expected another --split")
+        raise OfframpError(f"{task.name}: nothing to train on, expected another split")
     made = []
     for sequence in sequences(task, settings):
         made.append(sequence)

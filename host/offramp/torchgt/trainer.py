@@ -99,7 +99,7 @@ class Trainer:
         seconds, communication, reduction = self._group.max(slowest).tolist()
         mean = float(totals[0]) / len(self._trained)
         if not torch.isfinite(totals[0]):
-            raise OfframpError(f"epoch {number}: the loss is {mean:g}; expected a smaller --lr")
+            raise OfframpError(f"epoch {number}: the loss is {mean:g}; expected a smaller lr")
         if self._tuner is not None:
             self._tuner.observe([mean], [seconds])  # the same numbers on all ranks: no broadcast
         train, val, test = self.evaluate(beta)

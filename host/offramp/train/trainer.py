@@ -134,7 +134,7 @@ class Trainer:
         self._group.sum(sums)
         time_s, waited_s, reduced_s = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
         if not sums[0].isfinite():
-            raise OfframpError(f"epoch {number}: the loss is {sums[0]:g}; expected a smaller --lr")
+            raise OfframpError(f"epoch {number}: the loss is {sums[0]:g}; expected a smaller lr")
         train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
         bits, stale = self._control.used
         self._control.observe(float(sums[0]), time_s)

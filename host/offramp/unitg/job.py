@@ -85,7 +85,7 @@ def plan(graph: Graph, settings: UnitgSettings) -> Planned:
     if graph.metadata.get("no_labels"):
         raise OfframpError(f"{graph.name}: has no labels; expected a class for each vertex")
     if not graph.train.any():
-        raise OfframpError(f"{graph.name}: no training vertices; expected another --split")
+        raise OfframpError(f"{graph.name}: no training vertices; expected another split")
     count = settings.microbatches_of(graph.vertices)
     if settings.cut == "affinity":
         split = affinity_split(graph, count, settings.seed)

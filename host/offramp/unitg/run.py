@@ -135,7 +135,7 @@ def _epochs(group: Group, job: UnitgJob, rank: Rank, report: Report) -> list[Uni
         sums = rank.stage.iteration(2 * number)
         loss, train, val, test = _shares(group, sums, job)
         if not torch.tensor(loss).isfinite():
-            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller --lr")
+            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller lr")
         if settings.dropout:
             _, train, val, test = _shares(group, rank.stage.evaluate(2 * number + 1), job)
             if job.place.first:

@@ -43,7 +43,7 @@ def vertex_texts(graph: Graph, source: str, words: int, seed: int) -> list[str]:
         if graph.metadata.get("degree_features"):
             raise OfframpError(
                 f"{graph.name}: has no text and no features to make words of; "
-                f"expected --text FILE with a line for each vertex, or --text {TOPICS}"
+                f"expected a text file with a line for each vertex, or text {TOPICS}"
             )
         return _feature_words(graph, words)
     if source == TOPICS:

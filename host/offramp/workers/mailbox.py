@@ -148,7 +148,7 @@ class Mailbox(ABC):
                 if self._fault is not None:
                     raise self._fault
                 if not self._changed.wait(deadline - time.monotonic()) and time.monotonic() > deadline:
-                    raise OfframpError(f"worker {self.rank} {what} for {self._timeout_s:g} s (--timeout)")
+                    raise OfframpError(f"worker {self.rank} {what} for {self._timeout_s:g} s (timeout)")
 
 
 class NoMailbox(Mailbox):

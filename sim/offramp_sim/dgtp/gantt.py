@@ -23,16 +23,14 @@ def draw_gantt(problem: Problem, machine: IntArray, times: Times, title: str, pa
     """Write a PNG: above, tasks by machine, shades by iteration; below, flows under way into and out of each machine.
 
     Raises:
-        OfframpError: matplotlib is missing, there are too many tasks to see, or the file cannot be written.
+        OfframpError: there are too many tasks to see, or the file cannot be written.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise OfframpError("--gantt needs the package matplotlib: pip install 'offramp[gnn]'") from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     shown = [i for i, task in enumerate(problem.graph.tasks) if task.follows is None]
     if len(shown) > _MOST_ROWS:
-        raise OfframpError(f"--gantt: {len(shown)} tasks are too many to see; expected at most {_MOST_ROWS}")
+        raise OfframpError(f"a picture of {len(shown)} tasks: too many to see; expected at most {_MOST_ROWS}")
     shown.sort(key=lambda i: (machine[i], i))
     machines = len(problem.cluster)
     heights = (0.17 * len(shown) + 0.6, 0.5 * machines + 0.6)
@@ -42,7 +40,7 @@ def draw_gantt(problem: Problem, machine: IntArray, times: Times, title: str, pa
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=heights)
     _tasks(above, problem, machine, times, shown)
     _flows(below, problem, machine, times)
-    save(figure, path, "--gantt")
+    save(figure, path)
 
 
 def _tasks(axes: Any, problem: Problem, machine: IntArray, times: Times, shown: list[int]) -> None:

@@ -13,23 +13,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def save(figure: Figure, path: Path, option: str = "", dpi: int = 110) -> None:
+def save(figure: Figure, path: Path, dpi: int = 110) -> None:
     """Write a figure, the whole file or none, in the format that its name ends in; without an ending, PNG.
 
     Args:
         figure: to write.
         path: of the file.
-        option: which asked for it, for the error.
         dpi: dots per inch.
 
     Raises:
         OfframpError: the file cannot be written, or no format has this ending.
     """
-    called = f"{option} {path}".strip()
     try:
         with written(path) as file:
             figure.savefig(file, dpi=dpi, format=path.suffix[1:] or "png")
     except OSError as error:
-        raise OfframpError(f"{called}: cannot be written: {error.strerror}") from None
+        raise OfframpError(f"{path}: cannot be written: {error.strerror}") from None
     except ValueError:
-        raise OfframpError(f"{called}: cannot be written: expected a name that ends in .png") from None
+        raise OfframpError(f"{path}: cannot be written: expected a name that ends in .png") from None

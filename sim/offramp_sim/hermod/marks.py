@@ -55,7 +55,7 @@ def marks_of(dag: Dag, policy: str, queues: int | None = None, scheme: str = "sp
     levels = np.unique(order.level[travelling]).tolist()
     if len(levels) > MOST_QUEUES:
         raise OfframpError(
-            f"policy {policy}: {len(levels)} classes for {MOST_QUEUES} queues of the switch; expected --queues 1 to 8"
+            f"policy {policy}: {len(levels)} classes for {MOST_QUEUES} queues of the switch; expected queues 1 to 8"
         )
     of_level = {level: _TOP - rank if len(levels) > 1 else 0 for rank, level in enumerate(levels)}
     dscp = tuple(of_level.get(level, 0) * MOST_QUEUES for level in order.level.tolist())

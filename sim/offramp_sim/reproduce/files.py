@@ -19,6 +19,7 @@ from offramp.graph.data import MOST_VERTICES
 from offramp_base.archive import open_archive
 from offramp_base.errors import OfframpError
 from offramp_base.memory import check_memory
+from offramp_base.settings.error import SettingsError
 
 _TEXT_RATIO = 50
 
@@ -35,7 +36,7 @@ def read_graph(folder: Path, name: str) -> tuple[Path, IntArray, IntArray] | Non
         OfframpError: no such folder, or a file that does not hold what it should.
     """
     if not folder.is_dir():
-        raise OfframpError(f"--data {folder}: expected a folder")
+        raise SettingsError("data", "expected a folder", str(folder))
     for pattern, reader in _LAYOUTS[name]:
         for path in sorted(folder.glob(f"**/{pattern}")):
             try:

@@ -71,8 +71,8 @@ def _chunks(batches: Sequence[PacketBatch]) -> Iterator[PacketBatch]:
 def _with_ours(workload: Workload, engine: str, ports: Sequence[int], folder: Path, seconds: float) -> player.Played:
     """Our switch as ``offramp switch run`` makes it; this process has nothing else to do meanwhile."""
     settings = Settings(
-        str(workload.source),
-        {port: f"s{port}" for port in ports},
+        program=str(workload.source),
+        ports={port: f"s{port}" for port in ports},
         address="127.0.0.1:0",
         include=tuple(map(str, workload.include)),
         defines=workload.defines,

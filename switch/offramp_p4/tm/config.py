@@ -11,6 +11,8 @@ from offramp_base.errors import OfframpError
 
 QUEUES = 8
 """Queues of a port unless said otherwise: what v1model's three bits of priority can name."""
+MAX_PORT = 510
+"""Port 511 of v1model drops."""
 
 
 def check(what: str, value: float | None, *, least: int = 1) -> None:

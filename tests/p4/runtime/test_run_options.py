@@ -128,10 +128,10 @@ def _forward(address: str, device: int) -> None:
     ("words", "message"),
     [
         (["program.json"], "program.json: a compiled program; expected P4-16 source, which needs no compiler here"),
-        ([REFLECTOR, "--log-console", "--log-file", "x"], "--log-console and --log-file: expected one of them"),
+        ([REFLECTOR, "--log-console", "--log-file", "x"], "--log-console: expected without --log-file"),
         ([REFLECTOR, "--pcap", "nowhere"], "--pcap nowhere: no such folder"),
         ([REFLECTOR, "-L", "all"], "--log-level all: expected one of trace, debug, info, warn, error, off"),
-        ([REFLECTOR, "--engine", "fast"], "engine 'fast': expected one of auto, native, python"),
+        ([REFLECTOR, "--engine", "fast"], "--engine fast: expected one of auto, native, python"),
         ([REFLECTOR, "--engine", "native", "--log-console"], "native engine: a trace needs the Python engine"),
         ([REFLECTOR, "--trace", "no/where"], "no/where: cannot be written: No such file or directory"),
     ],

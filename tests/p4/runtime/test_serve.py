@@ -23,6 +23,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import serve
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.ports import unix
+from offramp_p4.settings import parse_port
 
 PROGRAM = Path(__file__).parents[2] / "conformance" / "conformance.p4"
 
@@ -94,16 +95,15 @@ def test_run_prints_what_it_serves_and_stops_on_signals(tmp_path, number):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("veth1", "port 'veth1': expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
-        ("x@veth1", "port 'x@veth1': expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
-        ("1@", "port '1@': expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
-        ("511@veth1", "port 511: expected 0..510"),
+        ("veth1", "expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
+        ("x@veth1", "expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
+        ("1@", "expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
+        ("511@veth1", "expected a port of 0 to 510"),
     ],
 )
 def test_golden_errors_of_ports(text, message):
-    with pytest.raises(OfframpError) as failure:
-        serve.parse_port(text)
-    assert str(failure.value) == message
+    with pytest.raises(ValueError, match=message):
+        parse_port(text)
 
 
 def build(**settings):

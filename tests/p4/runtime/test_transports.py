@@ -128,7 +128,7 @@ def test_list_and_bench_write_json(tmp_path):
         ),
         (
             ["switch", "run", "--no-p4", "--transport", "x"],
-            "transport 'x': expected auto, unix, udp, af_packet, af_xdp",
+            "--transport x: expected one of auto, unix, udp, af_packet, af_xdp",
         ),
         (["switch", "run", "--no-p4", "-i", "1@af_xdp:none0"], "no interface 'none0'; there are "),
         (["transport", "bench", "-t", "tcp"], "--transport tcp: expected one of unix, udp, af_packet, af_xdp"),
@@ -145,5 +145,5 @@ def test_veth_pairs_need_root(monkeypatch):
     monkeypatch.setattr("offramp_p4.veth_links.os.geteuid", lambda: 1000)
     with pytest.raises(OfframpError) as failure:
         EmbeddedSwitch(None, [1], transport="af_packet")
-    message = "veth pairs to the embedded switch need root; --transport unix or udp needs no rights"
+    message = "veth pairs to the embedded switch need root; transport unix or udp needs no rights"
     assert str(failure.value) == message

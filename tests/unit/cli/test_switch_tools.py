@@ -51,7 +51,7 @@ def test_what_is_no_packet(packet: str) -> None:
 
 
 def test_trace_of_nothing() -> None:
-    with pytest.raises(OfframpError, match="expected --packet PORT:HEX or --stf FILE"):
+    with pytest.raises(OfframpError, match="--packet: expected PORT:HEX, or --stf FILE"):
         run("trace", PROGRAM)
 
 

@@ -142,9 +142,9 @@ def test_the_same_search_whoever_works_on_it():
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: Search("best"), "--search best: expected one of paper, portfolio"),
-        (lambda: Search(walks=0), "--walks 0: expected at least 1"),
-        (lambda: Search(reliefs=-1), "--reliefs -1: expected at least 0"),
+        (lambda: Search("best"), "method best: expected one of paper, portfolio"),
+        (lambda: Search(walks=0), "walks 0: expected at least 1"),
+        (lambda: Search(reliefs=-1), "reliefs -1: expected at least 0"),
         (lambda: Exploration(steps=-1), "steps -1: expected at least 0"),
         (lambda: Exploration(beta=-0.1), "beta -0.1: expected at least 0"),
     ],

@@ -112,5 +112,5 @@ def test_torchrun_gives_each_process_its_role(exported, tmp_path):
 def test_folders_that_cannot_be_written(exported, tmp_path):
     _, _, plan, _ = exported
     (tmp_path / "file").write_text("")
-    with pytest.raises(OfframpError, match=r"--export .*file: cannot be written"):
+    with pytest.raises(OfframpError, match=r"export .*file: cannot be written"):
         export(plan, tmp_path / "file")

@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_for() -> None:
     with pytest.raises(OfframpError, match="packet level: 32 NICs, expected at most 16"):
         simulate_packets(prepare(many, Setup(2)), "fair")
     deep = prepare(Job(JOB.model, 4, 2, micro_batches=8, gpus_per_server=1, nics_per_server=1), Setup(2))
-    with pytest.raises(OfframpError, match="policy hermod: 20 classes for 8 queues of the switch; expected --queues"):
+    with pytest.raises(OfframpError, match="policy hermod: 20 classes for 8 queues of the switch; expected queues"):
         simulate_packets(deep, "hermod")
     spread = prepare(JOB, Setup(2, "spray", 2, granularity="flow"))
     with pytest.raises(OfframpError, match="routing spray: packets of a flow must stay in order here, expected ecmp"):

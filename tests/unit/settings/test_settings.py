@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +20,14 @@ from offramp_base.settings.document import read_settings
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.schema import json_schema
-from offramp_base.settings.units import BYTES
+from offramp_base.settings.units import BYTES, MEBIBYTES
 from offramp_cli import result
-from offramp_cli.command import add, command
+from offramp_cli.app import app
+from offramp_cli.command import command
+from offramp_cli.tree import OFFRAMP, SIMULATE, Group
+from offramp_p4.settings import parse_port
+
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Run:
     timeout_s: Annotated[float, Field("Seconds", key="timeout", above=0)] = 60.0
     masks: Annotated[bool, Field("Masks")] = True
     save: Annotated[str | None, Field("Weights", written=True)] = None
+    out: Annotated[Path, Field("Figures", filled=True)] = Path("figures")
     policy: Annotated[tuple[str, ...], Field("Policies; repeat", choices=("fifo", "fair"))] = ()
 
     def __post_init__(self) -> None:
@@ -53,10 +61,12 @@ def run(settings: Run, output: result.Result) -> None:
     output.write("test.run/1", {"epochs": settings.epochs})
 
 
+APP = typer.Typer()
+APP.command(epilog=run.epilog)(run)
+
+
 def invoke(*arguments: str) -> Result:
-    app = typer.Typer()
-    add(app, run)
-    done = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+    done = CliRunner().invoke(APP, list(arguments), env={"COLUMNS": "200"})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -90,6 +100,7 @@ def test_the_domain_speaks_of_fields(values: dict[str, Any], message: str) -> No
         (["--timeout", "100"], "--timeout 100: expected up to 99 with --epochs above 50"),
         (["--no-masks"], "--no-masks: goes with --model gat only"),
         (["--save", "nowhere/w.npz"], "--save nowhere/w.npz: cannot be written: No such file or directory"),
+        (["--out", f"{__file__}/a/b"], f"--out {__file__}/a/b: cannot be written: Not a directory"),
         (["--json", "nowhere/r.json"], "--json nowhere/r.json: cannot be written: No such file or directory"),
     ],
 )
@@ -163,10 +174,8 @@ def test_help_has_groups_choices_ranges_and_an_example() -> None:
 
 
 def test_a_shell_completes_choices() -> None:
-    app = typer.Typer()
-    add(app, run)
     environment = {"_ROOT_COMPLETE": "complete_bash", "COMP_WORDS": "root --model g", "COMP_CWORD": "2"}
-    done = CliRunner().invoke(app, [], prog_name="root", env=environment)
+    done = CliRunner().invoke(APP, [], prog_name="root", env=environment)
     assert done.stdout.split() == ["gcn", "gat"]
 
 
@@ -182,20 +191,102 @@ def test_the_schema_says_what_a_file_may_hold() -> None:
     assert "timeout" in schema["properties"]
 
 
-def test_every_declared_command_has_a_schema_and_help() -> None:
-    from offramp_cli.app import app
-    from offramp_cli.command import Late
+def leaves(group: Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, one in group.members.items():
+        if isinstance(one, Group):
+            yield from leaves(one, (*words, name))
+        if not isinstance(one, Group) or one.itself:
+            yield (*words, name)
 
-    def late(group: Any, words: tuple[str, ...]) -> list[tuple[str, ...]]:
-        here = [words] if isinstance(group, Late) and group.declaration else []
-        return here + [found for n, one in getattr(group, "commands", {}).items() for found in late(one, (*words, n))]
 
-    commands = late(typer.main.get_command(app), ())
-    assert ("train", "dgs") in commands
-    assert ("plan",) in commands
+def test_every_command_has_a_schema_and_help() -> None:
+    commands = list(leaves(OFFRAMP))
+    assert {("train",), ("train", "dgs"), ("plan",), ("switch", "run")} < set(commands)
     for words in commands:
         done = CliRunner().invoke(app, ["schema", *words])
         assert json.loads(done.stdout)["title"] == f"offramp {' '.join(words)}"
         assert "Example: offramp " in CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"}).stdout
-    refused = CliRunner().invoke(app, ["schema", "token"])
-    assert str(refused.exception) == "token: no command with --settings"
+    refused = CliRunner().invoke(app, ["schema", "switch"])
+    assert str(refused.exception) == "words switch: expected the words of a command"
+
+
+def test_older_names_of_systems_work_and_are_not_shown() -> None:
+    for older, name in (("coflow models", "hermod models"), ("simulate placement list", "simulate dgtp list")):
+        assert CliRunner().invoke(app, older.split()).stdout == CliRunner().invoke(app, name.split()).stdout
+    assert not {"coflow", "placement"} & {word for group in (OFFRAMP, SIMULATE) for word in group.members}
+
+
+def test_options_are_declared_in_one_place() -> None:
+    guilty = [
+        str(path)
+        for package in ("base", "switch", "host", "sim", "cli")
+        for path in (ROOT / package).rglob("*.py")
+        if path.name != "command.py" and re.search(r"typer\.(Option|Argument)\b", path.read_text(encoding="utf-8"))
+    ]
+    assert guilty == []
+
+
+@dataclass(frozen=True)
+class Links:
+    ports: Annotated[Mapping[int, str], Field("NUMBER@LINK", key="interface", item=parse_port)] = field(
+        default_factory=dict
+    )
+    memory: Annotated[int, Field("Memory", unit=MEBIBYTES, least=1 << 20)] = 1 << 30
+    no_p4: Annotated[bool, Field("Without a program")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@command(Links, example="links")
+def links(settings: Links) -> None:
+    """Links."""
+    LINKS.append(settings)
+
+
+LINKS: list[Links] = []
+
+
+def made(*arguments: str) -> Links:
+    alone = typer.Typer()
+    alone.command()(links)
+    done = CliRunner().invoke(alone, list(arguments))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return LINKS[-1]
+
+
+def test_a_repeated_option_makes_a_mapping(tmp_path: Path) -> None:
+    wanted = Links(ports={1: "veth1", 2: "unix:/tmp/b"}, memory=2 << 20, no_p4=True)
+    given = ("--interface", "1@veth1", "--interface", "2@unix:/tmp/b", "--memory", "2", "--no-p4")
+    assert made(*given) == wanted
+    path = tmp_path / "links.yaml"
+    path.write_text("interface: [1@veth1, '2@unix:/tmp/b']\nmemory: 2\nno_p4: true\n")
+    assert made("--settings", str(path)) == wanted
+    assert made("--memory", "2MiB", "--interface", "1@a", "--interface", "1@a").ports == {1: "a"}
+    properties = json_schema("links", [Links])["properties"]
+    assert properties["interface"]["items"] == {"type": "string"}
+    assert (properties["memory"]["minimum"], properties["memory"]["default"]) == (1, 1024)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--interface", "1@a", "--interface", "1@b"], "--interface: 1 is given twice: a and b"),
+        (["--interface", "x"], "--interface x: expected NUMBER@LINK, such as 1@veth1 or 1@unix:/tmp/port1"),
+        (["--memory", "0.5"], "--memory 524288: expected at least 1MiB"),
+        (["--memory", "2x"], "--memory 2x: expected a size such as 512MiB or 4GB, or a number of MiB"),
+    ],
+)
+def test_items_of_a_mapping_are_refused_by_their_flag(arguments: list[str], message: str) -> None:
+    with pytest.raises(OfframpError) as caught:
+        made(*arguments)
+    assert str(caught.value) == message
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match=r"plot r\.txt: expected a name that ends in \.png, \.svg or \.pdf"):
+        result.Plotted(plot=Path("r.txt"))
+    monkeypatch.setattr(result, "find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match="plot: needs the package matplotlib"):
+        result.Plotted(plot=Path("r.png"))

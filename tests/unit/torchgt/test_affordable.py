@@ -40,6 +40,6 @@ def test_only_where_it_comes_and_does_not_fit(settings) -> None:
         with pytest.raises(OfframpError) as caught:
             check_full(chosen, 100_000, available=10**9)
         assert str(caught.value) == (
-            "full attention of 100,000 tokens takes 1280.0 GB, 1.0 GB are free; expected a shorter --sequence, "
-            "or --attention topology, or --interleave constructed or never"
+            "full attention of 100,000 tokens takes 1280.0 GB, 1.0 GB are free; expected a shorter sequence, "
+            "or attention topology, or interleave constructed or never"
         )

@@ -54,7 +54,7 @@ def ring(**given: Any) -> Graph:
 def test_a_graph_without_text(base: UnitgSettings) -> None:
     message = (
         "ring: has no text and no features to make words of; "
-        "expected --text FILE with a line for each vertex, or --text topics"
+        "expected a text file with a line for each vertex, or text topics"
     )
     with pytest.raises(OfframpError) as error:
         train_unitg(ring(), base)

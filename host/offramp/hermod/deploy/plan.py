@@ -48,7 +48,7 @@ class DeployPlan:
 
 
 def plan_of(document: Mapping[str, Any], ecn_bytes: Mapping[int, int] | None = None) -> DeployPlan:
-    """Make a plan from what ``offramp coflow plan --json`` writes, checked already."""
+    """Make a plan from what ``offramp hermod plan --json`` writes, checked already."""
     used = [row["dscp"] for row in document["priorities"]] + list(document["control"])
     queues = {dscp: document["dscp_to_queue"][dscp] for dscp in sorted(used)}
     highest = max(queues.values())
@@ -68,7 +68,7 @@ def load_plan(
     """A plan's file (``.json``), or a job, which is planned with the other arguments.
 
     Args:
-        source: as ``offramp coflow plan`` takes and writes it.
+        source: as ``offramp hermod plan`` takes and writes it.
         queues: what the switch has; None: 8, or what the plan's file says.
         classes: as the next two in :func:`~offramp.hermod.queues.plan_queues`; of jobs only.
         control: DSCPs that are kept free.

@@ -62,4 +62,4 @@ def require_equal(target: Target) -> None:
 def in_use(name: str, found: list[Difference]) -> OfframpError:
     """The error where something else is deployed already."""
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return OfframpError(f"{name}: in use otherwise: {found[0]}{more}; --undo first, or --replace")
+    return OfframpError(f"{name}: in use otherwise: {found[0]}{more}; undo it first, or replace it")

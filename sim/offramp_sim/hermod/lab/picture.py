@@ -3,30 +3,15 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
 from offramp_sim.hermod.lab.experiment import Outcome
 from offramp_sim.hermod.lab.scenario import KINDS
 
 _COLOURS: Final = {"EP": "#d55e00", "PP": "#0072b2", "DP-0": "#009e73", "DP-1": "#8fd4bf"}
 _LABELS: Final = {"EP": "EP: tokens", "PP": "PP: activations", "DP-0": "DP: first layers", "DP-1": "DP: last layers"}
-_FORMATS: Final = (".svg", ".png", ".pdf")
-
-
-def check_format(path: Path) -> None:
-    """Whether a picture can be drawn there, before the work begins.
-
-    Raises:
-        OfframpError: another format, or matplotlib is missing.
-    """
-    if path.suffix not in _FORMATS:
-        raise OfframpError(f"--plot {path}: expected a name in {', '.join(_FORMATS)}")
-    if find_spec("matplotlib") is None:
-        raise OfframpError("--plot needs the package matplotlib: pip install 'offramp[gnn]'")
 
 
 def draw(outcomes: list[Outcome], path: Path) -> None:
@@ -50,4 +35,4 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[-1].set_xlabel("seconds")
-    save(figure, path, "--plot", dpi=150)
+    save(figure, path, dpi=150)

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 from offramp.hermod.factors import CType, Factors
 from offramp.hermod.queues import MOST_QUEUES
-from offramp_base.errors import OfframpError
+from offramp_base.settings.check import check
+from offramp_base.settings.error import SettingsError
+from offramp_base.settings.field import Field
+from offramp_base.settings.units import BITS_PER_SECOND
 
 MOST_RANKS: Final = 16
 LAYERS: Final = 32
@@ -23,36 +26,32 @@ class Scenario:
     Two buckets of gradients (DP, all ranks) come first, then activations from each rank of the lower half to one of
     the upper half (PP), then an uneven all-to-all (EP).
 
-    Attributes:
-        ranks: an even number.
-        rate_bps: of each port of the switch.
-        busy_s: how long the activations keep a port busy; the tokens do so a quarter of it, each bucket two fifths.
-        priorities: whether hosts and switch keep to them; else first come, first served, in one queue.
-        queues: of each port, one of them for control.
-        congestion: TCP's congestion control.
-        seed: of the contents and of the all-to-all's sizes.
-
-    Raises:
-        OfframpError: a number out of range.
+    The tokens keep a port busy a quarter of ``busy_s``, each bucket two fifths. With ``priorities`` hosts and switch
+    keep to them; else it is first come, first served, in one queue.
     """
 
-    ranks: int = 4
-    rate_bps: int = 10_000_000
-    busy_s: float = 0.6
+    ranks: Annotated[
+        int,
+        Field(
+            "Processes, each in a network namespace of its own; an even number", least=2, most=MOST_RANKS, group="Lab"
+        ),
+    ] = 4
+    rate_bps: Annotated[
+        int,
+        Field("Rate of each port of the switch, as for tc", key="rate", least=10**6, most=10**12, unit=BITS_PER_SECOND),
+    ] = 10**7
+    busy_s: Annotated[
+        float, Field("Seconds that the activations keep a port busy", key="busy", least=0.01, most=60)
+    ] = 0.6
     priorities: bool = True
-    queues: int = 8
-    congestion: str = "cubic"
-    seed: int = 0
+    queues: Annotated[int, Field("Queues of each port, the highest for control", least=2, most=MOST_QUEUES)] = 8
+    congestion: Annotated[str, Field("TCP's congestion control")] = "cubic"
+    seed: Annotated[int, Field("Moves everything random: the sizes of the all-to-all")] = 0
 
     def __post_init__(self) -> None:
-        if self.ranks % 2 or not 2 <= self.ranks <= MOST_RANKS:
-            raise OfframpError(f"ranks {self.ranks}: expected an even number of 2 to {MOST_RANKS}")
-        if not 1_000_000 <= self.rate_bps <= 10**12:
-            raise OfframpError(f"rate {self.rate_bps} bit/s: expected 1 Mbit/s to 1 Tbit/s")
-        if not 0.01 <= self.busy_s <= 60:
-            raise OfframpError(f"busy {self.busy_s} s: expected 0.01 to 60")
-        if not 2 <= self.queues <= MOST_QUEUES:
-            raise OfframpError(f"queues {self.queues}: expected 2 to {MOST_QUEUES}")
+        check(self)
+        if self.ranks % 2:
+            raise SettingsError("ranks", f"expected an even number of 2 to {MOST_RANKS}", self.ranks)
 
     @property
     def unit(self) -> int:

@@ -123,13 +123,13 @@ def test_differences_are_found(inside: namespaces.Namespace) -> None:
         assert found["most of queue 2"] == "most of queue 2: 1000000 bit/s, not planned"
         assert found["rate"] == "rate: 5000000 bit/s, planned 12300000 bit/s"
         assert found["DSCP 8 (ip)"] == "DSCP 8 (ip): queue 7, not planned"
-        with pytest.raises(OfframpError, match=r"in use otherwise: rate: .* and \d+ more; --undo first, or --replace"):
+        with pytest.raises(OfframpError, match=r"in use otherwise: rate: .* and \d+ more; undo it first, or"):
             target.apply()
         Tc().batch(["class change dev left parent 4845:1 classid 4845:12 htb rate 8kbit ceil 1mbit prio 6"])
         found = {d.what: str(d) for d in target.differences()}
         assert found["discipline"].startswith("discipline: htb with -1 strict classes, planned htb with 8")
         was = shown()
-        with pytest.raises(OfframpError, match="has been changed since, and could not be put back; --undo first"):
+        with pytest.raises(OfframpError, match="has been changed since, and could not be put back; undo it first"):
             target.apply(replace=True)
         assert shown() == was
         assert target.undo()
@@ -347,7 +347,7 @@ def test_unknown_interface_kind_and_rate() -> None:
         LinuxTarget("nosuch0", NEW)
     with pytest.raises(OfframpError, match="queueing discipline sfq: expected auto, prio, htb"):
         LinuxTarget("lo", NEW, kind="sfq")
-    with pytest.raises(OfframpError, match="interface lo: htb needs the rate of the line; give --rate"):
+    with pytest.raises(OfframpError, match="interface lo: htb needs the rate of the line"):
         LinuxTarget("lo", NEW, kind="htb")
     with pytest.raises(OfframpError, match="interface lo: prio limits no queue; expected htb"):
         LinuxTarget("lo", NEW, kind="prio", rate_bps=RATE, police={1: RATE})

@@ -18,7 +18,7 @@ from offramp_cli.app import app
 @pytest.fixture
 def document(tmp_path: Path) -> dict[str, Any]:
     path = tmp_path / "made.json"
-    result = CliRunner().invoke(app, ["coflow", "plan", "qwen-moe-24l", "--json", str(path)], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["hermod", "plan", "qwen-moe-24l", "--json", str(path)], catch_exceptions=False)
     assert result.exit_code == 0
     made: dict[str, Any] = json.loads(path.read_text())
     return made
@@ -67,7 +67,7 @@ def test_no_plan_at_all(tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match="expected JSON"):
         load_plan(str(path))
     path.write_text("[]")
-    with pytest.raises(OfframpError, match="expected an object, as offramp coflow plan --json writes it"):
+    with pytest.raises(OfframpError, match="expected an object, as offramp hermod plan writes it"):
         load_plan(str(path))
 
 

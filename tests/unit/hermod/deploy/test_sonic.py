@@ -193,7 +193,7 @@ def config_with(**rows: dict[str, dict[str, str]]) -> Config:
         ),
         (
             {"SCHEDULER": {"HERMOD": {"type": "WRR"}}},
-            "^SCHEDULER HERMOD: there already with other contents; --undo first, or --replace, or another --name$",
+            "^SCHEDULER HERMOD: there already with other contents; undo it first, replace it, or use another name$",
         ),
     ],
 )
@@ -375,7 +375,7 @@ def test_bad_input(tmp_path: Path, switch: Switch) -> None:
     path.write_text("{")
     with pytest.raises(OfframpError, match=r"config_db\.json: expected JSON"):
         Files(tmp_path, "HERMOD", path)
-    with pytest.raises(OfframpError, match="knows no ports; expected --interface, or --config-db with a table PORT"):
+    with pytest.raises(OfframpError, match="knows no ports; expected interfaces, or a config_db with a table PORT"):
         SonicTarget(Files(tmp_path, "HERMOD", None), NEW)
     with pytest.raises(OfframpError, match=r"Ethernet5.0: expected a port of the switch"):
         SonicTarget(Device(), NEW, ["Ethernet5"])

@@ -108,7 +108,7 @@ def state_for(plan: DeployPlan, kind: str, limits: Limits | None) -> TcState:
     if kind == "prio":
         return TcState(kind, max(plan.count, 2), plan.other, plan.urgent, dscps)  # prio has no fewer
     if limits is None:
-        raise OfframpError("htb needs the rate of the line; give --rate")
+        raise OfframpError("htb needs the rate of the line")
     rate = _three_digits(limits.line_bps)
     given = {queue: max(_three_digits(bps), _GUARANTEED) for queue, bps in limits.of_queues(plan).items()}
     most = {queue: bps for queue, bps in given.items() if bps < rate}

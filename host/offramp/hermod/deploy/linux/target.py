@@ -93,7 +93,7 @@ class LinuxTarget:
         if before is not None and not replace:
             raise in_use(self.name, [d for d in found if d.found is not None] or found)
         if before is not None and not before.whole:
-            raise OfframpError(f"{self.name}: has been changed since, and could not be put back; --undo first")
+            raise OfframpError(f"{self.name}: has been changed since, and could not be put back; undo it first")
         try:
             self._set(self._wanted, had=before is not None)
             require_equal(self)

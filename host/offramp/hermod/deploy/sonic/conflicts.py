@@ -20,8 +20,8 @@ def check(config: Config, tables: Config, plan: DeployPlan) -> None:
                 there = config.get(table, {}).get(key)
                 if there is not None and there != fields:
                     raise OfframpError(
-                        f"{table} {key}: there already with other contents; --undo first, or --replace, or another "
-                        f"--name"
+                        f"{table} {key}: there already with other contents; undo it first, replace it, or use another "
+                        "name"
                     )
     for port, fields in tables[PORT_MAP].items():
         own = tables[DSCP_MAP][fields["dscp_to_tc_map"]]

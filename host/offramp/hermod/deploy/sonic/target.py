@@ -58,7 +58,7 @@ class SonicTarget:
         config = store.read()
         chosen = list(ports) or sorted(config.get("PORT", {}), key=lambda p: (len(p), p))
         if not chosen:
-            raise OfframpError(f"{self.name}: knows no ports; expected --interface, or --config-db with a table PORT")
+            raise OfframpError(f"{self.name}: knows no ports; expected interfaces, or a config_db with a table PORT")
         stranger = next((port for port in members or () if port not in chosen), None)
         if stranger is not None:
             raise OfframpError(f"{self.name}: port {stranger} of the job is none of {', '.join(chosen)}")

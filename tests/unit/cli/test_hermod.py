@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow`` and ``offramp simulate hermod`` as users type them."""
+"""``offramp hermod`` and ``offramp simulate hermod`` as users type them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_numbers(job: str, tmp_path: Path) -> None:
 
 def test_a_plan_maps_every_code_point(job: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    out = run("coflow", "plan", job, "--json", str(path))
+    out = run("hermod", "plan", job, "--json", str(path))
     plan = json.loads(path.read_text())
     assert len(plan["dscp_to_queue"]) == 64
     assert plan["dscp_to_queue"][48] == 7
@@ -97,21 +97,21 @@ def test_a_plan_maps_every_code_point(job: str, tmp_path: Path) -> None:
 def test_a_matrix_is_decomposed(tmp_path: Path) -> None:
     matrix, path = tmp_path / "m.txt", tmp_path / "m.json"
     matrix.write_text("0 10 0\n9, 0, 0\n5 2 0\n")
-    assert "3 sub-phases, 14 in all; the bound is 14 (1.000 of it)" in run("coflow", "match", str(matrix))
-    out = run("coflow", "match", str(matrix), "--algorithm", "matched_minimum", "--json", str(path))
+    assert "3 sub-phases, 14 in all; the bound is 14 (1.000 of it)" in run("hermod", "match", str(matrix))
+    out = run("hermod", "match", str(matrix), "--algorithm", "matched_minimum", "--json", str(path))
     assert "16 in all; the bound is 14 (1.143 of it)" in out
     assert [phase["weight"] for phase in json.loads(path.read_text())["phases"]] == [9, 1, 4, 2]
 
 
 def test_traces_are_written(job: str, tmp_path: Path) -> None:
-    out = run("coflow", "export", job, "--out", str(tmp_path / "et"), "--iterations", "2")
+    out = run("hermod", "export", job, "--out", str(tmp_path / "et"), "--iterations", "2")
     assert "8 traces" in out
     assert load_dag(tmp_path / "et").iterations == 2
 
 
 def test_traces_are_simulated_like_the_job_that_they_are_of(job: str, tmp_path: Path) -> None:
     folder = tmp_path / "et"
-    run("coflow", "export", job, "--out", str(folder), "--iterations", "3")
+    run("hermod", "export", job, "--out", str(folder), "--iterations", "3")
     Path(job).write_text(_DENSE.replace("server: 2", "server: 1"))  # each rank on a server of its own
     found = []
     for k, source in enumerate((job, str(folder))):
@@ -127,7 +127,7 @@ def test_traces_are_simulated_like_the_job_that_they_are_of(job: str, tmp_path: 
 
 
 def test_models_are_listed() -> None:
-    assert "gpt3-175b" in run("coflow", "models")
+    assert "gpt3-175b" in run("hermod", "models")
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_models_are_listed() -> None:
         (["simulate", "hermod", "--job", "."], "--nic-gbps: expected a rate above 0, as traces name none"),
         (["simulate", "hermod", "--job", ".", "--nic-gbps", "5"], ".: no files like trace.0.et"),
         (
-            ["coflow", "plan", "gpt3-13b", "--classes", "8"],
+            ["hermod", "plan", "gpt3-13b", "--classes", "8"],
             "classes 8: the switch has 8 queues, one of them for control",
         ),
-        (["coflow", "plan", "gpt3-13b", "--control", "x"], "--control x: expected DSCPs with commas"),
-        (["coflow", "match", "absent.txt"], "absent.txt: cannot be read"),
-        (["coflow", "match", "absent.txt", "--algorithm", "best"], "--algorithm best: expected one of bottleneck, "),
-        (["coflow", "export", "gpt3-13b", "--out", "x", "--iterations", "0"], "--iterations 0: expected at least 1"),
+        (["hermod", "plan", "gpt3-13b", "--control", "x"], "--control x: expected DSCPs with commas"),
+        (["hermod", "match", "absent.txt"], "absent.txt: cannot be read"),
+        (["hermod", "match", "absent.txt", "--algorithm", "best"], "--algorithm best: expected one of bottleneck, "),
+        (["hermod", "export", "gpt3-13b", "--out", "x", "--iterations", "0"], "--iterations 0: expected at least 1"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp simulate placement`` from its arguments to its files."""
+"""``offramp simulate dgtp`` from its arguments to its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUICK += ["--processes", "1"]
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["simulate", "placement", *arguments])
+    return CliRunner().invoke(app, ["simulate", "dgtp", *arguments])
 
 
 def test_list_names_the_setups():
@@ -81,7 +81,7 @@ def test_a_job_that_takes_no_time_is_an_error(tmp_path):
         (["heterogeneous", "--reliefs", "-1"], "--reliefs -1: expected at least 0"),
         (["heterogeneous", "--json", "/nowhere/n.json"], "--json /nowhere/n.json: cannot be written: No such file"),
         (["heterogeneous", "--gantt", "/nowhere/g.png"], "--plot /nowhere/g.png: cannot be written: No such file"),
-        (["heterogeneous", "--mu", "-1"], "mu -1.0: expected at least 0"),
+        (["heterogeneous", "--mu", "-1"], "--mu -1: expected at least 0"),
     ],
 )
 def test_errors_are_one_line(arguments, message):

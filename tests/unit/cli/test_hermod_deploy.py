@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``offramp coflow deploy`` as users type it."""
+"""``offramp hermod deploy`` as users type it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offramp_p4.embedded import EmbeddedSwitch
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["coflow", "deploy", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["hermod", "deploy", *arguments], catch_exceptions=False)
     assert result.exit_code == code, result.output
     return result.output
 
@@ -27,7 +27,7 @@ def run(*arguments: str, code: int = 0) -> str:
 @pytest.mark.p4
 def test_p4(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.json", tmp_path / "out.json"
-    CliRunner().invoke(app, ["coflow", "plan", "gpt3-13b", "--json", str(plan)], catch_exceptions=False)
+    CliRunner().invoke(app, ["hermod", "plan", "gpt3-13b", "--json", str(plan)], catch_exceptions=False)
     with EmbeddedSwitch(p4_source("hermod/v1model.p4"), 3, workdir=tmp_path, engine="python") as switch:
         there = [str(plan), "--target", "p4", "--switch", switch.address, "--ports", "0-2", "--ecn", "3=150KB"]
         there += ["--host", "02:00:00:00:00:01=1"]
@@ -36,6 +36,7 @@ def test_p4(tmp_path: Path) -> None:
         assert run(*there) == f"switch {switch.address}: deployed and read back\n"
         assert run(*there, "--json", str(out)) == f"switch {switch.address}: as planned already\n"
         assert json.loads(out.read_text()) == {
+            "schema": "offramp.hermod.deploy/1",
             "target": "p4",
             "name": f"switch {switch.address}",
             "action": "apply",
@@ -152,27 +153,39 @@ def test_linux() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target", "cisco"], "--target cisco: expected p4, sonic or linux"),
-        (["--target", "p4", "--check", "--undo"], "--check and --undo: expected one of them"),
+        (["--target", "cisco"], "--target cisco: expected one of p4, sonic, linux"),
+        (["--target", "p4", "--check", "--undo"], "--check: expected without --undo"),
         (["--target", "p4", "--ports", "1-"], "--ports 1-: expected different numbers up to 510, such as 1-4,7"),
         (["--target", "p4", "--ports", "3,2-4"], "--ports 3,2-4: expected different numbers up to 510, such as 1-4,7"),
         (["--target", "p4", "--host", "02=1"], "--host 02=1: expected MAC=PORT, such as 02:00:00:00:00:01=1"),
         (["--target", "p4", "--host", "02:00:00:00:00:01=1"], "host 020000000001: port 1 is none of the switch's"),
         (["--target", "p4", "--job-ports", "x"], "--job-ports x: expected different numbers up to 510, such as 1-4,7"),
-        (["--target", "p4", "--ports", "1-2", "--job-ports", "3"], "--job-ports 3: port 3 is none of --ports 1-2"),
-        (["--target", "p4", "--police", "7=1gbit"], "--police of queue 7: expected --rate of the line too"),
-        (["--target", "sonic", "--police", "7=1gbit"], "--police of queue 7: expected --rate of the line too"),
+        (["--target", "p4", "--ports", "1-2", "--job-ports", "3"], "--job-ports 3: port 3 is none of --ports"),
+        (["--target", "p4", "--police", "7=1gbit"], "--police: expected --rate of the line too"),
+        (["--target", "sonic", "--police", "7=1gbit"], "--police: expected --rate of the line too"),
         (["--target", "p4", "--rate", "1gbit", "--police", "7"], "--police 7: expected QUEUE=RATE, such as 6=10gbit"),
         (["--target", "p4", "--rate", "1gbit"], "rates of queues: for no port; expected the job's"),
-        (["--target", "p4", "--rate", "1gbit", "--control-share", "0"], "share of control traffic 0: expected more"),
-        (["--target", "p4", "--rate", "1gbit", "--lowest-share", "1"], "share of the lowest queue 1: expected 0 up"),
-        (["--target", "linux", "-i", "lo", "--lowest-share", "-1"], "--lowest-share -1: expected 0 up, below 1"),
-        (["--target", "linux", "-i", "lo", "--control-share", "0"], "--control-share 0: expected more than 0, up to 1"),
+        (
+            ["--target", "p4", "--rate", "1gbit", "--control-share", "0"],
+            "--control-share 0: expected more than 0 and at most 1",
+        ),
+        (
+            ["--target", "p4", "--rate", "1gbit", "--lowest-share", "1"],
+            "--lowest-share 1: expected at least 0 and below 1",
+        ),
+        (
+            ["--target", "linux", "-i", "lo", "--lowest-share", "-1"],
+            "--lowest-share -1: expected at least 0 and below 1",
+        ),
+        (
+            ["--target", "linux", "-i", "lo", "--control-share", "0"],
+            "--control-share 0: expected more than 0 and at most 1",
+        ),
         (["--target", "linux", "-i", "lo", "--police", "x"], "--police x: expected QUEUE=RATE, such as 6=10gbit"),
         (["--target", "linux", "-i", "lo", "--police", "9=1gbit", "--rate", "1gbit"], "interface lo: rate of queue 9"),
-        (["--target", "p4", "--mtu", "0"], "--mtu 0: expected bytes of a packet"),
-        (["--target", "linux"], "--interface: none; expected one or more, each once"),
-        (["--target", "linux", "-i", "lo", "-i", "lo"], "--interface: lo, lo; expected one or more, each once"),
+        (["--target", "p4", "--mtu", "0"], "--mtu 0: expected at least 1"),
+        (["--target", "linux"], "--interface none: expected one or more, each once"),
+        (["--target", "linux", "-i", "lo", "-i", "lo"], "--interface lo, lo: expected one or more, each once"),
         (["--target", "linux", "--interface", "nosuch0"], "interface nosuch0: no such interface"),
         (["--target", "linux", "--interface", "lo", "--rate", "x"], "--rate x: expected a rate such as 10mbit"),
         (["--target", "p4", "--ecn", "x=1"], "--ecn x=1: expected SIZE or QUEUE=SIZE, such as 3=150KB"),

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp switch doctor`` and ``offramp nic doctor``: whether this machine has what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import typer
+
+from offramp_base.checks import Check
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
+
+
+@command(Result, example="switch doctor")
+def switch_doctor(result: Result) -> None:
+    """Check rights, interfaces, packages and reference tools; exit code 1 if something needed is missing."""
+    from offramp_p4.doctor import checks
+
+    _show(checks(), "offramp.switch.doctor/1", result)
+
+
+@command(Result, example="nic doctor")
+def nic_doctor(result: Result) -> None:
+    """Check packages, drivers and rights; exit code 1 if something needed is missing."""
+    from offramp.nic.doctor import checks
+
+    _show(checks(), "offramp.nic.doctor/1", result)
+
+
+def _show(checks: Iterable[Check], schema: str, result: Result) -> None:
+    from rich.table import Table
+
+    found = list(checks)
+    table = Table("", "what", "found", "what to do", box=None)
+    for check in found:
+        colour = "green" if check.ok else "red" if check.needed else "yellow"
+        state = f"[{colour}]{'ok' if check.ok else 'missing'}[/]"
+        table.add_row(state, check.name, check.found, "" if check.ok else check.advice)
+    show.console().print(table)
+    result.write(schema, {"checks": [check._asdict() for check in found]})
+    if any(check.needed and not check.ok for check in found):
+        raise typer.Exit(1)

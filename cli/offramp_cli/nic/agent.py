@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp nic build``, ``run`` and ``stats``: the agent of smartNICs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from offramp_base.errors import OfframpError
+from offramp_base.settings.field import Field
+from offramp_cli import show
+from offramp_cli.command import command
+from offramp_cli.result import Result
+
+if TYPE_CHECKING:
+    from offramp.nic.build import Variant
+
+
+@dataclass(frozen=True)
+class Build:
+    """The folder of a build."""
+
+    folder: Annotated[Path | None, Field("Of the build", short="-B", shown_default="in the user's cache")] = None
+
+
+@dataclass(frozen=True)
+class Package:
+    """What is made of a build."""
+
+    package: Annotated[bool, Field("Make a .deb, too")] = False
+
+
+@dataclass(frozen=True)
+class Socket:
+    """Where an agent is spoken to."""
+
+    socket: Annotated[str, Field("Control socket; its permissions say who may use the agent")] = (
+        "/run/offramp-nic/agent.sock"
+    )
+
+
+@dataclass(frozen=True)
+class Agent(Socket):
+    """An agent."""
+
+    port: Annotated[tuple[str, ...], Field("Interface, PCI address or DPDK device; repeat", short="-p")] = ()
+    cores: Annotated[int, Field("That work", least=1)] = 1
+    compression: Annotated[str, Field("zlib | isal | none | a device that DPDK finds")] = "zlib"
+    mode: Annotated[str, Field("Permissions of the socket, octal")] = "600"
+    spin: Annotated[bool, Field("Never sleep: for cores of its own")] = False
+    huge: Annotated[bool, Field("Use huge pages")] = False
+
+
+@command("offramp.nic.build:Variant", Build, Package, example="nic build --package")
+def build(variant: Variant, where: Build, extra: Package) -> None:
+    """Build the agent from its sources."""
+    import subprocess
+
+    from offramp.nic.build import build as build_agent
+    from offramp.nic.build import cache_folder
+    from offramp.nic.sysroot import make_sysroot
+
+    options = variant.options()
+    out = show.console(wrap=False)
+    with out.status("building") as status:
+        if variant.sysroot is not None:
+            make_sysroot(variant.sysroot, variant.arch, lambda what: status.update(f"sysroot: {what}"))
+            status.update("building")
+        made = build_agent(where.folder or cache_folder(variant.name), options)
+        if extra.package:
+            done = subprocess.run(["cpack", "-G", "DEB"], cwd=made, check=False, capture_output=True, text=True)
+            if done.returncode:
+                raise OfframpError(f"cpack: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+    out.print(f"built in {made}")
+    for deb in sorted(made.glob("*.deb")) if extra.package else []:
+        out.print(f"package {deb}")
+
+
+@command(Agent, Build, example="nic run --port eth1 --cores 2")
+def run(agent: Agent, where: Build) -> None:
+    """Run the agent until Ctrl-C; build it first if need be."""
+    from offramp.nic.build import agent_program
+
+    words = ["--socket", agent.socket, "--cores", str(agent.cores), "--compression", agent.compression]
+    words += ["--mode", agent.mode, *(word for each in agent.port for word in ("--port", each))]
+    words += ["--spin"] * agent.spin + ["--huge"] * agent.huge
+    program = agent_program(where.folder)
+    Path(agent.socket).parent.mkdir(parents=True, exist_ok=True)
+    os.execv(program, [str(program), *words])  # noqa: S606 (it takes this process' place)
+
+
+@command(Socket, Result, example="nic stats --json -")
+def stats(where: Socket, result: Result) -> None:
+    """Show what a running agent counts."""
+    from contextlib import closing
+
+    from rich.table import Table
+
+    from offramp.nic.connection import Connection
+
+    with closing(Connection(where.socket)) as connection:
+        found = connection.stats()
+    out = show.console()
+    counts = Table(box=None, show_header=False)
+    for name, value in found.items():
+        if name != "ports":
+            counts.add_row(name.replace("_", " "), str(value))
+    out.print(counts)
+    last = "sent by class, the most urgent first"
+    ports = Table("port", "received", "sent", "missed", last, box=None)
+    for each in found["ports"]:
+        by_class = ", ".join(map(str, each["classes"]))
+        ports.add_row(*(str(each[column]) for column in ("name", "received", "sent", "missed")), by_class)
+    if found["ports"]:
+        out.print(ports)
+    result.write("offramp.nic.stats/1", found)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How commands print: tables without lines, words to the left and numbers to the right."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) -> Console:
+    """Where a command prints.
+
+    Args:
+        wrap: without it lines of any length stay as they are.
+        errors: to standard error.
+        one_rank: of the ranks that torchrun starts the first one alone prints.
+    """
+    from rich.console import Console
+
+    quiet = one_rank and os.environ.get("RANK", "0") != "0"
+    return Console(highlight=False, soft_wrap=not wrap, stderr=errors, quiet=quiet)
+
+
+def table(*headings: str, left: Collection[str] | None = None, title: str | None = None, whole: bool = False) -> Table:
+    """An empty table.
+
+    Args:
+        headings: of the columns.
+        left: those whose cells stand to the left; the first one alone by default.
+        title: above it, to the left.
+        whole: cells are cut rather than wrapped.
+    """
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    for heading in headings:
+        words = heading in (headings[:1] if left is None else left)
+        made.add_column(heading, justify="left" if words else "right", no_wrap=whole)
+    return made
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> Table:
+    """Names and values below each other."""
+    made = table("", " ")
+    made.show_header = False
+    for name, value in rows:
+        made.add_row(name, str(value))
+    return made
+
+
+def count(number: int, noun: str) -> str:
+    """``no warnings``, ``1 warning``, ``2 warnings``."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command and where it is: a module is imported when its command is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands of one subject.
+
+    Attributes:
+        help: a sentence.
+        members: by name; ``module:attribute`` of a command.
+        aliases: older names, which work and are not shown.
+        itself: the command that runs where no member is named.
+    """
+
+    help: str
+    members: Mapping[str, Group | str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    itself: str | None = None
+
+
+def _in(folder: str, names: str) -> dict[str, str]:
+    """Commands that have modules of their names in a folder."""
+    return {name: f"offramp_cli.{folder}.{name}:{name}" for name in names.split()}
+
+
+TRAIN: Final = Group(
+    "",
+    {name: f"offramp_cli.{name}.train:{name}" for name in ("dgs", "torchgt", "unitg")},
+    itself="offramp_cli.train:train",
+)
+SWITCH: Final = Group(
+    "The P4 software switch.",
+    _in("switch", "run stf trace bench fuzz lint p4info resources shell")
+    | {"doctor": "offramp_cli.doctor:switch_doctor"},
+)
+SIMULATE: Final = Group(
+    "Simulate a system at sizes that no laboratory has.",
+    {name: f"offramp_cli.{name}.simulate:{name}" for name in ("themis", "dgtp", "hermod", "leo", "unitg", "g3")},
+    aliases={"placement": "dgtp", "collective": "themis"},
+)
+HERMOD: Final = Group(
+    "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan deploy match export demo")
+)
+FPGA: Final = Group(
+    "FPGA engines: lint, test, synthesis, bitstreams, boards.",
+    _in("fpga", "lint test synth regs build") | {"flash": "offramp_cli.fpga.build:flash"},
+)
+LEO: Final = Group(
+    "Applications over CPU, FPGA and smartNIC, a path for each request (LEO).",
+    {"validate": "offramp_cli.leo.plan:validate"} | _in("leo", "plan profile run"),
+)
+NIC: Final = Group(
+    "The agent of smartNICs.",
+    _in("nic", "bench")
+    | {name: f"offramp_cli.nic.agent:{name}" for name in ("build", "run", "stats")}
+    | {"doctor": "offramp_cli.doctor:nic_doctor"},
+)
+TRANSPORT: Final = Group(
+    "How frames reach the switch.",
+    {"list": "offramp_cli.transport.list:list_transports"} | _in("transport", "bench"),
+)
+OFFRAMP: Final = Group(
+    "Take the communication of distributed training off the host.",
+    {
+        **{name: f"offramp_cli.{name}:{name}" for name in ("demo", "reproduce", "token", "schema")},
+        "plan": "offramp_cli.switchgnn.plan:plan",
+        "train": TRAIN,
+        "switch": SWITCH,
+        "simulate": SIMULATE,
+        "hermod": HERMOD,
+        "fpga": FPGA,
+        "leo": LEO,
+        "nic": NIC,
+        "transport": TRANSPORT,
+    },
+    aliases={"coflow": "hermod"},
+)
+
+
+def member(words: Sequence[str]) -> tuple[Group | str | None, list[str]]:
+    """What ``words`` name in the tree, older names too, and the names of today; None where they name nothing."""
+    found: Group | str | None = OFFRAMP
+    names: list[str] = []
+    for word in words:
+        if not isinstance(found, Group):
+            return None, names
+        names.append(found.aliases.get(word, word))
+        found = found.members.get(names[-1])
+    return found, names

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from offramp.workers.mailbox import Key
 
 
-class RowCodec(ABC):
+class FeatureCodec(ABC):
     """Rows to bytes and back, on behalf of one worker.
 
     Both ends know a message's rows and key, so bytes need not tell them; they may be read a training step later.
@@ -38,7 +38,7 @@ class RowCodec(ABC):
         """
 
 
-class PlainCodec(RowCodec):
+class PlainCodec(FeatureCodec):
     """The values as they are: 4 or 8 bytes each."""
 
     def __init__(self, dtype: torch.dtype) -> None:
@@ -53,14 +53,14 @@ class PlainCodec(RowCodec):
         return payload.view(self._dtype).view(len(message.rows), width)
 
 
-class SampledCodec(RowCodec):
+class SampledCodec(FeatureCodec):
     """BNS-GCN: each row travels with a probability, scaled by its inverse; others count as zeros.
 
     (Wan et al. 2022, algorithm 1.) A vertex that one worker needs of another is drawn anew in each training step, for
     all layers and both directions; both ends draw the same, so no index travels.
     """
 
-    def __init__(self, inner: RowCodec, rank: int, probability: float, seed: int) -> None:
+    def __init__(self, inner: FeatureCodec, rank: int, probability: float, seed: int) -> None:
         self._inner, self._rank = inner, rank
         self._probability, self._seed = probability, seed
 

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from offramp.dgs.beside import Beside, Explanations, Handle, Inline, Process
 from offramp.dgs.interpret import Interpreter
 from offramp.dgs.mask_file import load_masks
 from offramp.dgs.masks import Masks
 from offramp.dgs.results import DgsEpoch, DgsResult, Progress
-from offramp.dgs.share import Share, split
+from offramp.dgs.shard import Shard, split
+from offramp.dgs.sidecar import Explanations, Handle, Inline, Sidecar, SidecarProcess
 from offramp.dgs.trainer import MiniBatchTrainer
 from offramp.g3.block import Block
 from offramp.graph.partition import partition
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from offramp.graph.data import Graph
 
 OnEpoch = Callable[[DgsEpoch], None]
-Job = tuple[Share, Handle | None]
+Job = tuple[Shard, Handle | None]
 Outcome = tuple[float, list[Masks | None]]
-RunJobs = Callable[[list[Share], Callable[[Progress], None]], Outcome | None]
+RunJobs = Callable[[list[Shard], Callable[[Progress], None]], Outcome | None]
 
 
-class Judge:
+class ModelEvaluator:
     """Accuracies of a model by all neighbours and all features, where the whole graph is.
 
     Attributes:
@@ -100,13 +100,13 @@ def train_dgs(
             if group.rank:
                 _joined(group, None, lambda _: None)
                 return None
-            return _train(graph, settings, on_epoch, lambda shares, report: _joined(group, shares, report))
+            return _train(graph, settings, on_epoch, lambda shards, report: _joined(group, shards, report))
         finally:
             group.close()
     return _train(graph, settings, on_epoch, run_jobs or _in_processes)
 
 
-def prepare(graph: Graph, settings: DgsSettings) -> list[Share]:
+def prepare(graph: Graph, settings: DgsSettings) -> list[Shard]:
     """The partition, and what each worker gets.
 
     Raises:
@@ -121,14 +121,14 @@ def prepare(graph: Graph, settings: DgsSettings) -> list[Share]:
 
 
 def _train(graph: Graph, settings: DgsSettings, on_epoch: OnEpoch, run_jobs: RunJobs) -> DgsResult:
-    shares = prepare(graph, settings)
-    judge, epochs = Judge(graph, settings), []
+    shards = prepare(graph, settings)
+    evaluate, epochs = ModelEvaluator(graph, settings), []
 
     def report(progress: Progress) -> None:
-        epochs.append(judge(progress))
+        epochs.append(evaluate(progress))
         on_epoch(epochs[-1])
 
-    outcome = run_jobs(shares, report)
+    outcome = run_jobs(shards, report)
     assert outcome is not None, "rank 0 returns what all did"
     facts = {
         "graph_name": graph.name,
@@ -137,16 +137,16 @@ def _train(graph: Graph, settings: DgsSettings, on_epoch: OnEpoch, run_jobs: Run
         "features": graph.width,
         "classes": graph.classes,
         "chosen_columns": settings.chosen_columns(graph.width),
-        "remote_vertices": [len(share.halo) for share in shares],
-        "full_fetch_bytes": 4 * graph.width * sum(len(share.halo) for share in shares),
+        "remote_vertices": [len(shard.halo) for shard in shards],
+        "full_fetch_bytes": 4 * graph.width * sum(len(shard.halo) for shard in shards),
     }
     return DgsResult(settings.as_dict() | facts, epochs, *outcome)
 
 
 def train_rank(group: Group, job: Job, report: Callable[[Any], None]) -> Outcome | None:
     """One worker's whole run; rank 0 reports every epoch and returns everyone's masks."""
-    share, handle = job
-    trainer = MiniBatchTrainer(share, group, _explanations(share, handle))
+    shard, handle = job
+    trainer = MiniBatchTrainer(shard, group, _explanations(shard, handle))
     start = time.perf_counter()
     trainer.run(report if group.rank == 0 else lambda _: None)
     seconds = time.perf_counter() - start
@@ -154,43 +154,43 @@ def train_rank(group: Group, job: Job, report: Callable[[Any], None]) -> Outcome
     return None if masks is None else (seconds, masks)
 
 
-def _explanations(share: Share, handle: Handle | None) -> Explanations | None:
-    settings = share.settings
-    if not settings.explains or not len(share.halo):
+def _explanations(shard: Shard, handle: Handle | None) -> Explanations | None:
+    settings = shard.settings
+    if not settings.explains or not len(shard.halo):
         return None
-    model = make_model(settings, model_widths(settings, share.width, share.classes))
+    model = make_model(settings, model_widths(settings, shard.width, shard.classes))
     parameters = _count(model.parameters())
     if handle is not None:
-        return Beside(share, handle, parameters)
-    return Inline(share, Interpreter(share, model), parameters)
+        return Sidecar(shard, handle, parameters)
+    return Inline(shard, Interpreter(shard, model), parameters)
 
 
 def _count(parameters: Any) -> int:
     return sum(each.numel() for each in parameters)
 
 
-def _beside(share: Share, stack: ExitStack) -> Handle | None:
+def _open_sidecar(shard: Shard, stack: ExitStack) -> Handle | None:
     """The process beside a worker, where there is to be one."""
-    settings = share.settings
-    if settings.explain != "beside" or not settings.explains or not len(share.halo):
+    settings = shard.settings
+    if settings.explain != "beside" or not settings.explains or not len(shard.halo):
         return None
-    model = make_model(settings, model_widths(settings, share.width, share.classes))
-    process = Process(share, _count(model.parameters()))
+    model = make_model(settings, model_widths(settings, shard.width, shard.classes))
+    process = SidecarProcess(shard, _count(model.parameters()))
     stack.callback(process.close)
     return process.handle
 
 
-def _in_processes(shares: list[Share], report: Callable[[Progress], None]) -> Outcome | None:
+def _in_processes(shards: list[Shard], report: Callable[[Progress], None]) -> Outcome | None:
     with ExitStack() as stack:
-        jobs: Sequence[Job] = [(share, _beside(share, stack)) for share in shares]
+        jobs: Sequence[Job] = [(shard, _open_sidecar(shard, stack)) for shard in shards]
         if len(jobs) == 1:
             return train_rank(Group(), jobs[0], report)
         outcome: Outcome = run_workers(train_rank, jobs, report)
         return outcome
 
 
-def _joined(group: Group, shares: list[Share] | None, report: Callable[[Progress], None]) -> Outcome | None:
+def _joined(group: Group, shards: list[Shard] | None, report: Callable[[Progress], None]) -> Outcome | None:
     """In a process of torchrun."""
-    share: Share = group.scatter(shares, Share)
+    shard: Shard = group.scatter(shards, Shard)
     with ExitStack() as stack:
-        return train_rank(group, (share, _beside(share, stack)), report)
+        return train_rank(group, (shard, _open_sidecar(shard, stack)), report)

@@ -131,7 +131,7 @@ def search_all(
     """
     cases, iterations = [], []
     for problem, how in searches:
-        iterations.append(affordable_iterations(problem) if how.iterations is None else how.iterations)
+        iterations.append(default_iterations(problem) if how.iterations is None else how.iterations)
         drawn = draw(problem.graph, iterations[-1], how.seed)
         cases.append(_cases(problem, drawn, evaluator, how))
     walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
@@ -149,7 +149,7 @@ def _walk_count(problem: Problem, how: Search) -> int:
         return 1
     if how.walks is not None:
         return how.walks
-    iterations = affordable_iterations(problem) if how.iterations is None else how.iterations
+    iterations = default_iterations(problem) if how.iterations is None else how.iterations
     return 2 if _simulation_s(problem, iterations) > _LONG_S else 4
 
 
@@ -158,7 +158,7 @@ def _simulation_s(problem: Problem, iterations: int) -> float:
     return 100e-6 + (0.15e-6 + 0.015e-6 * len(problem.cluster)) * iterations * len(problem.graph.edges)
 
 
-def affordable_iterations(problem: Problem) -> int:
+def default_iterations(problem: Problem) -> int:
     """20, as in the paper, or what keeps a simulation of a large job near half a second."""
     return max(3, min(20, _FULL_FLOWS // max(1, len(problem.graph.edges))))
 

@@ -16,9 +16,9 @@ from offramp.models import Inputs, Prepared
 from offramp.workers.mailbox import Key
 
 if TYPE_CHECKING:
-    from offramp.codecs.features import RowCodec
+    from offramp.codecs.features import FeatureCodec
     from offramp.g3.schedule import Schedule
-    from offramp.graph.halo_plan import Message, RowPlan
+    from offramp.graph.halo_plan import HaloPlan, Message
     from offramp.models import Model
     from offramp.models.base import Features
     from offramp.workers.mailbox import Mailbox
@@ -33,7 +33,7 @@ class _Gradients:
     own: torch.Tensor | None = None
 
 
-class RowEngine:
+class HaloEngine:
     """One worker's computation; ``n`` own vertices, ``h`` of other workers whose messages it needs.
 
     Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave.
@@ -47,11 +47,11 @@ class RowEngine:
     def __init__(
         self,
         model: Model,
-        plan: RowPlan,
+        plan: HaloPlan,
         features: Features,
         schedule: Schedule,
         mailbox: Mailbox,
-        codec: RowCodec,
+        codec: FeatureCodec,
         dtype: torch.dtype,
     ) -> None:
         """Args: as they are named.

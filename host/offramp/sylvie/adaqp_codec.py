@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
-from offramp.codecs.features import RowCodec
+from offramp.codecs.features import FeatureCodec
 from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
 from offramp.sylvie.codec import label_of
 from offramp.sylvie.message import Layout
@@ -29,7 +29,7 @@ _CODE_BITS: Final = 2
 """Of a row's width in the table before each message."""
 
 
-class AdaqpCodec(RowCodec):
+class AdaqpCodec(FeatureCodec):
     """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
 
     AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from offramp.codecs.features import RowCodec
+from offramp.codecs.features import FeatureCodec
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -17,12 +17,12 @@ from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.graph.halo_plan import Message, RowPlan
+    from offramp.graph.halo_plan import HaloPlan, Message
     from offramp.sylvie.widths import Doubles, Widths
     from offramp.workers.mailbox import Key
 
 
-class SylvieCodec(RowCodec):
+class SylvieCodec(FeatureCodec):
     """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
 
     A vertex's importance is its rank by in-degree among all that one worker needs of another (the public code's
@@ -33,7 +33,7 @@ class SylvieCodec(RowCodec):
             change while one is on its way.
     """
 
-    def __init__(self, plan: RowPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
+    def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
@@ -85,7 +85,7 @@ def _name(message: Message) -> tuple[int, int]:
     return message.peer, message.bin
 
 
-def _pools(plan: RowPlan, messages: Sequence[Message]) -> list[tuple[Message, Doubles]]:
+def _pools(plan: HaloPlan, messages: Sequence[Message]) -> list[tuple[Message, Doubles]]:
     """The importance of each message's rows among all rows of the same pair of workers."""
     pools = []
     for peer in sorted({message.peer for message in messages}):

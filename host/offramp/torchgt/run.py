@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from offramp.torchgt.affordable import check_full, resolved
+from offramp.torchgt.memory_check import check_full, resolved
 from offramp.torchgt.parallel import Exchange
 from offramp.torchgt.results import Epoch, TorchGtResult
 from offramp.torchgt.sequence import sequences

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp.workers.group import Group
 
 
-class Site(NamedTuple):
+class ExchangeId(NamedTuple):
     """An exchange's place in an epoch: the layer, from 1, and whether gradients travel."""
 
     layer: int
@@ -71,11 +71,11 @@ class CarriedCodec(FixedPointCodec):
     def __init__(self, group: Group, fan_in: int) -> None:
         """As FixedPointCodec."""
         super().__init__(group, fan_in)
-        self._before: dict[Site, float] = {}
+        self._before: dict[ExchangeId, float] = {}
 
-    def bound(self, site: Site) -> float | None:
-        """Magnitude up to which values at ``site`` fit the carried scale; None where there is none to carry."""
-        before = self._before.get(site)
+    def bound(self, exchange_id: ExchangeId) -> float | None:
+        """Magnitude up to which values at ``exchange_id`` fit the carried scale; None where there is none to carry."""
+        before = self._before.get(exchange_id)
         return self.HEADROOM * before if before else None
 
     def encode_within(self, y: torch.Tensor, bound: float) -> tuple[npt.NDArray[np.int32], int]:
@@ -86,12 +86,12 @@ class CarriedCodec(FixedPointCodec):
         """
         return self._quantise(y.nan_to_num(bound, bound, -bound).clamp(-bound, bound), bound)
 
-    def settle(self, y: torch.Tensor, site: Site, bound: float) -> bool:
+    def settle(self, y: torch.Tensor, exchange_id: ExchangeId, bound: float) -> bool:
         """Whether ``y`` fitted ``bound`` on every worker; notes what the next epoch will carry."""
-        self._before[site] = largest = self._largest(y)
+        self._before[exchange_id] = largest = self._largest(y)
         return largest <= bound
 
-    def encode_first(self, y: torch.Tensor, site: Site) -> tuple[npt.NDArray[np.int32], int]:
+    def encode_first(self, y: torch.Tensor, exchange_id: ExchangeId) -> tuple[npt.NDArray[np.int32], int]:
         """As :meth:`encode`; notes what the next epoch will carry."""
-        self._before[site] = largest = self._largest(y)
+        self._before[exchange_id] = largest = self._largest(y)
         return self._quantise(y, largest)

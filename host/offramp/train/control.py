@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import torch
 
-from offramp.codecs.features import PlainCodec, RowCodec, SampledCodec
+from offramp.codecs.features import FeatureCodec, PlainCodec, SampledCodec
 from offramp.g3.schedule import SCHEDULES
 from offramp.sylvie.adaqp import BASE
 from offramp.sylvie.adaqp_codec import AdaqpCodec
@@ -16,15 +16,15 @@ from offramp.sylvie.orchestrator import ADAPTIVE, ASYNC, SYNC, Control, Orchestr
 from offramp.sylvie.wire import PLAIN
 
 if TYPE_CHECKING:
-    from offramp.g3.engine import RowEngine
-    from offramp.graph.halo_plan import RowPlan
+    from offramp.g3.engine import HaloEngine
+    from offramp.graph.halo_plan import HaloPlan
     from offramp.train.settings import TrainSettings
 
 
-def open_codec(settings: TrainSettings, plan: RowPlan, rank: int) -> RowCodec:
+def open_codec(settings: TrainSettings, plan: HaloPlan, rank: int) -> FeatureCodec:
     """The codec that ``settings`` name, for the worker ``rank``."""
     base = _base(settings)
-    codec: RowCodec
+    codec: FeatureCodec
     if settings.codec == "adaqp":
         codec = AdaqpCodec(rank, settings.seed)
     elif base == PLAIN:
@@ -45,8 +45,8 @@ class AdaptiveControl:
     def __init__(self, control: Control) -> None:
         self._orchestrator = Orchestrator(control)
         self.history: list[tuple[float, float]] = []
-        self._engine: RowEngine | None = None
-        self._codec: RowCodec | None = None
+        self._engine: HaloEngine | None = None
+        self._codec: FeatureCodec | None = None
 
     @classmethod
     def of(cls, settings: TrainSettings) -> Self:
@@ -57,7 +57,7 @@ class AdaptiveControl:
         mode = ADAPTIVE if schedule.adaptive else ASYNC if schedule.stale else SYNC
         return cls(Control(base=_base(settings), mode=mode))
 
-    def govern(self, engine: RowEngine, codec: RowCodec) -> None:
+    def govern(self, engine: HaloEngine, codec: FeatureCodec) -> None:
         """Set what the first epoch runs with, and later what :meth:`observe` decides."""
         self._engine, self._codec = engine, codec
         self._apply()

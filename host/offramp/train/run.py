@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
 from offramp.train.job import WorkerJob
 from offramp.train.planned import PlannedRun, plan_run
-from offramp.train.propagators import open_way
+from offramp.train.propagators import open_channel
 from offramp.train.results import Epoch, SwitchTotals, TrainingResult
 from offramp.train.trainer import OnEpoch, Trainer
 from offramp.workers.group import GlooGroup, Group
@@ -38,12 +38,12 @@ class RankResult:
 
 def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> RankResult | None:
     """One worker's whole run; rank 0 reports every epoch and returns everyone's result."""
-    with open_way(job, group) as way:
-        trainer = Trainer(job, group, way)
+    with open_channel(job, group) as channel:
+        trainer = Trainer(job, group, channel)
         start = time.perf_counter()
         epochs = trainer.run(report if group.rank == 0 else lambda _: None)
         seconds = time.perf_counter() - start
-        traffic = group.gather(way.traffic, Traffic)
+        traffic = group.gather(channel.traffic, Traffic)
     return RankResult(epochs, traffic, seconds) if traffic is not None else None
 
 
@@ -103,7 +103,7 @@ def train(
     def run_all(jobs: list[WorkerJob]) -> RankResult | None:
         if len(jobs) == 1:
             return train_rank(Group(), jobs[0], on_epoch)
-        outcome: RankResult = run_workers(train_rank, jobs, on_epoch, patience_s=settings.timeout_s)
+        outcome: RankResult = run_workers(train_rank, jobs, on_epoch, timeout_s=settings.timeout_s)
         return outcome
 
     return _train_planned(plan_run(graph, settings), open_fabric, run_all)

@@ -23,7 +23,7 @@ from offramp_base.wire.objects import sendable
 
 PLAIN: Final = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
-ROW_CODECS: Final = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
+FEATURE_CODECS: Final = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
 SWITCH_CODECS: Final = ("q1", "q2", "q4", "q8")
 EXCHANGE, SWITCH, CHECKPOINTS = "Exchange", "Switch", "Checkpoints"
 _SWITCH_ONLY = "goes with {propagator} switch only"
@@ -134,7 +134,7 @@ class TrainSettings(GraphSettings):
                 "fp32": "",
                 "fixed": "as the switch gets them",
                 "sylvie": "in bins, as few bits as it decides",
-                **dict.fromkeys(ROW_CODECS[1:], ""),
+                **dict.fromkeys(FEATURE_CODECS[1:], ""),
             },
         ),
     ] = "fp32"
@@ -215,7 +215,7 @@ class TrainSettings(GraphSettings):
             raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.heads}", self.hidden)
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
-        if self.by_rows:
+        if self.by_halo_features:
             self._check_schedule()
             return
         if self.by_codes:
@@ -228,7 +228,7 @@ class TrainSettings(GraphSettings):
             )
         for field, given in (
             ("priorities", self.priorities is not None),
-            ("codec", self.codec in ROW_CODECS and not self.by_codes),
+            ("codec", self.codec in FEATURE_CODECS and not self.by_codes),
             ("sample", self.sample < 1),
             ("link_bps", self.link_bps is not None),
         ):
@@ -242,7 +242,7 @@ class TrainSettings(GraphSettings):
             raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
         if self.codec == "fixed":
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
-        if self.codec in ROW_CODECS and self.dtype != "float32":
+        if self.codec in FEATURE_CODECS and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and (self.model == "gat" or self.codec in {"sylvie", "adaqp"}):
             raise SettingsError("sample", "not with {model} gat, nor {codec} sylvie or adaqp", self.sample)
@@ -258,10 +258,10 @@ class TrainSettings(GraphSettings):
     @property
     def by_codes(self) -> bool:
         """Whether Sylvie's codes of a few bits are added in the switch."""
-        return self.propagator == "switch" and self.codec in SWITCH_CODECS and not self.by_rows
+        return self.propagator == "switch" and self.codec in SWITCH_CODECS and not self.by_halo_features
 
     @property
-    def by_rows(self) -> bool:
+    def by_halo_features(self) -> bool:
         """Whether neighbours' states travel, not their sums."""
         return self.schedule != PLAIN
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.g3.engine import RowEngine
+from offramp.g3.engine import HaloEngine
 from offramp.g3.schedule import schedule_of
 from offramp.models import make_model
 from offramp.models.neighbourhood import as_features, stacked
@@ -41,33 +41,33 @@ class Trainer:
         self,
         job: WorkerJob,
         group: Group,
-        way: Propagator | Mailbox,
+        channel: Propagator | Mailbox,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Args: way: what :func:`~offramp.train.propagators.open_way` opens for the job; clock: of epochs, seconds."""
+        """Args: channel: of :func:`~offramp.train.propagators.open_channel`; clock: seconds, for epochs."""
         self._clock = clock
         settings = job.settings
         self._settings = settings
         self._group = group
-        self._way = way
+        self._channel = channel
         self._timers = Timers()
         self._counts = torch.from_numpy(job.counts).double()
         self._labels = torch.from_numpy(job.local.labels)
         self._masks = torch.from_numpy(job.local.masks)
         dtype = getattr(torch, settings.dtype)
         self.model: Model = make_model(settings, job.widths).to(dtype)
-        rows = settings.by_rows and schedule_of(settings.schedule).asynchronous
-        self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(way, Propagator) else way)
+        rows = settings.by_halo_features and schedule_of(settings.schedule).asynchronous
+        self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(channel, Propagator) else channel)
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
-        if isinstance(way, Propagator):
+        if isinstance(channel, Propagator):
             features = as_features(job.local.features, dtype)
-            self._computation = PlainComputation(self.model, features, job.local, way, dtype)
+            self._computation = PlainComputation(self.model, features, job.local, channel, dtype)
         else:
             assert job.rows is not None
             features = as_features(stacked(job.local.features, job.received_features), dtype)
             codec = open_codec(settings, job.rows, group.rank)
-            engine = RowEngine(self.model, job.rows, features, schedule_of(settings.schedule), way, codec, dtype)
+            engine = HaloEngine(self.model, job.rows, features, schedule_of(settings.schedule), channel, codec, dtype)
             self._control.govern(engine, codec)
             self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
@@ -100,7 +100,7 @@ class Trainer:
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
-        self._way.begin_epoch()
+        self._channel.begin_epoch()
         start = self._clock()
         self.model.train()
         self.model.dropout.step = number
@@ -116,7 +116,7 @@ class Trainer:
             scores = self.evaluate()
         seconds = (
             self._clock() - start,
-            self._way.timers.seconds["communication"],
+            self._channel.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )
         return self._record(number, float(loss.detach()), scores.detach(), seconds)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from offramp.workers.traffic import Traffic
 
 
-def swap(
+def all_to_all(
     group: Group, traffic: Traffic, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
 ) -> torch.Tensor:
     """``rows`` for each worker, in rank order, against those from each worker; both are added to ``traffic``."""

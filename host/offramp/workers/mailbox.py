@@ -165,13 +165,13 @@ class NoMailbox(Mailbox):
 
 
 class MemoryMailbox(Mailbox):
-    """Of workers that are threads of one process: what one posts is at the other at once, or when ``carry`` says.
+    """Of workers that are threads of one process: what one posts is at the other at once, or when ``transport`` says.
 
     Args:
         rank: of this worker.
         boxes: everyone's, by rank; this one enters itself.
         timeout_s: as of :class:`Mailbox`.
-        carry: called with what delivers a message; calls it, now or later, from any thread.
+        transport: called with what delivers a message; calls it, now or later, from any thread.
     """
 
     def __init__(
@@ -179,14 +179,14 @@ class MemoryMailbox(Mailbox):
         rank: int,
         boxes: dict[int, Mailbox],
         timeout_s: float,
-        carry: Callable[[Callable[[], None]], None] = lambda deliver: deliver(),
+        transport: Callable[[Callable[[], None]], None] = lambda deliver: deliver(),
     ) -> None:
         super().__init__(rank, timeout_s)
-        self._boxes, self._carry = boxes, carry
+        self._boxes, self._transport = boxes, transport
         boxes[rank] = self
 
     def _send(self, peer: int, key: Key, payload: torch.Tensor) -> None:
-        self._carry(lambda: self._boxes[peer].deliver(self.rank, key, payload))
+        self._transport(lambda: self._boxes[peer].deliver(self.rank, key, payload))
 
     def _unsent(self) -> int:
         return 0

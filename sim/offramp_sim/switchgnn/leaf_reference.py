@@ -39,7 +39,7 @@ class ReferenceLeaf(ReferenceSwitch):
 
     # --- ways ----------------------------------------------------------------------------------------------
 
-    def _way(self, vertex: int, owner: int) -> int:
+    def _channel(self, vertex: int, owner: int) -> int:
         network = self._network
         if network.racks[owner] == self._leaf:
             return network.host_port(owner)
@@ -128,12 +128,12 @@ class ReferenceLeaf(ReferenceSwitch):
         vertex = int(block.vertices[v])
         fields = {"src_id": NO_ID, "dst_id": vertex, "count": need, "ecn": ecn, "level": level}
         rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
-        return [(self._way(vertex, int(block.owner[v])), self._reply(frame, {**header, **fields}, rest))]
+        return [(self._channel(vertex, int(block.owner[v])), self._reply(frame, {**header, **fields}, rest))]
 
     def _forward(self, frame: bytes, header: Header, outcome: Outcome) -> Output:
         self.outcomes[outcome] += 1
         vertex = header["dst_id"]
-        return [(self._way(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
+        return [(self._channel(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
@@ -144,7 +144,7 @@ class ReferenceLeaf(ReferenceSwitch):
         block, _, rank = found
         owners = [int(block.owner[v]) for v in block.row(rank)]
         home = self._is_home(block, rank)
-        ports = {self._way(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}
+        ports = {self._channel(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}
         if not ports:
             return self._drop(Outcome.UNKNOWN)
         self.outcomes[Outcome.ACKNOWLEDGED] += 1

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from dgs_runs import planted, settings, train
-from offramp.dgs.beside import Beside, Inline, Process
 from offramp.dgs.interpret import Interpreter
 from offramp.dgs.mask_file import load_masks, save_masks
 from offramp.dgs.run import prepare, train_dgs
 from offramp.dgs.settings import FREE, DgsSettings
+from offramp.dgs.sidecar import Inline, Sidecar, SidecarProcess
 from offramp.graph.load import load
 from offramp.models import make_model, model_widths
 from offramp_base.errors import OfframpError
@@ -125,20 +125,20 @@ def test_one_worker_has_nothing_to_explain() -> None:
 def test_processes_with_a_process_beside_each_are_the_inline_run() -> None:
     """Gloo between workers, shared memory to the explanation: bit for bit the run of threads, with the same lag."""
     how = settings(workers=2, epochs=2, lag=2)
-    beside = train_dgs(GRAPH, replace(how, explain="beside"))
-    assert beside is not None
+    sidecar = train_dgs(GRAPH, replace(how, explain="beside"))
+    assert sidecar is not None
     inline = train(GRAPH, how)
-    assert beside.epochs[-1].progress.explanations > 0
-    assert [vars(e.progress.ledger) for e in beside.epochs] == [vars(e.progress.ledger) for e in inline.epochs]
-    losses = [[e.progress.loss for e in run.epochs] for run in (beside, inline)]
+    assert sidecar.epochs[-1].progress.explanations > 0
+    assert [vars(e.progress.ledger) for e in sidecar.epochs] == [vars(e.progress.ledger) for e in inline.epochs]
+    losses = [[e.progress.loss for e in run.epochs] for run in (sidecar, inline)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_a_process_beside_that_ends_is_named() -> None:
-    share = prepare(GRAPH, settings())[1]
+    shard = prepare(GRAPH, settings())[1]
     parameters = 20 * 16 * 2 + 16 + 16 * 4 * 2 + 4
-    process = Process(share, parameters)
-    explanations = Beside(share, process.handle, parameters)
+    process = SidecarProcess(shard, parameters)
+    explanations = Sidecar(shard, process.handle, parameters)
     try:
         process._process.terminate()
         process._process.join()
@@ -150,22 +150,22 @@ def test_a_process_beside_that_ends_is_named() -> None:
 
 
 def test_masks_of_a_version_belong_together_and_come_from_the_rows_received() -> None:
-    share = prepare(GRAPH, settings())[0]
-    model = make_model(share.settings, model_widths(share.settings, share.width, share.classes))
+    shard = prepare(GRAPH, settings())[0]
+    model = make_model(shard.settings, model_widths(shard.settings, shard.width, shard.classes))
     parameters = sum(p.numel() for p in model.parameters())
-    explanations = Inline(share, Interpreter(share, model), parameters)
-    explanations.cache.received(share.halo[:5], GRAPH.features[share.halo[:5]], None)
-    explanations.cache.received(share.halo[:2], np.full((2, 1), 7, np.float32), np.array([3]))
+    explanations = Inline(shard, Interpreter(shard, model), parameters)
+    explanations.cache.received(shard.halo[:5], GRAPH.features[shard.halo[:5]], None)
+    explanations.cache.received(shard.halo[:2], np.full((2, 1), 7, np.float32), np.array([3]))
     places, rows = explanations.cache.content()
     assert places.tolist() == [0, 1, 2, 3, 4]
     assert rows[0, 3] == 7
-    assert rows[0, 4] == GRAPH.features[share.halo[0], 4]  # what did not travel keeps its last value
-    assert len(explanations.cache.missing) == len(share.halo) - 5
+    assert rows[0, 4] == GRAPH.features[shard.halo[0], 4]  # what did not travel keeps its last value
+    assert len(explanations.cache.missing) == len(shard.halo) - 5
     explanations.start(np.zeros(parameters, np.float32), 3)
     masks = explanations.take(wait=True)
     assert masks is not None
     assert masks.version == 3
-    assert (len(masks.nodes), len(masks.features)) == (len(share.halo), share.width)
+    assert (len(masks.nodes), len(masks.features)) == (len(shard.halo), shard.width)
 
 
 def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_saving_on_real_graphs(name: str) -> None:
         ({"fanout": (5, 5, 5)}, "fanout 5,5,5: expected 2 numbers, one per layer"),
         ({"epsilon": 1.5}, "epsilon 1.5: expected -1 to 1"),
         ({"epsilon": float("nan")}, "epsilon nan: expected -1 to 1"),
-        ({"sampler": "none"}, "sampler none: expected one of dgs, random, fastgcn, ladies, clustergcn, full"),
+        ({"sampler": "none"}, "sampler none: expected one of clustergcn, dgs, fastgcn, full, ladies, random"),
         ({"lag": 4}, "lag 4: expected 0 to 3, below period, or free"),
         ({"lag": FREE}, "lag free: goes with explain beside only"),
         ({"sampler": "ladies", "model": "gat"}, "sampler ladies: weighs neighbours, so not with model gat"),

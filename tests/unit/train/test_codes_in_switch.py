@@ -15,9 +15,9 @@ from offramp.train.propagators import through_switch
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.crew import SharedLockstep
 from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch
+from offramp_sim.switchgnn.thread_group import SharedLockstep
 
 BASE = TrainSettings(
     "random", workers=4, propagator="switch", partition="hash", hidden=40, memory=100_000, epochs=4, lr=0.03

@@ -16,7 +16,7 @@ from offramp.sylvie.widths import candidates, importance, joint_widths
 from offramp.sylvie.wire import SYLVIE
 from offramp.train.control import AdaptiveControl
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_way
+from offramp.train.propagators import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.mailbox import Key
@@ -32,8 +32,8 @@ def run(in_group, graph, settings):
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            return Trainer(jobs[group.rank], group, way).run(), way.traffic
+        with open_channel(jobs[group.rank], group) as channel:
+            return Trainer(jobs[group.rank], group, channel).run(), channel.traffic
 
     outcomes = in_group(settings.workers, work)
     return outcomes[0][0], [traffic for _, traffic in outcomes], jobs
@@ -163,8 +163,8 @@ def test_all_workers_decide_alike(in_group, graph) -> None:
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            return [(epoch.bits, epoch.stale) for epoch in Trainer(jobs[group.rank], group, way).run()]
+        with open_channel(jobs[group.rank], group) as channel:
+            return [(epoch.bits, epoch.stale) for epoch in Trainer(jobs[group.rank], group, channel).run()]
 
     decisions = in_group(settings.workers, work)
     assert decisions[0] == decisions[1] == decisions[2]

@@ -14,7 +14,7 @@ from offramp.graph.generate import generate
 from offramp.unitg.job import plan
 from offramp.unitg.run import Outcome, train_rank
 from offramp.unitg.settings import UnitgSettings
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 from one_thread import one_compute_thread
 
 __all__ = ["Train", "base", "graph", "one_compute_thread", "train"]

@@ -22,7 +22,7 @@ from offramp.unitg.job import plan
 from offramp.unitg.language_model import LanguageModel
 from offramp.unitg.rank import Rank
 from offramp.unitg.settings import UnitgSettings
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 STEPS = 6
 

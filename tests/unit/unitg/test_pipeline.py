@@ -22,7 +22,7 @@ from offramp.unitg.microbatches import make_microbatches, owner
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.schedule import Place
 from offramp.unitg.settings import MODELS, UnitgSettings
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 
 def without_cut(graph: Graph, settings: UnitgSettings) -> Block:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from offramp.nic.worker import NicWorker
     from offramp.switchgnn.worker import Worker
-    from offramp.train.carrier import Exchanger
+    from offramp.train.exchange import Exchanger
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
     from offramp.workers.mailbox import Mailbox
@@ -31,7 +31,7 @@ _RETRY_CAP_S = 8.0
 
 
 @contextmanager
-def open_way(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
+def open_channel(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
     """How the job's features travel: a propagator of sums, or a mailbox for rows.
 
     Raises:
@@ -132,20 +132,20 @@ def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | Nic
 
 def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
     """The propagator that carries the job's exchanges through the switch at the other end of ``exchanger``."""
-    from offramp.train.carrier import Carrier
+    from offramp.train.exchange import SwitchExchange
     from offramp.train.propagators.quantised import QuantisedPropagator
     from offramp.train.propagators.switch import SwitchPropagator
     from offramp.workers.traffic import Traffic
 
     assert job.exchanges is not None
     hosts, plans = Traffic(), job.exchanges.plans
-    carriers = {
-        width: Carrier(exchanger, group, job.carries[width], index, plans[index], hosts)
+    exchanges = {
+        width: SwitchExchange(exchanger, group, job.worker_exchanges[width], index, plans[index], hosts)
         for width, index in job.exchanges.plan_of_width.items()
     }
     if job.bits < LANE_BITS or job.code_bits:
-        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed, job.code_bits)
-    return SwitchPropagator(_codec(job, group), carriers, job.local.vertices[job.local.boundary])
+        return QuantisedPropagator(exchanges, job.bits, job.fan_in, job.settings.seed, job.code_bits)
+    return SwitchPropagator(_codec(job, group), exchanges, job.local.vertices[job.local.boundary])
 
 
 def _codec(job: WorkerJob, group: Group) -> FixedPointCodec:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from offramp.models.sparse import self_adjoint
-from offramp.train.codec import Site
+from offramp.train.codec import ExchangeId
 from offramp.workers.traffic import Timers, Traffic
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ class Propagator(ABC):
     Attributes:
         traffic: what this worker's link has carried so far.
         timers: seconds, under ``communication``.
-        site: the exchange that runs.
+        exchange_id: the exchange that runs.
         repeated: exchanges that were repeated because a value saturated.
     """
 
     def __init__(self) -> None:
         self.traffic = Traffic()
         self.timers = Timers()
-        self.site = Site(1, backward=False)
+        self.exchange_id = ExchangeId(1, backward=False)
         self.repeated = 0
         self._layer = 0
 
@@ -43,11 +43,11 @@ class Propagator(ABC):
         so gradients take the same way as features.
         """
         self._layer += 1
-        directions = iter((Site(self._layer, backward=False), Site(self._layer, backward=True)))
+        directions = iter((ExchangeId(self._layer, backward=False), ExchangeId(self._layer, backward=True)))
         return self_adjoint(lambda x: self._timed(x, next(directions)), y)
 
-    def _timed(self, y: torch.Tensor, site: Site) -> torch.Tensor:
-        self.site = site
+    def _timed(self, y: torch.Tensor, exchange_id: ExchangeId) -> torch.Tensor:
+        self.exchange_id = exchange_id
         with self.timers("communication"):
             return self.exchange(y.detach())
 

@@ -10,7 +10,7 @@ import torch
 
 from offramp.models.sparse import torch_csr
 from offramp.train.propagators.base import Propagator
-from offramp.workers.all_to_all import swap
+from offramp.workers.all_to_all import all_to_all
 
 if TYPE_CHECKING:
     from offramp.train.codec import FixedPointCodec
@@ -39,10 +39,10 @@ class P2pPropagator(Propagator):
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(b, F)`` to ``(b, F)``."""
         if self._codec is None:
-            return self._remote_float @ self._swap(y)
+            return self._remote_float @ self._all_to_all(y)
         values, exponent = self._codec.encode(y)
-        received = self._swap(torch.from_numpy(values)).numpy()
+        received = self._all_to_all(torch.from_numpy(values)).numpy()
         return self._codec.decode(self._remote_integer @ received.astype(np.int64), exponent)
 
-    def _swap(self, rows: torch.Tensor) -> torch.Tensor:
-        return swap(self._group, self.traffic, rows[self._rows], self._send, self._receive)
+    def _all_to_all(self, rows: torch.Tensor) -> torch.Tensor:
+        return all_to_all(self._group, self.traffic, rows[self._rows], self._send, self._receive)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
     from offramp.graph.csr import IntArray
-    from offramp.train.carrier import Carrier
+    from offramp.train.exchange import SwitchExchange
 
 
 _SHOWN = 5  # vertices that one exchange reports
@@ -27,42 +27,42 @@ _log = logging.getLogger(__name__)
 class SwitchPropagator(Propagator):
     """The switch adds the fixed-point features of remote neighbours; which program it runs is its affair."""
 
-    def __init__(self, codec: FixedPointCodec, carriers: Mapping[int, Carrier], boundary: IntArray) -> None:
+    def __init__(self, codec: FixedPointCodec, exchanges: Mapping[int, SwitchExchange], boundary: IntArray) -> None:
         """Args: codec: of values; carriers: by width of the features; boundary: the worker's boundary vertices."""
         super().__init__()
         self._codec = codec
-        self._carriers = carriers
+        self._exchanges_by_width = exchanges
         self._boundary = boundary
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(b, F)`` to ``(b, F)``."""
-        carrier = self._carriers[y.shape[1]]
+        exchange = self._exchanges_by_width[y.shape[1]]
         if isinstance(self._codec, CarriedCodec):
-            sums, exponent = self._exchange_carried(y, carrier, self._codec)
+            sums, exponent = self._exchange_carried(y, exchange, self._codec)
         else:
             values, exponent = self._codec.encode(y)
-            sums = carrier.add(carrier.messages(values))
-        self.traffic = carrier.traffic()
+            sums = exchange.add(exchange.messages(values))
+        self.traffic = exchange.traffic()
         return self._codec.decode(sums, exponent)
 
     def _exchange_carried(
-        self, y: torch.Tensor, carrier: Carrier, codec: CarriedCodec
+        self, y: torch.Tensor, exchange: SwitchExchange, codec: CarriedCodec
     ) -> tuple[npt.NDArray[np.int64], int]:
         """Under the carried scale; what saturates is reported, and the exchange repeated under an agreed one."""
-        bound = codec.bound(self.site)
+        bound = codec.bound(self.exchange_id)
         if bound is not None:
             values, exponent = codec.encode_within(y, bound)
-            sums = carrier.add(carrier.messages(values))
-            if codec.settle(y, self.site, bound):
+            sums = exchange.add(exchange.messages(values))
+            if codec.settle(y, self.exchange_id, bound):
                 return sums, exponent
             self._report(y, bound)
-        values, exponent = codec.encode_first(y, self.site)
-        return carrier.add(carrier.messages(values)), exponent
+        values, exponent = codec.encode_first(y, self.exchange_id)
+        return exchange.add(exchange.messages(values)), exponent
 
     def _report(self, y: torch.Tensor, bound: float) -> None:
         self.repeated += 1
         beyond = (~(y.abs() <= bound)).any(dim=1).numpy()
         for vertex in self._boundary[beyond][:_SHOWN].tolist():
             _log.warning(
-                "%s: vertex %d saturates at magnitude %g; repeated with a wider scale", self.site, vertex, bound
+                "%s: vertex %d saturates at magnitude %g; repeated with a wider scale", self.exchange_id, vertex, bound
             )

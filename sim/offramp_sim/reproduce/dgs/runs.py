@@ -12,12 +12,12 @@ import numpy as np
 from offramp.dgs.results import DgsResult, Progress
 from offramp.dgs.run import Outcome, train_dgs, train_rank
 from offramp.dgs.settings import DgsSettings
-from offramp.dgs.share import Share
+from offramp.dgs.shard import Shard
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
 from offramp_base.progress import report
 from offramp_sim.reproduce.dgs.graphs import planted
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 THREADS: Final = "workers are threads, messages are real"
 GRAPHS: Final = {
@@ -29,9 +29,9 @@ GRAPHS: Final = {
 """Stand-ins: the real graphs' numbers of features, and degrees in their order."""
 
 
-def in_threads(shares: list[Share], report: Callable[[Progress], None]) -> Outcome | None:
+def in_threads(shards: list[Shard], report: Callable[[Progress], None]) -> Outcome | None:
     """Workers of a run as threads, explanations inline."""
-    return run_group(len(shares), lambda group: train_rank(group, (shares[group.rank], None), report))[0]
+    return run_group(len(shards), lambda group: train_rank(group, (shards[group.rank], None), report))[0]
 
 
 def stand_in(name: str, scale: float, seed: int) -> Graph:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True)
-class ExchangePlans:
+class SwitchPlans:
     """Plans with disjoint block ids, which one carries features of a width, and under which scheme."""
 
     plans: list[Plan]
@@ -41,7 +41,7 @@ class ExchangePlans:
         return {width: str(made.scheme) for width, made in self.schemes.items()}
 
 
-def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> ExchangePlans:
+def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
     """Plans for exchanges of features of the given widths within the settings' switch memory.
 
     The strawman's are one block each: it allocates aggregators as contributions come (section 10).
@@ -73,7 +73,7 @@ def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:
     return replace(scheme, pairwise=True, code_bits=code_bits, bits=next(b for b in FIELDS if largest < 1 << b))
 
 
-def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:
+def _joined(made: Sequence[SchemePlan]) -> SwitchPlans:
     """One plan for those that have the same one, with Block_ids that follow each other."""
     plans: list[Plan] = []
     index_of: dict[tuple[int, ...], int] = {}
@@ -88,7 +88,7 @@ def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:
             first_block += len(one.plan.blocks)
         plan_of_width[one.features] = index_of[key]
         schemes[one.features] = replace(one, plan=plans[index_of[key]])
-    return ExchangePlans(plans, plan_of_width, schemes)
+    return SwitchPlans(plans, plan_of_width, schemes)
 
 
 def _as_published(boundary: Boundary, plan: Plan, width: int) -> SchemePlan:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from offramp.switchgnn.stats import WorkerStats
 
 T = TypeVar("T")
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 class ThreadGroup(Group):
@@ -31,14 +31,14 @@ class ThreadGroup(Group):
 
     def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier) -> None:
         self.rank, self.size = rank, len(slots)
-        self.carry: Callable[[Callable[[], None]], None] = lambda deliver: deliver()
+        self.transport: Callable[[Callable[[], None]], None] = lambda deliver: deliver()
         self._slots, self._barrier = slots, barrier
 
     def _all(self, item: Any) -> list[Any]:
         self._slots[self.rank] = item
-        self._barrier.wait(PATIENCE_S)
+        self._barrier.wait(TIMEOUT_S)
         items = list(self._slots)
-        self._barrier.wait(PATIENCE_S)
+        self._barrier.wait(TIMEOUT_S)
         return items
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
@@ -67,7 +67,7 @@ class ThreadGroup(Group):
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages through shared memory, whatever the rate."""
         boxes = self._all({})[0]
-        box = MemoryMailbox(self.rank, boxes, timeout_s, self.carry)
+        box = MemoryMailbox(self.rank, boxes, timeout_s, self.transport)
         self._all(None)  # nobody posts to a worker that has none yet
         return box
 
@@ -122,7 +122,7 @@ class SharedLockstep:
         """As ``Worker.exchange``."""
         self._values[worker], self._plan = values, plan_index
         try:
-            self._barrier.wait(PATIENCE_S)
+            self._barrier.wait(TIMEOUT_S)
         except threading.BrokenBarrierError:
             raise self._fault or threading.BrokenBarrierError from None
         return self._sums[worker]
@@ -138,7 +138,7 @@ class SharedLockstep:
 
 @dataclass(frozen=True)
 class ThreadExchanger:
-    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.train.carrier.Exchanger`."""
+    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.train.exchange.Exchanger`."""
 
     shared: SharedLockstep
     worker: int

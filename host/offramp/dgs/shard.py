@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from offramp.dgs.cost import halo
 from offramp.dgs.masks import Masks
-from offramp.dgs.picks import Rows
+from offramp.dgs.sampling import LocalAdjacency
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.csr import IntArray, entries_of
 from offramp_base.wire.objects import sendable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True, eq=False)
-class Share:
+class Shard:
     """One worker's part; who owns which vertex, and degrees, are known of the whole graph.
 
     Attributes:
@@ -50,8 +50,8 @@ class Share:
     owner: npt.NDArray[np.int32]
     degree: IntArray
     vertices: IntArray
-    rows: Rows
-    everything: Rows | None
+    rows: LocalAdjacency
+    everything: LocalAdjacency | None
     features: npt.NDArray[np.float32] | sp.csr_matrix
     labels: IntArray
     train: IntArray
@@ -85,31 +85,31 @@ class Share:
 
 def split(
     graph: Graph, owner: npt.NDArray[np.int32], settings: DgsSettings, masks: list[Masks] | None = None
-) -> list[Share]:
-    """Every worker's :class:`Share`.
+) -> list[Shard]:
+    """Every worker's :class:`Shard`.
 
     Raises:
         OfframpError: masks to begin with that do not fit.
     """
-    workers, whole = settings.workers, Rows(graph.indptr, graph.indices)
+    workers, whole = settings.workers, LocalAdjacency(graph.indptr, graph.indices)
     replicated = settings.topology == "replicated"
     train = [np.flatnonzero(graph.train & (owner == worker)) for worker in range(workers)]
     halos = [halo(graph, owner, worker, settings.layers) for worker in range(workers)]
     slices = [[_drawn(whole, owner, halos[of], of, at) for at in range(workers)] for of in range(workers)]
-    shares = []
+    shards = []
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker)
         entries, counts = entries_of(whole.indptr, mine)
         if masks is not None:
             masks[worker].check(len(halos[worker]), graph.width)
-        shares.append(
-            Share(
+        shards.append(
+            Shard(
                 settings=settings,
                 worker=worker,
                 owner=owner,
                 degree=graph.degrees,
                 vertices=mine,
-                rows=Rows(np.concatenate([[0], np.cumsum(counts)]), whole.indices[entries]),
+                rows=LocalAdjacency(np.concatenate([[0], np.cumsum(counts)]), whole.indices[entries]),
                 everything=whole if replicated else None,
                 features=graph.features[mine],
                 labels=graph.labels[mine],
@@ -122,10 +122,10 @@ def split(
                 masks=masks[worker] if masks is not None else None,
             )
         )
-    return shares
+    return shards
 
 
-def _drawn(graph: Rows, owner: npt.NDArray[np.int32], halo_of: IntArray, of: int, at: int) -> IntArray:
+def _drawn(graph: LocalAdjacency, owner: npt.NDArray[np.int32], halo_of: IntArray, of: int, at: int) -> IntArray:
     """Vertices of the halo of worker ``of`` among the neighbours of those that worker ``at`` owns."""
     if of == at:
         return np.empty(0, np.int64)

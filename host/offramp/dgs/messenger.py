@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LENGTH_BYTES = 8
 
 
-class Post:
+class Messenger:
     """One worker's messages; all workers call it in the same order.
 
     Attributes:
@@ -31,7 +31,7 @@ class Post:
         self.ledger = Ledger()
         self._group = group
 
-    def swap(self, records: Sequence[Sequence[Record]]) -> list[bytes]:
+    def all_to_all(self, records: Sequence[Sequence[Record]]) -> list[bytes]:
         """Records for each worker in rank order, against those from each; those for itself are not sent."""
         rank, size = self._group.rank, self._group.size
         messages = [b"".join(record.encode() for record in mine) for mine in records]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -114,8 +113,9 @@ def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *
 
     from offramp.report.console import epoch_progress
     from offramp.train.run import train as train_graph
+    from offramp.workers.place import leads
 
-    console = Console(quiet=os.environ.get("RANK", "0") != "0")
+    console = Console(quiet=not leads())
     with epoch_progress(console, settings.propagator, settings.epochs, lines=lines) as on_epoch:
         result = train_graph(graph, settings, open_fabric=open_fabric, on_epoch=on_epoch)
     return result.as_dict() if result else None

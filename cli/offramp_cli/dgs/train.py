@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,10 +38,11 @@ def dgs(settings: DgsSettings, outputs: Outputs) -> None:
 
     from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
+    from offramp.workers.place import leads
 
     if outputs.save_masks is not None and settings.sampler != "dgs":
         raise SettingsError("save_masks", "goes with {sampler} dgs only")
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = Console(highlight=False, quiet=not leads())
     with epoch_bar(console, settings.sampler, settings.epochs) as on_epoch:
         result = train_dgs(settings.load(), settings, on_epoch=on_epoch)
     if result is None:

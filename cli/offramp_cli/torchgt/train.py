@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,7 +39,9 @@ def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
     """Train a graph transformer on sequences of vertices, split by tokens and heads over ranks (TorchGT)."""
     from rich.console import Console
 
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    from offramp.workers.place import leads
+
+    console = Console(highlight=False, quiet=not leads())
     result = run(console, settings)
     if result is None:
         return

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,11 +57,13 @@ def unitg(settings: UnitgSettings, measured: Measured, outputs: Outputs) -> None
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
     from rich.console import Console
 
+    from offramp.workers.place import leads
+
     if outputs.plot is not None and measured.measure:
         raise SettingsError("plot", "goes without {measure} only")
     if measured.measure and settings.mode != "interleaved":
         raise SettingsError("measure", "runs every mode; expected no {mode}")
-    console = Console(highlight=False, quiet=os.environ.get("RANK", "0") != "0")
+    console = Console(highlight=False, quiet=not leads())
     if measured.measure:
         _measure(console, settings, measured, outputs)
     else:

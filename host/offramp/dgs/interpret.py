@@ -40,10 +40,10 @@ class Interpreter:
         model: of the run; its weights are set for each explanation.
     """
 
-    def __init__(self, shard: Shard, model: Model) -> None:
+    def __init__(self, shard: Shard, model: Model | None = None) -> None:
         if not len(shard.vertices):
             raise OfframpError(f"worker {shard.worker}: explanation: there are no local vertices")
-        self.shard, self.model = shard, model.eval().requires_grad_(requires_grad=False)
+        self.shard, self.model = shard, (model or shard.model()).eval().requires_grad_(requires_grad=False)
         self.outcome: Outcome | None = None
         settings = shard.settings
         generator = torch.Generator().manual_seed(settings.seed * 1009 + shard.worker)

@@ -39,9 +39,9 @@ class Messenger:
         sent = sum(len(mine) for peer, mine in enumerate(records) if peer != rank)
         self.ledger.headers += sent * DGS.size + (size - 1) * _LENGTH_BYTES
         lengths = torch.tensor([len(message) for message in messages])
-        coming = self._group.exchange(lengths, [1] * size, [1] * size).tolist()
+        coming = self._group.all_to_all(lengths, [1] * size, [1] * size).tolist()
         whole = torch.from_numpy(np.frombuffer(bytearray(b"".join(messages)), np.uint8))
-        received = self._group.exchange(whole, lengths.tolist(), coming).numpy().tobytes()
+        received = self._group.all_to_all(whole, lengths.tolist(), coming).numpy().tobytes()
         ends = np.cumsum(coming).tolist()
         return [received[end - length : end] for end, length in zip(ends, coming, strict=True)]
 

@@ -15,10 +15,12 @@ from offramp.dgs.masks import Masks
 from offramp.dgs.sampling import LocalAdjacency
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.csr import IntArray, entries_of
+from offramp.models import make_model, model_widths
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.models import Model
 
 
 @sendable
@@ -66,6 +68,20 @@ class Shard:
     def width(self) -> int:
         """Features of a vertex."""
         return int(self.features.shape[1])
+
+    def model(self) -> Model:
+        """The run's model, with the weights that its seed makes: equal on every worker."""
+        return make_model(self.settings, model_widths(self.settings, self.width, self.classes))
+
+    @property
+    def parameters(self) -> int:
+        """Number of the model's weights."""
+        return sum(weight.numel() for weight in self.model().parameters())
+
+    @property
+    def explains(self) -> bool:
+        """Whether masks are made, and there are remote vertices to make them of."""
+        return self.settings.explains and len(self.halo) > 0
 
     @property
     def workers(self) -> int:

@@ -41,11 +41,11 @@ class Memory:
         nodes, features: the masks.
     """
 
-    def __init__(self, shard: Shard, parameters: int, block: Block | None = None) -> None:
+    def __init__(self, shard: Shard, block: Block | None = None) -> None:
         """In ``block``, which other processes have, too; or of this process alone."""
         self.places = slots(len(shard.halo), shard.width, shard.settings.seed)
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
-            "weights": ((parameters,), np.float32),
+            "weights": ((shard.parameters,), np.float32),
             "rows": ((len(self.places), shard.width), np.float32),
             "nodes": ((len(shard.halo),), np.float32),
             "features": ((shard.width,), np.float32),
@@ -89,9 +89,11 @@ class Explanations(ABC):
 class Inline(Explanations):
     """In the trainer, which stands still meanwhile."""
 
-    def __init__(self, shard: Shard, interpreter: Interpreter, parameters: int) -> None:
-        super().__init__(shard, Memory(shard, parameters))
-        self._interpreter = interpreter
+    def __init__(self, shard: Shard) -> None:
+        from offramp.dgs.interpret import Interpreter
+
+        super().__init__(shard, Memory(shard))
+        self._interpreter = Interpreter(shard)
         self._masks: Masks | None = None
 
     def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
@@ -117,13 +119,13 @@ class Handle:
 class Sidecar(Explanations):
     """In a process beside the trainer."""
 
-    def __init__(self, shard: Shard, handle: Handle, parameters: int) -> None:
-        super().__init__(shard, Memory(shard, parameters, handle.block))
+    def __init__(self, shard: Shard, handle: Handle) -> None:
+        super().__init__(shard, Memory(shard, handle.block))
         self._connection = handle.connection
         self._worker, self._version = shard.worker, 0
 
     def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
-        """Ring the bell; goes on when the process has its copy of what was received."""
+        """Tell the process; return when it has its copy of what was received."""
         self.memory.weights[:] = weights
         self._version = version
         with self._named():
@@ -170,12 +172,12 @@ class SidecarProcess:
         handle: for the worker.
     """
 
-    def __init__(self, shard: Shard, parameters: int, context: BaseContext | None = None) -> None:
+    def __init__(self, shard: Shard, context: BaseContext | None = None) -> None:
         context = context or multiprocessing.get_context("forkserver")
         self._block = Block()
         ours, theirs = context.Pipe()
         self.handle = Handle(ours, self._block)
-        arguments = (theirs, shard, parameters, self._block)
+        arguments = (theirs, shard, self._block)
         self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=arguments, name=f"explanation {shard.worker}", daemon=True
         )
@@ -189,19 +191,30 @@ class SidecarProcess:
         self._block.close()
 
 
-def _serve(connection: Connection, shard: Shard, parameters: int, block: Block) -> None:
-    """The process: one explanation for each ring of the bell, until the trainer is gone."""
+@contextmanager
+def open_sidecar(shard: Shard) -> Iterator[Handle | None]:
+    """The worker's end of a sidecar, where its settings ask for one and there is something to explain."""
+    if shard.settings.explain != "beside" or not shard.explains:
+        yield None
+        return
+    process = SidecarProcess(shard)
+    try:
+        yield process.handle
+    finally:
+        process.close()
+
+
+def _serve(connection: Connection, shard: Shard, block: Block) -> None:
+    """The process: one explanation for each version that it is told, until the trainer is gone."""
     import torch
 
     from offramp.dgs.interpret import Interpreter
-    from offramp.models import make_model, model_widths
 
     ends_with_parent()
     torch.set_num_threads(1)
-    memory = Memory(shard, parameters, block)
+    memory = Memory(shard, block)
     cache = FeatureCache(shard.halo, memory.places, memory.rows, memory.known)
-    settings = shard.settings
-    interpreter = Interpreter(shard, make_model(settings, model_widths(settings, shard.width, shard.classes)))
+    interpreter = Interpreter(shard)
     try:
         while True:
             version = connection.recv()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +15,8 @@ from offramp.dgs.messenger import Messenger
 from offramp.dgs.results import Progress
 from offramp.dgs.sampler import Sampler
 from offramp.dgs.settings import FREE
-from offramp.models import make_model, model_widths
+from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.traffic import Timers
-from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,11 +27,10 @@ if TYPE_CHECKING:
     from offramp.graph.csr import IntArray
     from offramp.workers.group import Group
 
-OnEpoch = Callable[[Progress], None]
 TIMED = ("sampling", "computing", "explaining", "waiting")
 
 
-class MiniBatchTrainer:
+class MiniBatchTrainer(EpochLoop[Progress]):
     """Data-parallel training: every worker's batch of a step, and the sum of their gradients.
 
     Attributes:
@@ -45,10 +42,11 @@ class MiniBatchTrainer:
     def __init__(self, shard: Shard, group: Group, explanations: Explanations | None) -> None:
         """``explanations``: None where nothing is explained, or there is nothing to explain."""
         self._shard, self._settings, self._group = shard, shard.settings, group
+        self.epochs = shard.settings.epochs
         self._messenger = Messenger(group)
         self._sampler = Sampler(shard, self._messenger)
         self._explanations = explanations
-        self.model = make_model(self._settings, model_widths(self._settings, shard.width, shard.classes))
+        self.model = shard.model()
         self._adam = torch.optim.Adam(self.model.parameters(), lr=self._settings.lr)
         self._timers = Timers()
         self._labels = torch.full((len(shard.owner),), -1, dtype=torch.int64)
@@ -60,15 +58,6 @@ class MiniBatchTrainer:
         self._counted = Ledger()  # what agreeing has cost before the first batch belongs to the first epoch
         if shard.masks is not None:
             self._publish(shard.masks)
-
-    def run(self, on_epoch: OnEpoch = lambda _: None) -> None:
-        """Train; ``on_epoch`` is called after each epoch.
-
-        Raises:
-            OfframpError: a worker is gone, or the loss is no longer finite.
-        """
-        for number in range(1, self._settings.epochs + 1):
-            on_epoch(self.epoch(number))
 
     def epoch(self, number: int) -> Progress:
         """Every training vertex once."""
@@ -175,23 +164,22 @@ class MiniBatchTrainer:
         slowest = torch.tensor([seconds, *(of[name] for name in TIMED)], dtype=torch.float64)
         seconds, sampling_s, computing_s, explaining_s, waiting_s = self._group.max(slowest).tolist()
         loss, vertices, edges, *counts = sums.tolist()
-        if not np.isfinite(loss):
-            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller --lr")
+        require_finite(number, loss)
         weights: npt.NDArray[np.float32] = (
             nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy().copy()
         )
         return Progress(
-            number,
-            loss / int(self._shard.train_counts.sum()),
-            type(ledger)(**{kind: int(count) for kind, count in zip(kinds, counts, strict=True)}),
-            seconds,
-            sampling_s,
-            computing_s,
-            explaining_s,
-            waiting_s,
-            int(vertices),
-            int(edges),
-            self.masks.version if self.masks is not None else 0,
-            self._explanations.count if self._explanations is not None else 0,
-            weights,
+            epoch=number,
+            loss=loss / int(self._shard.train_counts.sum()),
+            ledger=type(ledger)(**{kind: int(count) for kind, count in zip(kinds, counts, strict=True)}),
+            seconds=seconds,
+            sampling_s=sampling_s,
+            computing_s=computing_s,
+            explaining_s=explaining_s,
+            waiting_s=waiting_s,
+            vertices=int(vertices),
+            edges=int(edges),
+            version=self.masks.version if self.masks is not None else 0,
+            explanations=self._explanations.count if self._explanations is not None else 0,
+            weights=weights,
         )

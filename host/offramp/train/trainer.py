@@ -20,9 +20,9 @@ from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
 from offramp.train.results import Epoch
+from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.reduction import LayerwiseSum
 from offramp.workers.traffic import Timers
-from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.models import Model
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 OnEpoch = Callable[[Epoch], None]
 
 
-class Trainer:
+class Trainer(EpochLoop[Epoch]):
     """Full-batch training on one worker's share, in step with the other workers."""
 
     def __init__(
@@ -71,28 +71,15 @@ class Trainer:
             self._control.govern(engine, codec)
             self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
-        self._facts = job.facts
-        self._done = 0
+        self._facts, self.epochs = job.facts, settings.epochs
         if job.snapshot is not None:
             job.snapshot.into(self.model, self._adam)
-            self._done = job.snapshot.epoch
+            self.done = job.snapshot.epoch
             for loss, seconds in job.snapshot.history.tolist():
                 self._control.observe(loss, seconds)
 
-    def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:
-        """Train; ``on_epoch`` is called after each epoch.
-
-        Raises:
-            OfframpError: a worker or the switch is gone, or the loss is no longer finite.
-        """
-        epochs = []
-        for number in range(self._done + 1, self._settings.epochs + 1):
-            epochs.append(self.epoch(number))
-            self._save(number)
-            on_epoch(epochs[-1])
-        return epochs
-
-    def _save(self, number: int) -> None:
+    def keep(self, number: int) -> None:
+        """Write the checkpoint, where one is due."""
         path, last = self._settings.checkpoint, number == self._settings.epochs
         if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
             save(Path(path), Snapshot.of(number, self.model, self._adam, self._control.history), self._facts)
@@ -133,9 +120,19 @@ class Trainer:
         sums = torch.tensor([loss, *hits], dtype=torch.float64)
         self._group.sum(sums)
         time_s, waited_s, reduced_s = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
-        if not sums[0].isfinite():
-            raise OfframpError(f"epoch {number}: the loss is {sums[0]:g}; expected a smaller --lr")
+        require_finite(number, float(sums[0]))
         train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
         bits, stale = self._control.used
         self._control.observe(float(sums[0]), time_s)
-        return Epoch(number, float(sums[0]), train, val, test, time_s, waited_s, reduced_s, bits, stale)
+        return Epoch(
+            epoch=number,
+            loss=float(sums[0]),
+            train_accuracy=train,
+            val_accuracy=val,
+            test_accuracy=test,
+            seconds=time_s,
+            communication_seconds=waited_s,
+            reduction_seconds=reduced_s,
+            bits=bits,
+            stale=stale,
+        )

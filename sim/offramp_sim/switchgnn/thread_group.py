@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from offramp.workers.group import Group
+from offramp.workers.launch import Launcher
 from offramp.workers.mailbox import Mailbox, MemoryMailbox
+from offramp.workers.processes import Work
 from offramp_base.transport.base import LinkStats
 from offramp_sim.switchgnn.lockstep import Lockstep
 
@@ -54,7 +57,7 @@ class ThreadGroup(Group):
         items = self._all(item)
         return None if self.rank else items
 
-    def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
         received = [parts[self.rank] for parts in self._all(torch.split(rows, list(send)))]
         assert [len(part) for part in received] == list(receive)
@@ -95,6 +98,22 @@ def run_group(size: int, work: Callable[[ThreadGroup], T]) -> list[T]:
     for fault in sorted(faults, key=lambda f: isinstance(f, threading.BrokenBarrierError)):
         raise fault
     return [future.result() for future in futures]
+
+
+class Threads(Launcher):
+    """Ranks as threads of this process."""
+
+    def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:  # noqa: ARG002
+        """``work`` of every rank; what that of rank 0 returns."""
+        assert jobs is not None
+        return run_group(len(jobs), lambda group: work(group, jobs[group.rank], report))[0]
+
+
+@contextmanager
+def open_threads(ranks: int, **_: Any) -> Iterator[Threads]:
+    """As :func:`offramp.workers.launch.open_launcher`; a thread starts for each job, whatever ``ranks`` says."""
+    del ranks
+    yield Threads()
 
 
 class SharedLockstep:

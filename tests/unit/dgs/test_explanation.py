@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from dgs_runs import auc, hubs, planted, settings
+from offramp.dgs.evaluator import ModelEvaluator
 from offramp.dgs.explainer import PUBLIC, Terms, initial, optimise, terms
 from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.interpret import Interpreter
 from offramp.dgs.masks import Masks
-from offramp.dgs.run import ModelEvaluator, widths
 from offramp.dgs.shard import Shard, split
-from offramp.models import Model, make_model
+from offramp.models import Model, make_model, model_widths
 from offramp.models.gat import Gat
 from offramp.models.gcn import Gcn
 from offramp.models.sage import Sage
@@ -111,7 +111,7 @@ def trained(graph, kind: str = "sage") -> Model:
     """On the whole graph."""
     how = settings(model=kind)
     evaluate = ModelEvaluator(graph, how)
-    model = make_model(how, widths(graph, how))
+    model = make_model(how, model_widths(how, graph.width, graph.classes))
     adam = torch.optim.Adam(model.parameters(), lr=0.01)
     train, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels)
     for _ in range(80):
@@ -158,7 +158,9 @@ def test_row_zero_is_the_mean_of_local_rows() -> None:
 def test_every_model_is_explained(kind: str, scope: str) -> None:
     graph = planted(n=150, columns=16)[0]
     shard = shards(graph, model=kind, explain_scope=scope)[0]
-    interpreter = Interpreter(shard, make_model(shard.settings, widths(graph, shard.settings)))
+    interpreter = Interpreter(
+        shard, make_model(shard.settings, model_widths(shard.settings, graph.width, graph.classes))
+    )
     masks = interpreter.explain(np.arange(3), graph.features[shard.halo[:3]], 1)
     assert masks.nodes[3:] == pytest.approx(masks.nodes[:3].mean())  # the others get the mean
     assert interpreter.outcome is not None

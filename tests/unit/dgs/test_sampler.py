@@ -12,17 +12,17 @@ import torch
 
 from dgs_runs import planted, settings
 from offramp.dgs.cost import halo
+from offramp.dgs.evaluator import ModelEvaluator
 from offramp.dgs.importance import column_norms, draw
 from offramp.dgs.masks import Masks
 from offramp.dgs.messenger import Messenger
-from offramp.dgs.run import ModelEvaluator, widths
 from offramp.dgs.sampler import Sampler
 from offramp.dgs.sampling import ALL, LocalAdjacency
 from offramp.dgs.shard import split
 from offramp.dgs.wire import DGS
 from offramp.graph.data import build_graph
 from offramp.graph.partition import partition
-from offramp.models import make_model
+from offramp.models import make_model, model_widths
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.thread_group import run_group
 
@@ -150,7 +150,7 @@ def test_with_all_neighbours_gradients_are_those_of_the_whole_graph(model: str) 
     """One batch of all training vertices, three workers, any model: to 1e-6 of one process."""
     how = settings(sampler="full", model=model, batch=10_000, fanout=(ALL, ALL))
     evaluate = ModelEvaluator(GRAPH, how)
-    alone = make_model(how, widths(GRAPH, how))
+    alone = make_model(how, model_widths(how, GRAPH.width, GRAPH.classes))
     scores = alone(evaluate.features, evaluate.view)
     train = torch.from_numpy(GRAPH.train)
     torch.nn.functional.cross_entropy(scores[train], torch.from_numpy(GRAPH.labels)[train]).backward()

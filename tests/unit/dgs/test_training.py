@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from dgs_runs import planted, settings, train
-from offramp.dgs.interpret import Interpreter
 from offramp.dgs.mask_file import load_masks, save_masks
 from offramp.dgs.run import prepare, train_dgs
 from offramp.dgs.settings import FREE, DgsSettings
@@ -137,8 +136,8 @@ def test_processes_with_a_process_beside_each_are_the_inline_run() -> None:
 def test_a_process_beside_that_ends_is_named() -> None:
     shard = prepare(GRAPH, settings())[1]
     parameters = 20 * 16 * 2 + 16 + 16 * 4 * 2 + 4
-    process = SidecarProcess(shard, parameters)
-    explanations = Sidecar(shard, process.handle, parameters)
+    process = SidecarProcess(shard)
+    explanations = Sidecar(shard, process.handle)
     try:
         process._process.terminate()
         process._process.join()
@@ -153,7 +152,7 @@ def test_masks_of_a_version_belong_together_and_come_from_the_rows_received() ->
     shard = prepare(GRAPH, settings())[0]
     model = make_model(shard.settings, model_widths(shard.settings, shard.width, shard.classes))
     parameters = sum(p.numel() for p in model.parameters())
-    explanations = Inline(shard, Interpreter(shard, model), parameters)
+    explanations = Inline(shard)
     explanations.cache.received(shard.halo[:5], GRAPH.features[shard.halo[:5]], None)
     explanations.cache.received(shard.halo[:2], np.full((2, 1), 7, np.float32), np.array([3]))
     places, rows = explanations.cache.content()

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from offramp.dgs.results import DgsResult, Progress
-from offramp.dgs.run import Outcome, train_dgs, train_rank
+from offramp.dgs.results import DgsResult
+from offramp.dgs.run import train_dgs
 from offramp.dgs.settings import DgsSettings
-from offramp.dgs.shard import Shard
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
 from offramp_base.progress import report
 from offramp_sim.reproduce.dgs.graphs import planted
-from offramp_sim.switchgnn.thread_group import run_group
+from offramp_sim.switchgnn.thread_group import open_threads
 
 THREADS: Final = "workers are threads, messages are real"
 GRAPHS: Final = {
@@ -27,11 +25,6 @@ GRAPHS: Final = {
     "Ogbn-papers": "degree=30,features=128,k=16",
 }
 """Stand-ins: the real graphs' numbers of features, and degrees in their order."""
-
-
-def in_threads(shards: list[Shard], report: Callable[[Progress], None]) -> Outcome | None:
-    """Workers of a run as threads, explanations inline."""
-    return run_group(len(shards), lambda group: train_rank(group, (shards[group.rank], None), report))[0]
 
 
 def stand_in(name: str, scale: float, seed: int) -> Graph:
@@ -60,7 +53,7 @@ def traffic(graph: Graph, **changes: Any) -> DgsResult:
 
 def run(graph: Graph, settings: DgsSettings) -> DgsResult:
     """One run."""
-    result = train_dgs(graph, settings, run_jobs=in_threads)
+    result = train_dgs(graph, settings, launch=open_threads)
     assert result is not None
     return result
 

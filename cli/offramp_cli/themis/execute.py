@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective
-from offramp.themis.plan import Scheduler
 from offramp_base.settings.error import SettingsError
 from offramp_cli.switch.stages import stages
 from offramp_cli.themis.collective import Case
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 MOST_RANKS = 32
 
 
-def report(
-    console: Console, case: Case, schedulers: Sequence[Scheduler], seed: int, *, namespaces: bool
-) -> dict[str, Any]:
+def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *, namespaces: bool) -> dict[str, Any]:
     """Run all-reduces of float32 values; the numbers, ready for JSON.
 
     Raises:
@@ -60,6 +57,6 @@ def report(
         ratio = found[0].seconds / outcome.seconds
         predicted = duration(outcome.predicted_s)
         same = "yes" if outcome.exact else "NO"
-        table.add_row(outcome.scheduler.value, duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
+        table.add_row(str(outcome.scheduler), duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
     console.print(table)
-    return {o.scheduler.value: {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}
+    return {str(o.scheduler): {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}

@@ -18,9 +18,17 @@ from offramp.dgtp.relief import relieve
 from offramp.dgtp.volume import FloatArray
 from offramp.sweep import sweep
 from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
 
 METHODS: Final = ("paper", "portfolio")
 STARTS: Final = ("ifs", "colocated")
+
+Placement = Callable[[Problem, int], IntArray]
+"""``(tasks,)`` machine of each task of a problem, from a seed."""
+
+PLACEMENTS: Final[Registry[Placement]] = Registry("placement policy", "offramp.placements")
+PLACEMENTS.register("ifs")(initial_feasible)
+PLACEMENTS.register("colocated")(max_colocated)
 
 MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
 """Makes what judges placements on given volumes; of a module, so that other processes can import it."""
@@ -33,6 +41,11 @@ _LONG_S: Final = 0.1
 _FULL_FLOWS: Final = 200_000
 
 
+def methods() -> list[str]:
+    """Names of all ways to place."""
+    return [*METHODS, *PLACEMENTS.names()]
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """How to search.
@@ -40,7 +53,7 @@ class Search:
     Attributes:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
             both starts at several temperatures, after each the load of network cards annealed, then refined by feasible
-            moves and swaps.
+            moves and swaps; a policy of :data:`PLACEMENTS`: what that says, without a search.
         walks: of the portfolio; 4, and 2 for large jobs, if None.
         steps: of each walk; 10,000, and fewer for large jobs, if None.
         reliefs: changes that each annealing tries; 40,000, and fewer for large jobs, if None. The paper has none.
@@ -65,8 +78,8 @@ class Search:
         Raises:
             OfframpError: names the flag.
         """
-        if self.method not in METHODS:
-            raise OfframpError(f"--search {self.method}: expected one of {', '.join(METHODS)}")
+        if self.method not in methods():
+            raise OfframpError(f"--search {self.method}: expected one of {', '.join(methods())}")
         for name, least in (("walks", 1), ("steps", 0), ("reliefs", 0), ("trials", 0), ("iterations", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -145,7 +158,7 @@ def search_all(
 
 def _walk_count(problem: Problem, how: Search) -> int:
     """How many walks a search will take."""
-    if how.method == "paper":
+    if how.method != "portfolio":
         return 1
     if how.walks is not None:
         return how.walks
@@ -175,6 +188,8 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
     large = simulation_s > _LONG_S
     share = 0.5 if large else 1.0
     steps = min(10_000, int(share * _WALK_S / path_s)) if how.steps is None else how.steps
+    if how.method in PLACEMENTS:
+        return [_Case(problem, drawn, evaluator, how.method, replace(how.how, steps=0), 0, 0, how.seed)]
     if how.method == "paper":
         return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, 0, how.seed)]
     trials = min(2_000, int(share * _REFINE_S / simulation_s)) if how.trials is None else how.trials
@@ -192,8 +207,10 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
 
 def _walk(case: _Case) -> Explored:
     evaluator = case.evaluator(case.problem, case.drawn)
-    begin = initial_feasible if case.start == "ifs" else max_colocated
-    found = explore(case.problem, begin(case.problem, case.seed), evaluator, case.how, case.seed)
+    start = PLACEMENTS.get(case.start)(case.problem, case.seed)
+    if case.start not in STARTS and not case.problem.feasible(case.problem.check(start.tolist())):
+        raise OfframpError(f"placement policy {case.start}: its placement does not fit the machines")
+    found = explore(case.problem, start, evaluator, case.how, case.seed)
     if case.reliefs:
         relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed)
         makespan = evaluator.makespan(relieved)

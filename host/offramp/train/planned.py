@@ -26,6 +26,7 @@ from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import Snapshot, facts, load
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
+from offramp.train.propagators import PROPAGATORS
 from offramp.train.switch_plans import SwitchPlans, plan_exchanges
 from offramp.train.worker_exchange import plan_worker_exchange
 from offramp_base.settings.error import SettingsError
@@ -58,7 +59,8 @@ class PlannedRun:
         graph, boundary = self.graph, self.boundary
         shares = split_graph(graph, boundary.owner, boundary.workers)
         by_halo_features = self.settings.by_halo_features
-        halos = plan_halo(boundary) if self.settings.propagator == "p2p" and not by_halo_features else None
+        way = PROPAGATORS.get(self.settings.propagator)
+        halos = None if way.alone or way.through_switch or by_halo_features else plan_halo(boundary)
         rows = self._rows() if by_halo_features else None
         schemes = self.exchanges.schemes if self.exchanges else {}
         exchanges = replace(self.exchanges, schemes={}) if self.exchanges else None

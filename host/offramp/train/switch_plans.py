@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from offramp.codecs.base import CODECS
 from offramp.switchgnn.cost import Rates, load_rates
 from offramp.switchgnn.fingerprint import require_fit
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
@@ -60,7 +61,9 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates)
     scheme, free = parse_scheme(settings.scheme)
     if settings.by_codes:
-        scheme = _coded(scheme, boundary, int(settings.codec.removeprefix("q")))
+        bits = CODECS.get(settings.codec).bits
+        assert bits is not None, "codes of one width add up"
+        scheme = _coded(scheme, boundary, bits)
     schemes = candidates(scheme) if free else [scheme]
     if settings.racks > 1:
         schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]

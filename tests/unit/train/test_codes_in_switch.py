@@ -11,7 +11,7 @@ import torch
 
 from offramp.train import quantiser
 from offramp.train.planned import plan_run
-from offramp.train.propagators import through_switch
+from offramp.train.propagators.switch_link import through
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp_base.errors import OfframpError
@@ -38,7 +38,7 @@ def on_switch(in_group, graph, settings, work):
     jobs = planned.jobs(["unused"] * settings.workers)
 
     def on_rank(group):
-        return work(jobs[group.rank], group, through_switch(jobs[group.rank], group, shared.end_of(group.rank)))
+        return work(jobs[group.rank], group, through(jobs[group.rank], group, shared.end_of(group.rank)))
 
     return planned, in_group(settings.workers, on_rank), switch
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.codecs.features import PlainCodec
+from offramp.codecs.plain import PlainCodec
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.engine import HaloEngine
 from offramp.g3.schedule import SCHEDULES

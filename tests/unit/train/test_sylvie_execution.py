@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from offramp.codecs.sylvie import SylvieCodec
 from offramp.graph.data import build_graph
-from offramp.sylvie.codec import SylvieCodec
 from offramp.sylvie.wire import PLAIN
 from offramp.train.planned import plan_run
 from offramp.train.propagators import LocalPropagator, open_channel

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Network
-from offramp.themis.plan import Scheduler
 from offramp_base.iproute import enter_namespace
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Trial:
     """
 
     network: Network
-    schedulers: tuple[Scheduler, ...]
+    schedulers: tuple[str, ...]
     elements: int
     chunks: int
     repeats: int = 1
@@ -61,7 +60,7 @@ class Outcome:
         spans: operations of rank 0 in the last all-reduce.
     """
 
-    scheduler: Scheduler
+    scheduler: str
     seconds: float
     predicted_s: float
     exact: bool

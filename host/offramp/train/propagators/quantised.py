@@ -35,9 +35,9 @@ class QuantisedPropagator(Propagator):
     def __init__(
         self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
     ) -> None:
-        """Args: carriers: by width; bits: of a field; fan_in: most contributions of any sum; seed: of the rounding."""
+        """Args: exchanges: by width; bits: of a field; fan_in: most contributions of any sum; seed: of the rounding."""
         super().__init__()
-        self._exchanges_by_width = exchanges
+        self._exchange_of_width = exchanges
         self._bits = bits
         self._code_bits = code_bits
         self._fan_in = fan_in
@@ -46,7 +46,7 @@ class QuantisedPropagator(Propagator):
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(b, F)`` to ``(b, F)``."""
-        exchange = self._exchanges_by_width[y.shape[1]]
+        exchange = self._exchange_of_width[y.shape[1]]
         part = exchange.part
         rng = np.random.default_rng([self._seed, exchange.group.rank, self._exchanges])
         self._exchanges += 1

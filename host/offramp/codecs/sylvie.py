@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie's quantiser on the messages of row-based training (specification sections 1.4 to 1.6)."""
+"""Sylvie's quantiser on halo features (specification sections 1.4 to 1.6)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import torch
 
-from offramp.codecs.features import FeatureCodec
+from offramp.codecs.base import CODECS, FeatureCodec
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -17,11 +17,13 @@ from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp.codecs.base import CodecSettings
     from offramp.graph.halo_plan import HaloPlan, Message
     from offramp.sylvie.widths import Doubles, Widths
     from offramp.workers.mailbox import Key
 
 
+@CODECS.register("sylvie")
 class SylvieCodec(FeatureCodec):
     """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
 
@@ -32,6 +34,14 @@ class SylvieCodec(FeatureCodec):
         base: width of the epoch's messages, in bits; 32 leaves float32. A message says what it was made with, so it may
             change while one is on its way.
     """
+
+    bits: ClassVar[int | None] = None
+    samples = False
+
+    @classmethod
+    def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
+        """With importance where the controller decides the width."""
+        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None)
 
     def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
@@ -54,18 +64,22 @@ class SylvieCodec(FeatureCodec):
         seed = stream(self._seed, *label, key.bin)
         return torch.from_numpy(layout.encode(np.ascontiguousarray(x.numpy()), message.rows, label, seed))
 
-    def decode(self, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
-        """``(r, width)`` float32.
+    def decode(
+        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+    ) -> None:
+        """Float32 values.
 
         Raises:
             OfframpError: not the message that ``key`` says, or damaged.
         """
         data = payload.numpy()
         _, base = read_label(data)
-        layout = self._layout(message, "sent" if key.backward else "received", width, base)
-        rows = np.empty((len(message.rows), width), np.float32)
-        layout.decode(data, label_of(key, message.peer, self._rank), rows, None)
-        return torch.from_numpy(rows)
+        layout = self._layout(message, "sent" if key.backward else "received", out.shape[1], base)
+        layout.decode(data, label_of(key, message.peer, self._rank), out.numpy(), message.rows, add=add)
+
+    def set_bits(self, bits: int) -> None:
+        """Base width of the messages."""
+        self.base = bits
 
     def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
         place = end, *_name(message), width, base
@@ -79,6 +93,41 @@ class SylvieCodec(FeatureCodec):
         if not self._joint:
             return fixed_widths(len(message.rows), base)
         return joint_widths(self._importance[end, *_name(message)], base)
+
+
+class _FixedWidth(SylvieCodec):
+    """The same width for every vertex and epoch, so that codes of several workers share their steps and add up."""
+
+    summable = True
+    samples = True
+
+
+@CODECS.register("q1")
+class OneBit(_FixedWidth):
+    """One bit per value."""
+
+    bits = 1
+
+
+@CODECS.register("q2")
+class TwoBits(_FixedWidth):
+    """Two bits per value."""
+
+    bits = 2
+
+
+@CODECS.register("q4")
+class FourBits(_FixedWidth):
+    """Four bits per value."""
+
+    bits = 4
+
+
+@CODECS.register("q8")
+class EightBits(_FixedWidth):
+    """Eight bits per value."""
+
+    bits = 8
 
 
 def _name(message: Message) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp_sim.hermod.lab import Outcome
+    from offramp_sim.hermod.lab import LabResult
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def demo(settings: LabSettings, outputs: Plotted) -> None:
     outputs.write("offramp.coflow.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 
-def _show(console: Any, by_priority: Outcome, one_queue: Outcome) -> None:
+def _show(console: Any, by_priority: LabResult, one_queue: LabResult) -> None:
     from rich.table import Table
 
     from offramp.report.units import duration, si

@@ -33,17 +33,17 @@ def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *
     if not 2 <= case.network.npus <= MOST_RANKS:
         raise SettingsError("execute", f"{case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
     try:
-        from offramp.themis.executor.trial import Outcome, Trial, measure
+        from offramp.themis.executor.trial import Trial, TrialResult, measure
     except ImportError:
         raise SettingsError("execute", "needs the package torch: pip install 'offramp[gnn]'") from None
 
     # Exact sums travel as 8 bytes a value.
     trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
-    found: list[Outcome] = []
+    found: list[TrialResult] = []
     with stages(console) as stage:
         stage("starting the ranks")
 
-        def show(outcome: Outcome) -> None:
+        def show(outcome: TrialResult) -> None:
             found.append(outcome)
             stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
 

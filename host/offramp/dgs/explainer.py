@@ -127,7 +127,7 @@ def initial(remotes: int, features: int, generator: torch.Generator) -> tuple[to
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Explanation:
     """Masks after training.
 
     Attributes:
@@ -156,7 +156,7 @@ def optimise(
     lr: float = 0.1,
     threshold: float = 0.01,
     coefficients: Coefficients = Coefficients(),
-) -> Outcome:
+) -> Explanation:
     """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights stay as they are.
 
     Stops early where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
@@ -176,4 +176,4 @@ def optimise(
             break
         nodes.grad, columns.grad = torch.autograd.grad(found.total, [nodes, columns])
         adam.step()
-    return Outcome(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)
+    return Explanation(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)

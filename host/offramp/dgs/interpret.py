@@ -21,7 +21,7 @@ from offramp_base.errors import OfframpError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.dgs.explainer import Outcome
+    from offramp.dgs.explainer import Explanation
     from offramp.dgs.shard import Shard
     from offramp.models import Model
 
@@ -33,7 +33,7 @@ class Interpreter:
     """Explains one worker's model; its masks go on from explanation to explanation.
 
     Attributes:
-        outcome: of the last explanation.
+        explanation: the last one, None before it.
 
     Args:
         shard: the worker's part of the graph.
@@ -44,7 +44,7 @@ class Interpreter:
         if not len(shard.vertices):
             raise OfframpError(f"worker {shard.worker}: explanation: there are no local vertices")
         self.shard, self.model = shard, (model or shard.model()).eval().requires_grad_(requires_grad=False)
-        self.outcome: Outcome | None = None
+        self.explanation: Explanation | None = None
         settings = shard.settings
         generator = torch.Generator().manual_seed(settings.seed * 1009 + shard.worker)
         nodes, self._columns = initial(len(shard.halo), shard.width, generator)
@@ -70,7 +70,7 @@ class Interpreter:
         features = as_features(_stacked(sp.csr_matrix(groups) @ shard.features, found))
         graph = ExplanationGraph(remotes, self._shares(groups, remotes))
         start = torch.cat([self._loop, self._nodes[places]]), self._columns.clone()
-        self.outcome = optimise(
+        self.explanation = optimise(
             self.model,
             graph,
             features,
@@ -82,9 +82,9 @@ class Interpreter:
         )
         learned = start[0].detach()
         self._loop, self._nodes[places], self._columns = learned[:1], learned[1:], start[1].detach()
-        nodes = np.full(len(shard.halo), float(self.outcome.nodes[1:].mean()), np.float32)
-        nodes[places] = self.outcome.nodes[1:].numpy()
-        return Masks(version, nodes, self.outcome.features.numpy().copy())
+        nodes = np.full(len(shard.halo), float(self.explanation.nodes[1:].mean()), np.float32)
+        nodes[places] = self.explanation.nodes[1:].numpy()
+        return Masks(version, nodes, self.explanation.features.numpy().copy())
 
     def predictions(self, remotes: IntArray, rows: Any) -> npt.NDArray[np.float32]:
         """``(n, C)`` class probabilities of the local vertices, from local edges and those to known remote ones."""

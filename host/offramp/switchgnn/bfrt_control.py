@@ -52,7 +52,7 @@ class SwitchGnnBfrt:
     def counters(self) -> dict[str, int]:
         """As ``SwitchGnnControl.counters``."""
         read, target = self._session.read_counter, self.target
-        outcomes = read(target.full(telemetry.OUTCOMES), len(telemetry.Outcome))
+        outcomes = read(target.full(telemetry.OUTCOMES), len(telemetry.Disposition))
         (uploads,) = read(target.full(guard.UPLOADS), 1)
         (recirculations,) = read(target.full(target.recirculations), 1)
         return telemetry.totals(dict(enumerate(outcomes)), uploads, recirculations)

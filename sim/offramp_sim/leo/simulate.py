@@ -47,7 +47,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class LoadResult:
     """Times in ns, a row for each request.
 
     Attributes:
@@ -127,7 +127,7 @@ def simulate(
     weights: Sequence[float] = (1.0,),
     one_selector: bool = False,
     tolerance: Tolerance | None = None,
-) -> Outcome:
+) -> LoadResult:
     """Serve a load by a rule.
 
     Args:
@@ -199,7 +199,7 @@ def simulate(
     if ended < n:
         raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
     began, finished = words[at.Context.began] / PS, words[at.Context.finished] / PS
-    return Outcome(
+    return LoadResult(
         words[at.Context.kinds],
         words[at.Context.chosen],
         words[at.Context.owners],

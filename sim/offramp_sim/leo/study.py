@@ -18,7 +18,7 @@ from offramp_base.progress import counted
 from offramp_base.settings.error import SettingsError
 from offramp_sim.figures.panels import Curves
 from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Outcome, Rule, simulate
+from offramp_sim.leo.simulate import LoadResult, Rule, simulate
 
 MOST_AHEAD = 12
 """Steps of an exact search; its time grows with the paths to this power."""
@@ -124,7 +124,7 @@ def _name(rule: Rule, routes: Routes) -> str:
     return rule.name if rule.only is None else f"only {routes.paths[rule.only]}"
 
 
-def numbers(outcome: Outcome, study: Study) -> dict[str, Any]:
+def numbers(outcome: LoadResult, study: Study) -> dict[str, Any]:
     """What a run has shown."""
     return {
         "throughput_mrps": outcome.throughput_mrps,

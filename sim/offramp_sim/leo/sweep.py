@@ -15,7 +15,7 @@ from offramp.leo.selection.steps import DELAY, NETWORK, Routes, Step
 from offramp.leo.selection.table import Dependency
 from offramp.sweep import sweep
 from offramp_sim.leo.load import Load
-from offramp_sim.leo.simulate import Outcome, Rule, simulate
+from offramp_sim.leo.simulate import LoadResult, Rule, simulate
 
 _AHEAD: Final = 8
 _EXACT_REQUESTS: Final = 6000
@@ -134,7 +134,7 @@ def judge(case: tuple[int, int]) -> Verdict:
     return Verdict(setting.number, setting.offered, setting.single, is_open, costs, throughput)
 
 
-def _cost(load: Load, outcome: Outcome) -> float:
+def _cost(load: Load, outcome: LoadResult) -> float:
     return outcome.mean_jct_us * 1e3 if load.rate_mrps is not None else 1e3 / outcome.throughput_mrps
 
 

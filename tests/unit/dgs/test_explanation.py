@@ -163,8 +163,8 @@ def test_every_model_is_explained(kind: str, scope: str) -> None:
     )
     masks = interpreter.explain(np.arange(3), graph.features[shard.halo[:3]], 1)
     assert masks.nodes[3:] == pytest.approx(masks.nodes[:3].mean())  # the others get the mean
-    assert interpreter.outcome is not None
-    assert 1 <= interpreter.outcome.steps <= 50
+    assert interpreter.explanation is not None
+    assert 1 <= interpreter.explanation.steps <= 50
 
 
 def test_nothing_remote_is_all_ones() -> None:

@@ -15,7 +15,7 @@ from offramp.unitg.coflows import OF_TEXT, codec_of, gated_plan, gradient_factor
 from offramp.unitg.schedule import Op, Place
 from offramp.unitg.timetable import timetable
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow.simulate import Outcome, simulate
+from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.study import Setup, prepare_traces
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PLACE = Place(0, 4, 4)
 
 
-def transfers(outcome: Outcome) -> np.ndarray:
+def transfers(outcome: FlowResult) -> np.ndarray:
     """Seconds of each coflow between stages."""
     tasks = outcome.loaded.dag.tasks
     chosen = [k for k, t in enumerate(tasks) if isinstance(t, Coflow) and t.ctype is CType.PP]

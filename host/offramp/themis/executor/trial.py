@@ -49,7 +49,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialResult:
     """What one scheduler did.
 
     Attributes:
@@ -67,7 +67,7 @@ class Outcome:
     spans: tuple[Span, ...]
 
 
-def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[TrialResult]:
     """Run a trial with a process for each rank on this machine; ``report`` hears each outcome.
 
     Raises:
@@ -78,7 +78,7 @@ def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> lis
 
     nowhere = nullcontext([None] * trial.network.npus)
     with namespaces(trial.network) if trial.namespaces else nowhere as places:
-        outcomes: list[Outcome] = run_workers(rank_work, [(trial, place) for place in places], report)
+        outcomes: list[TrialResult] = run_workers(rank_work, [(trial, place) for place in places], report)
     return outcomes
 
 
@@ -96,7 +96,7 @@ def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | Non
     return Mesh(trial.network, [interface(k) for k in range(len(dimensions))]), [None] * len(dimensions)
 
 
-def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[Outcome]:
+def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[TrialResult]:
     """What one rank does, perhaps in a network namespace; the outcomes are complete on rank 0."""
     import torch
 
@@ -130,7 +130,7 @@ def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[An
                 for dim, record in enumerate(executor.records)
                 for chunk, index, begun, ended in record.operations
             )
-            outcome = Outcome(scheduler, float(facts[0]), plan.finish_ps / 1e12, not facts[1], spans)
+            outcome = TrialResult(scheduler, float(facts[0]), plan.finish_ps / 1e12, not facts[1], spans)
         outcomes.append(outcome)
         if group.rank == 0:
             report(outcome)

@@ -67,7 +67,7 @@ class AdaqpCodec(FeatureCodec):
     def decode(
         self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
-        """Float32 values.
+        """Write float32 values, quantised as the table before the message says.
 
         Raises:
             OfframpError: not the message that ``key`` says, or damaged.

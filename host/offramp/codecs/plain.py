@@ -35,7 +35,7 @@ class PlainCodec(FeatureCodec):
     def decode(
         self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
-        """The same values.
+        """Write the same values that were encoded.
 
         Raises:
             OfframpError: another number of bytes.

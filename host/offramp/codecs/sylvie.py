@@ -67,7 +67,7 @@ class SylvieCodec(FeatureCodec):
     def decode(
         self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
     ) -> None:
-        """Float32 values.
+        """Write float32 values, which differ from the encoded ones by less than a step of the quantiser.
 
         Raises:
             OfframpError: not the message that ``key`` says, or damaged.

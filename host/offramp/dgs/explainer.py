@@ -51,7 +51,7 @@ class Terms:
 
     @property
     def total(self) -> torch.Tensor:
-        """Their sum."""
+        """The sum of all parts: a scalar."""
         return self.prediction + self.size + self.entropy + self.feature_size + self.feature_entropy
 
 
@@ -76,7 +76,7 @@ class MaskedFeatures:
         )
 
     def to_dense(self) -> torch.Tensor:
-        """``(n, F)``."""
+        """The masked features as a dense ``(n, F)`` tensor."""
         features = self._features
         return (features if isinstance(features, torch.Tensor) else features.to_dense()) * self._mask
 
@@ -115,7 +115,7 @@ def terms(
 
 
 def entropy(p: torch.Tensor) -> torch.Tensor:
-    """Of a coin that shows heads with probability ``p``, in nats."""
+    """Entropy of a coin that shows heads with probability ``p``, in nats."""
     return -torch.xlogy(p, p) - torch.xlogy(1 - p, 1 - p)
 
 
@@ -128,7 +128,7 @@ def initial(remotes: int, features: int, generator: torch.Generator) -> tuple[to
 
 @dataclass(frozen=True)
 class Explanation:
-    """Masks after training.
+    """The masks that an optimisation ends with.
 
     Attributes:
         nodes: ``(r + 1,)`` from 0 to 1.

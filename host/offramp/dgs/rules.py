@@ -96,7 +96,7 @@ class Uniform(Rule):
 
 @SAMPLERS.register("full")
 class Everything(Rule):
-    """Full: all neighbours."""
+    """Full: every neighbour of every vertex is drawn."""
 
     complete = True
 
@@ -110,7 +110,7 @@ class Inside(Rule):
     """ClusterGCN: all neighbours of the requester's own part, none else."""
 
     def pick(self, request: Request) -> SampledNeighbours:
-        """Those that the requester owns."""
+        """All neighbours that the requester owns."""
         return _only(request, self.shard.owner == request.requester)
 
 
@@ -130,7 +130,7 @@ class Masked(Rule):
         table[ids] = weights
 
     def pick(self, request: Request) -> SampledNeighbours:
-        """By weight, with epsilon."""
+        """Neighbours in proportion to the masks, epsilon of them moved to other workers."""
         table = self._weights.get(request.requester)
         if table is None:
             return super().pick(request)
@@ -151,7 +151,7 @@ class FastGcn(Rule):
         self._q = _summed(self.shard, np.arange(len(self.shard.vertices)), messenger)
 
     def pick(self, request: Request) -> SampledNeighbours:
-        """By q."""
+        """Neighbours in proportion to q."""
         return self.weighted(request, self._q)
 
 
@@ -188,7 +188,7 @@ class Ladies(Rule):
         self._chosen[draw(self._norms, size, self.stream(shard.workers, batch, layer))] = True
 
     def pick(self, request: Request) -> SampledNeighbours:
-        """Those of the layer's set."""
+        """All neighbours in the layer's set."""
         return _only(request, self._chosen)
 
     def weights(self, neighbours: IntArray) -> npt.NDArray[np.float64] | None:

@@ -94,7 +94,7 @@ def prepare(graph: Graph, settings: DgsSettings) -> list[Shard]:
 
 
 def train_shard(group: Group, shard: Shard, report: Callable[[Any], None]) -> RankResult[Progress, Masks | None] | None:
-    """As :func:`train_rank`, with a sidecar of this process's own."""
+    """Open the sidecar of a rank that has a process of its own, and train as :func:`train_rank`."""
     with open_sidecar(shard) as handle:
         return train_rank(group, (shard, handle), report)
 

@@ -102,7 +102,7 @@ class Shard:
 def split(
     graph: Graph, owner: npt.NDArray[np.int32], settings: DgsSettings, masks: list[Masks] | None = None
 ) -> list[Shard]:
-    """Every worker's :class:`Shard`.
+    """Cut the graph into the shards of all workers, in rank order.
 
     Raises:
         OfframpError: masks to begin with that do not fit.

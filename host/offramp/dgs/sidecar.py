@@ -42,7 +42,7 @@ class Memory:
     """
 
     def __init__(self, shard: Shard, block: Block | None = None) -> None:
-        """In ``block``, which other processes have, too; or of this process alone."""
+        """Place the arrays in ``block``, which other processes share; in memory of this process alone without one."""
         self.places = slots(len(shard.halo), shard.width, shard.settings.seed)
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "weights": ((shard.parameters,), np.float32),
@@ -87,7 +87,7 @@ class Explanations(ABC):
 
 
 class Inline(Explanations):
-    """In the trainer, which stands still meanwhile."""
+    """Explains in the trainer itself, which waits meanwhile."""
 
     def __init__(self, shard: Shard) -> None:
         from offramp.dgs.interpret import Interpreter
@@ -97,7 +97,7 @@ class Inline(Explanations):
         self._masks: Masks | None = None
 
     def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
-        """Now."""
+        """Explain before this returns."""
         begin = time.perf_counter()
         self._masks = explain(self._interpreter, weights, *self.cache.content(), version)
         self.seconds = time.perf_counter() - begin
@@ -117,7 +117,7 @@ class Handle:
 
 
 class Sidecar(Explanations):
-    """In a process beside the trainer."""
+    """Explains in a process beside the trainer, which goes on."""
 
     def __init__(self, shard: Shard, handle: Handle) -> None:
         super().__init__(shard, Memory(shard, handle.block))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Gradients:
-    """Of what a stage prepared for the next layer, own rows only; None where there is none."""
+    """Gradients of what a stage prepared for the next layer, of own vertices only; None where there is none."""
 
     message: torch.Tensor | None = None
     own: torch.Tensor | None = None

@@ -75,7 +75,7 @@ def plan_halo_features(
     boundary_first: bool = True,
     isolated: bool = False,
 ) -> list[HaloPlan]:
-    """Every worker's :class:`HaloPlan`.
+    """Plan the halo features of all workers, in rank order.
 
     Args:
         graph: the whole graph.

@@ -48,7 +48,7 @@ class SequenceParallel:
         self.timers = Timers()
 
     def begin_step(self) -> None:
-        """Count from zero."""
+        """Forget the exchanges and times of the step before."""
         self.exchanges.clear()
         self.timers.reset()
 
@@ -63,14 +63,14 @@ class SequenceParallel:
         return result
 
     def scatter_heads(self, x: torch.Tensor, *, backward: bool) -> torch.Tensor:
-        """See :meth:`to_heads`."""
+        """The exchange of :meth:`to_heads`, without a gradient."""
         ranks, (tokens, kinds, heads, d) = self.group.size, x.shape
         parts = x.reshape(tokens, kinds, ranks, heads // ranks, d).permute(2, 1, 3, 0, 4)
         received = self._all_to_all(parts, heads=True, backward=backward)
         return received.permute(1, 2, 0, 3, 4).reshape(kinds, heads // ranks, ranks * tokens, d)
 
     def gather_heads(self, x: torch.Tensor, *, backward: bool) -> torch.Tensor:
-        """See :meth:`to_tokens`."""
+        """The exchange of :meth:`to_tokens`, without a gradient."""
         ranks, (kinds, heads, tokens, d) = self.group.size, x.shape
         parts = x.reshape(kinds, heads, ranks, tokens // ranks, d).permute(2, 0, 1, 3, 4)
         received = self._all_to_all(parts, heads=False, backward=backward)

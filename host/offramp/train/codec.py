@@ -60,7 +60,7 @@ class ExactCodec(SumCodec):
     """Floating-point numbers as they are."""
 
     def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:  # noqa: ARG002
-        """One exchange."""
+        """Exchange the features as they are."""
         result: torch.Tensor = add(y)
         return result
 
@@ -113,7 +113,7 @@ class CarriedCodec(FixedPointCodec):
     HEADROOM = 2.0
 
     def __init__(self, group: Group, fan_in: int) -> None:
-        """As FixedPointCodec."""
+        """Args: group: the workers; fan_in: most remote neighbours of any vertex of the graph."""
         super().__init__(group, fan_in)
         self._before: dict[ExchangeId, float] = {}
 

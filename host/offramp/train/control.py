@@ -30,21 +30,22 @@ class AdaptiveControl:
         history: what was observed: loss and seconds of each epoch.
     """
 
-    def __init__(self, control: Control) -> None:
-        self._orchestrator = Orchestrator(control)
+    def __init__(self, mode: str, bits: int | None = UNCOMPRESSED) -> None:
+        """Args: mode: of :data:`offramp.sylvie.orchestrator.MODES`; bits: of each epoch, None: as Sylvie decides."""
+        self._orchestrator = Orchestrator(Control(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode))
+        self._bits = bits
         self.history: list[tuple[float, float]] = []
         self._engine: HaloEngine | None = None
         self._codec: Coding | None = None
 
     @classmethod
     def of(cls, settings: TrainSettings) -> Self:
-        """As a run's codec and schedule ask."""
+        """The control that a run's codec and schedule ask for."""
         schedule = SCHEDULES.get(settings.schedule)
         if schedule is None:
-            return cls(Control(base=UNCOMPRESSED, mode=SYNC))
+            return cls(SYNC)
         mode = ADAPTIVE if schedule.adaptive else ASYNC if schedule.stale else SYNC
-        bits = CODECS.get(settings.codec).bits
-        return cls(Control(base=ADAPTIVE if bits is None else bits, mode=mode))
+        return cls(mode, CODECS.get(settings.codec).bits)
 
     def govern(self, engine: HaloEngine, codec: Coding) -> None:
         """Set what the first epoch runs with, and later what :meth:`observe` decides."""
@@ -55,7 +56,7 @@ class AdaptiveControl:
     def used(self) -> tuple[int, bool]:
         """Bits of the epoch that runs, and whether it takes stale rows."""
         decision = self._orchestrator.decision
-        return decision.base, decision.mode == ASYNC
+        return self._bits or decision.base, decision.mode == ASYNC
 
     def observe(self, loss: float, seconds: float) -> None:
         """Take in the loss of the whole graph and the slowest worker's time."""

@@ -70,7 +70,7 @@ class TrainingResult(RunResult[Epoch]):
         return {**_plain(self.traffic), **asdict(self.switch)}
 
     def parts(self) -> dict[str, Any]:
-        """Each worker's traffic."""
+        """Traffic of each worker's link."""
         return {
             "per_worker": [
                 {**_plain(worker), "packets_up": worker.packets_up, "packets_down": worker.packets_down}

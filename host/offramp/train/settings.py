@@ -33,7 +33,7 @@ _SWITCH_ONLY = "goes with {propagator} switch only"
 
 def codec_names() -> list[str]:
     """Names of all codecs."""
-    return [*CODECS.names(), FIXED]
+    return sorted([*CODECS.names(), FIXED])
 
 
 @sendable

@@ -27,12 +27,12 @@ def codec_of(stages: int, microbatches: int) -> Codec:
 
 
 def transfer_factors(op: Op, sender: int) -> Factors:
-    """Of what a stage sends its neighbour when ``op`` is done."""
+    """Priority factors of what a stage sends its neighbour when ``op`` is done."""
     return Factors(op.microbatch, CType.PP, sender)
 
 
 def gradient_factors(microbatches: int, stage: int) -> Factors:
-    """Of the language model's gradients that a stage's device sends: below everything else."""
+    """Priority factors of the language model's gradients that a stage's device sends: below everything else."""
     return Factors(microbatches - 1, CType.DP, stage)
 
 

@@ -60,7 +60,7 @@ class Measurement:
         return median(1 - r.colocated_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def slowdown(self) -> float:
-        """By how much an iteration takes longer with the language model in its bubbles."""
+        """Relative increase of an iteration's time with the language model in its bubbles."""
         return median(r.iteration_s[1] / r.iteration_s[0] - 1 for r in self.rounds)
 
     def slowdown_colocated(self) -> float:

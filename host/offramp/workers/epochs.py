@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class EpochRecord:
-    """One epoch.
+    """What a run reports of one epoch.
 
     Attributes:
         epoch: its number, from 1.
@@ -131,7 +131,7 @@ def require_finite(epoch: int, loss: float) -> None:
 
 @dataclass
 class RunResult(ABC, Generic[E]):
-    """A finished run.
+    """What a finished run yields.
 
     Attributes:
         settings: everything that produced it, with the size of the graph and of what was made of it.

@@ -42,7 +42,7 @@ class Group:
         return values
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """As :meth:`sum`, done when what this returns has been called."""
+        """Start a :meth:`sum`; it is done when what this returns has been called."""
         self.sum(values)
         return lambda: None
 
@@ -105,7 +105,7 @@ class GlooGroup(Group):
         return values
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """As :meth:`sum`, done when what this returns has been called."""
+        """Start a :meth:`sum`; it is done when what this returns has been called."""
         work = dist.all_reduce(values, async_op=True)
         assert work is not None
         wait: Callable[[], object] = work.wait

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows on their way between workers: posted and forgotten, found when they have arrived."""
+"""Messages on their way between workers: posted and forgotten, found when they have arrived."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Mailbox(ABC):
         self._fault: BaseException | None = None
 
     def begin_epoch(self) -> None:
-        """Count time anew."""
+        """Set the timers back to zero."""
         self.timers.reset()
 
     def post(self, peer: int, key: Key, payload: torch.Tensor) -> None:
@@ -152,7 +152,7 @@ class Mailbox(ABC):
 
 
 class NoMailbox(Mailbox):
-    """Of a worker that is alone."""
+    """The mailbox of a worker that is alone."""
 
     def __init__(self, timeout_s: float) -> None:
         super().__init__(0, timeout_s)
@@ -165,7 +165,7 @@ class NoMailbox(Mailbox):
 
 
 class MemoryMailbox(Mailbox):
-    """Of workers that are threads of one process: what one posts is at the other at once, or when ``transport`` says.
+    """Mailbox of a worker that is a thread: what it posts arrives at once, or when ``transport`` says.
 
     Args:
         rank: of this worker.

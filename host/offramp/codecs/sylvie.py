@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from offramp.codecs.base import CODECS, FeatureCodec
+from offramp.sylvie.kernel import BITS
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -102,32 +103,9 @@ class _FixedWidth(SylvieCodec):
     samples = True
 
 
-@CODECS.register("q1")
-class OneBit(_FixedWidth):
-    """One bit per value."""
-
-    bits = 1
-
-
-@CODECS.register("q2")
-class TwoBits(_FixedWidth):
-    """Two bits per value."""
-
-    bits = 2
-
-
-@CODECS.register("q4")
-class FourBits(_FixedWidth):
-    """Four bits per value."""
-
-    bits = 4
-
-
-@CODECS.register("q8")
-class EightBits(_FixedWidth):
-    """Eight bits per value."""
-
-    bits = 8
+for _bits in BITS:
+    _docs = {"__doc__": f"Always {_bits} bits per value.", "bits": _bits}
+    CODECS.register(f"q{_bits}")(type(f"Q{_bits}", (_FixedWidth,), _docs))
 
 
 def _name(message: Message) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from offramp.unitg.device import Device
 from offramp.unitg.gate import Gate, Interval, Stopped
 from offramp.unitg.hooks import GateHooks
 from offramp.unitg.language_model import seeded
-from offramp.unitg.windows import outside, overruns
+from unitg_windows import outside, overruns
 
 
 def test_pausing_twice_and_resuming_twice_change_nothing() -> None:

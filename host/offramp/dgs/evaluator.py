@@ -54,5 +54,5 @@ class ModelEvaluator:
             train_accuracy=train,
             val_accuracy=val,
             test_accuracy=test,
-            progress=progress,
+            reported=progress,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp.dgs.ledger import Ledger
+from offramp.report.units import si
 from offramp.workers.epochs import EpochRecord, RunResult, ScoredEpoch
 
 if TYPE_CHECKING:
@@ -49,13 +50,19 @@ class Progress(EpochRecord):
 class DgsEpoch(ScoredEpoch):
     """One epoch: what was reported, and accuracies by all neighbours and all features."""
 
-    progress: Progress
+    reported: Progress
+
+    def progress(self) -> list[str]:
+        """What sampling took and sent, after the rest."""
+        of = self.reported
+        masks = [f"masks {of.version}"] if of.version else []
+        return [*super().progress(), f"sampling {of.sampling_s:.3f} s", f"sent {si(of.ledger.total, 'B')}", *masks]
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON, without the weights."""
-        fields = {**self.progress.as_dict(), **super().as_dict()}
-        kept = {name: value for name, value in fields.items() if name not in {"progress", "ledger", "weights"}}
-        return kept | {"bytes": self.progress.ledger.as_dict()}
+        fields = {**self.reported.as_dict(), **super().as_dict()}
+        kept = {name: value for name, value in fields.items() if name not in {"reported", "ledger", "weights"}}
+        return kept | {"bytes": self.reported.ledger.as_dict()}
 
 
 @dataclass
@@ -71,7 +78,7 @@ class DgsResult(RunResult[DgsEpoch]):
     @property
     def ledger(self) -> Ledger:
         """Bytes of all workers and epochs."""
-        return sum((epoch.progress.ledger for epoch in self.epochs), Ledger())
+        return sum((epoch.reported.ledger for epoch in self.epochs), Ledger())
 
     @property
     def test_accuracy(self) -> float:
@@ -84,9 +91,9 @@ class DgsResult(RunResult[DgsEpoch]):
 
     def totals(self) -> dict[str, Any]:
         """Bytes, explanations and sampled edges."""
-        last = self.epochs[-1].progress
-        sampling = sum(epoch.progress.sampling_s for epoch in self.epochs)
-        edges = sum(epoch.progress.edges for epoch in self.epochs)
+        last = self.epochs[-1].reported
+        sampling = sum(epoch.reported.sampling_s for epoch in self.epochs)
+        edges = sum(epoch.reported.edges for epoch in self.epochs)
         return {
             "bytes": self.ledger.as_dict(),
             "bytes_last_epoch": last.ledger.as_dict(),

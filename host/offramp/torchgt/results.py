@@ -40,6 +40,17 @@ class Epoch(EpochRecord):
     full_steps: int
     beta: float | None
 
+    def progress(self) -> list[str]:
+        """The score, where the time went, and what attention was like."""
+        spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
+        return [
+            f"validation {self.val_score:.4f}",
+            *super().progress(),
+            *(f"{name} {seconds:.3f} s" for name, seconds in spent.items()),
+            *([] if self.beta is None else [f"\N{GREEK SMALL LETTER BETA} {self.beta:.2g}"]),
+            *([f"full in {self.full_steps} of {self.steps}"] if self.full_steps else []),
+        ]
+
 
 @dataclass(kw_only=True)
 class TorchGtResult(RunResult[Epoch]):

@@ -24,6 +24,11 @@ class Epoch(ScoredEpoch):
     bits: int = 32
     stale: bool = False
 
+    def progress(self) -> list[str]:
+        """Where the time went, after the rest."""
+        spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
+        return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items())]
+
 
 @dataclass(frozen=True)
 class SwitchTotals:

@@ -36,6 +36,10 @@ class EpochRecord:
         """Field names and values, ready for JSON."""
         return asdict(self)
 
+    def progress(self) -> list[str]:
+        """What a line of progress says beside number and loss."""
+        return [f"{self.seconds:.3f} s"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredEpoch(EpochRecord):
@@ -44,6 +48,10 @@ class ScoredEpoch(EpochRecord):
     train_accuracy: float
     val_accuracy: float
     test_accuracy: float
+
+    def progress(self) -> list[str]:
+        """The accuracy on validation vertices before the rest."""
+        return [f"val acc {100 * self.val_accuracy:.1f} %", *super().progress()]
 
 
 E = TypeVar("E", bound=EpochRecord)
@@ -126,7 +134,7 @@ def require_finite(epoch: int, loss: float) -> None:
         OfframpError: the loss of the epoch is not finite.
     """
     if not math.isfinite(loss):
-        raise OfframpError(f"epoch {epoch}: the loss is {loss:g}; expected a smaller learning rate")
+        raise OfframpError(f"epoch {epoch}: the loss is {loss:g}; expected a smaller lr")
 
 
 @dataclass

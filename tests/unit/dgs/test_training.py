@@ -33,7 +33,7 @@ def _one_compute_thread():
 
 
 def numbers(result) -> list[tuple[float, ...]]:
-    return [(e.progress.loss, e.test_accuracy, *vars(e.progress.ledger).values()) for e in result.epochs]
+    return [(e.reported.loss, e.test_accuracy, *vars(e.reported.ledger).values()) for e in result.epochs]
 
 
 def test_explanations_come_every_period() -> None:
@@ -42,9 +42,9 @@ def test_explanations_come_every_period() -> None:
         result = train(GRAPH, settings(epochs=4, period=7, lag=lag))
         batches = -(-int(max(prepare(GRAPH, settings())[0].train_counts)) // 16)
         total = 4 * batches
-        assert result.epochs[-1].progress.explanations == total // 7
+        assert result.epochs[-1].reported.explanations == total // 7
         expected = [max(0, (min(total, n * batches) - 1 - lag) // 7) for n in range(1, 5)]
-        assert [e.progress.version for e in result.epochs] == expected, versions
+        assert [e.reported.version for e in result.epochs] == expected, versions
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
@@ -60,12 +60,12 @@ def test_masks_save_and_both_save_most() -> None:
     by_nodes = train(GRAPH, replace(base, columns=1.0))
     by_features = train(GRAPH, replace(base, node_mask=False, columns=0.85))
     both = train(GRAPH, base)
-    last = [run.epochs[-1].progress.ledger.total for run in (both, by_nodes, by_features, random)]
+    last = [run.epochs[-1].reported.ledger.total for run in (both, by_nodes, by_features, random)]
     assert last[0] < min(last[1], last[2])
     assert max(last[1], last[2]) < last[3]
     assert last[1] <= 0.95 * last[3]
     assert last[0] <= 0.8 * last[3]
-    saved = by_features.epochs[-1].progress.ledger.features / random.epochs[-1].progress.ledger.features
+    saved = by_features.epochs[-1].reported.ledger.features / random.epochs[-1].reported.ledger.features
     assert saved == pytest.approx(0.85, abs=0.01)
 
 
@@ -111,14 +111,14 @@ def test_random_columns_are_drawn_anew_each_period(sampler: str) -> None:
 @pytest.mark.parametrize("model", ["sage", "gcn", "gat"])
 def test_every_model_learns(model: str) -> None:
     result = train(GRAPH, settings(model=model, epochs=6, fanout=(5, 5), lr=0.02))
-    assert result.epochs[-1].progress.loss < 0.8 * result.epochs[0].progress.loss
+    assert result.epochs[-1].reported.loss < 0.8 * result.epochs[0].reported.loss
 
 
 def test_one_worker_has_nothing_to_explain() -> None:
     result = train_dgs(GRAPH, settings(workers=1))
     assert result is not None
     assert result.ledger.total == 0
-    assert result.epochs[-1].progress.explanations == 0
+    assert result.epochs[-1].reported.explanations == 0
 
 
 def test_processes_with_a_process_beside_each_are_the_inline_run() -> None:
@@ -127,9 +127,9 @@ def test_processes_with_a_process_beside_each_are_the_inline_run() -> None:
     sidecar = train_dgs(GRAPH, replace(how, explain="beside"))
     assert sidecar is not None
     inline = train(GRAPH, how)
-    assert sidecar.epochs[-1].progress.explanations > 0
-    assert [vars(e.progress.ledger) for e in sidecar.epochs] == [vars(e.progress.ledger) for e in inline.epochs]
-    losses = [[e.progress.loss for e in run.epochs] for run in (sidecar, inline)]
+    assert sidecar.epochs[-1].reported.explanations > 0
+    assert [vars(e.reported.ledger) for e in sidecar.epochs] == [vars(e.reported.ledger) for e in inline.epochs]
+    losses = [[e.reported.loss for e in run.epochs] for run in (sidecar, inline)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
@@ -172,8 +172,8 @@ def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
     path = str(tmp_path / "masks.npz")
     save_masks(path, first.masks)
     again = train(GRAPH, settings(epochs=1, masks=path))
-    assert again.epochs[0].progress.version >= 1
-    assert again.epochs[0].progress.ledger.total < 0.9 * first.epochs[0].progress.ledger.total
+    assert again.epochs[0].reported.version >= 1
+    assert again.epochs[0].reported.ledger.total < 0.9 * first.epochs[0].reported.ledger.total
     with pytest.raises(OfframpError, match=r"nodes_3: missing, for workers 4$"):
         load_masks(path, 4)
     with pytest.raises(OfframpError, match=r"^node mask: expected "):
@@ -189,7 +189,7 @@ def test_saving_on_real_graphs(name: str) -> None:
     graph = load(path, 0)
     base = settings(workers=2, epochs=3, period=2, fanout=(3, 3), batch=100, partition="random", explain_epochs=15)
     totals = {
-        what: train(graph, replace(base, **changes)).epochs[-1].progress.ledger.total
+        what: train(graph, replace(base, **changes)).epochs[-1].reported.ledger.total
         for what, changes in {
             "random": {"sampler": "random", "columns": 1.0},
             "nodes": {"columns": 1.0},

@@ -60,7 +60,7 @@ def run(graph: Graph, settings: DgsSettings) -> DgsResult:
 
 def steady_bytes(result: DgsResult) -> int:
     """Bytes of the last epoch, by which masks are there."""
-    return result.epochs[-1].progress.ledger.total
+    return result.epochs[-1].reported.ledger.total
 
 
 @lru_cache(maxsize=256)

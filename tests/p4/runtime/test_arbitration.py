@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
-from offramp_p4.runtime.arbitration import Arbitration, Controller
+from offramp_p4.runtime.arbitration import MAX_ROLE_NAME, Arbitration, Controller
 
 
 class Client:
     def __init__(self, arbitration):
         self.arbitration = arbitration
         self.heard = []
-        self.controller = Controller(self.heard.append)
+        self.ended = []
+        self.controller = Controller(self.heard.append, self.ended.append)
 
     def ask(self, number, role=""):
         update = v1.MasterArbitrationUpdate()
@@ -88,6 +89,67 @@ def test_ids_of_128_bits(clients):
     clients[0].ask(1 << 100)
     clients[1].ask((1 << 100) - 1)
     assert clients[1].last() == (Code.ALREADY_EXISTS, 1 << 100)
+    clients[2].ask((1 << 128) - 1)
+    assert clients[2].last() == (Code.OK, (1 << 128) - 1)
+
+
+def test_those_that_stand_lowest_make_room():
+    """Without an id, then backups by their ids, then primaries of a role, then the primary of everything."""
+    arbitration = Arbitration(3)
+    arbitration.max_controllers = 4
+    nobody, backup, of_role, primary, late, later = (Client(arbitration) for _ in range(6))
+    primary.ask(5)
+    nobody.ask(None)
+    of_role.ask(4, role="x")
+    backup.ask(3)
+    late.ask(2)
+    room = "RESOURCE_EXHAUSTED: the stream makes room for a controller with a higher election id"
+    assert [str(error) for error in nobody.ended] == [room]
+    assert not nobody.controller.device_id
+    with pytest.raises(RpcError, match="RESOURCE_EXHAUSTED: more than 4 open streams"):
+        later.ask(1)
+    later.ask(4)
+    assert [str(error) for error in late.ended] == [room]
+    late = Client(arbitration)
+    late.ask(9, role="y")  # primary of another role
+    assert [str(error) for error in backup.ended] == [room]
+    last = Client(arbitration)
+    last.ask(8)
+    assert [str(error) for error in later.ended] == [room]
+    assert primary.last() == (Code.ALREADY_EXISTS, 8)
+    again = Client(arbitration)
+    again.ask(9)
+    assert [str(error) for error in primary.ended] == [room]
+    for stays in (of_role, late, last, again):
+        assert stays.ended == []
+    full = Client(arbitration)
+    full.ask(10)
+    assert [str(error) for error in last.ended] == [room]
+    everything = Client(arbitration)
+    everything.ask(11)
+    assert [str(error) for error in again.ended] == [room]
+    highest = Client(arbitration)
+    highest.ask(12)
+    assert [str(error) for error in full.ended] == [room]
+    assert of_role.ended == []
+
+
+def test_the_primary_of_everything_stands_above_those_of_roles():
+    arbitration = Arbitration(3)
+    arbitration.max_controllers = 2
+    whole, of_role, other = (Client(arbitration) for _ in range(3))
+    whole.ask(5)
+    of_role.ask(7, role="x")
+    other.ask(100, role="y")
+    assert (len(whole.ended), len(of_role.ended), len(other.ended)) == (0, 1, 0)
+
+
+def test_names_of_roles_are_limited(clients):
+    clients[0].ask(1, role="r" * MAX_ROLE_NAME)
+    assert clients[0].last() == (Code.OK, 1)
+    with pytest.raises(RpcError, match="INVALID_ARGUMENT: names of roles have at most 256 characters, config"):
+        clients[1].ask(1, role="r" * (MAX_ROLE_NAME + 1))
+    assert clients[1].heard == []
 
 
 def test_roles_are_separate(clients):

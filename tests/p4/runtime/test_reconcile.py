@@ -48,6 +48,7 @@ def filled(lab):
         (INSERT, make.multicast_group(1, [(1, 1), (2, 2)])),
         (INSERT, make.clone_session(5, [(3, 0)], max_bytes=20)),
         (MODIFY, make.counter("events", 2, 7, 8)),
+        (MODIFY, make.register("store", 0, 7)),
         (MODIFY, make.register("store", 1, 99)),
         (MODIFY, make.default_entry("flows", "drop")),
     )
@@ -106,6 +107,19 @@ def test_a_changed_program_keeps_what_it_still_has(lab):
     before = everything(lab)
     reconcile(lab, "mark_to_drop(std);", "std.egress_spec = 511;")
     assert everything(lab) == before
+
+
+def test_a_value_set_that_is_empty_keeps_none_of_the_others_back(plain_lab):
+    text = plain_lab.program.read_text()
+    text = text.replace("(4) tagged;", "(4) none;\n    value_set<bit<16>>(4) tagged;").replace(
+        "tagged : mark;", "none : mark;\n            tagged : mark;"
+    )
+    plain_lab.session.push(b"", text.encode())
+    plain_lab.program = Replaced(text)
+    filled(plain_lab)
+    before = everything(plain_lab)
+    reconcile(plain_lab)
+    assert everything(plain_lab) == before
 
 
 def test_idle_timers_go_on(lab):

@@ -133,6 +133,16 @@ def test_packet_ins_are_filtered(lab):
     assert heard == {"": True, "deaf": False, "every": True, "one": True, "two": False}
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"), [(b"\0\0\0\1", b"\1"), (b"\0\0\0", b"\0"), (b"\0", b"\0"), (b"", b""), (b"\1\0", b"\1\0")]
+)
+def test_the_value_of_a_filter_is_the_shortest(given, kept):
+    filters = stratum.P4RoleConfig.PacketFilter(metadata_id=3, value=given)
+    config = stratum.P4RoleConfig(receives_packet_ins=True, packet_in_filter=filters)
+    packed = wellknown.Any(type_url="/stratum.P4RoleConfig", value=config.SerializeToString())
+    assert roles.parse(packed).packet_in == (3, kept)
+
+
 def test_notifications_go_to_the_roles_that_own_the_object(lab):
     mine = role(lab, "flows", shared_p4_ids=ids(lab, "flows"))
     other = role(lab, "police", shared_p4_ids=ids(lab, "policed"))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,13 @@ def console(*, wrap: bool = True, errors: bool = False, one_rank: bool = False) 
     Args:
         wrap: without it lines of any length stay as they are.
         errors: to standard error.
-        one_rank: of the ranks that torchrun starts the first one alone prints.
+        one_rank: of the ranks that torchrun or srun starts the first one alone prints.
     """
     from rich.console import Console
 
-    quiet = one_rank and os.environ.get("RANK", "0") != "0"
-    return Console(highlight=False, soft_wrap=not wrap, stderr=errors, quiet=quiet)
+    from offramp.workers.place import leads
+
+    return Console(highlight=False, soft_wrap=not wrap, stderr=errors, quiet=one_rank and not leads())
 
 
 def table(*headings: str, left: Collection[str] | None = None, title: str | None = None, whole: bool = False) -> Table:

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.dgs import picks
-from offramp.dgs.post import Post
+from offramp.dgs import sampling
+from offramp.dgs.messenger import Messenger
 from offramp.dgs.sampler import Sampler
 from offramp.dgs.settings import DgsSettings
-from offramp.dgs.share import split
+from offramp.dgs.shard import split
 from offramp.graph.generate import generate
 from offramp.workers.group import Group
 
@@ -48,18 +48,18 @@ def test_batches(graph, fanout: tuple[int, int]) -> None:
     """One thread, everything on one worker."""
     torch.set_num_threads(1)
     how = DgsSettings("bench", workers=1, fanout=fanout, batch=BATCH, sampler="random")
-    share = split(graph, np.zeros(graph.vertices, np.int32), how)[0]
-    sampler = Sampler(share, Post(Group()))
-    rows, seeds = share.rows, share.train[: BATCH * BATCHES].reshape(BATCHES, BATCH)
+    shard = split(graph, np.zeros(graph.vertices, np.int32), how)[0]
+    sampler = Sampler(shard, Messenger(Group()))
+    rows, seeds = shard.rows, shard.train[: BATCH * BATCHES].reshape(BATCHES, BATCH)
     weights, owner = np.ones(graph.vertices), (np.arange(graph.vertices) % 2).astype(np.int32)
 
     def uniform() -> int:
-        return sum(len(picks.uniform(rows, each, each, fanout[0], n).neighbours) for n, each in enumerate(seeds))
+        return sum(len(sampling.uniform(rows, each, each, fanout[0], n).neighbours) for n, each in enumerate(seeds))
 
     def weighted() -> int:
         args = weights, owner, 0, 1
         return sum(
-            len(picks.weighted(rows, each, each, fanout[0], n, *args).neighbours) for n, each in enumerate(seeds)
+            len(sampling.weighted(rows, each, each, fanout[0], n, *args).neighbours) for n, each in enumerate(seeds)
         )
 
     def batches() -> int:

@@ -9,7 +9,7 @@ from offramp.dgs.run import train_dgs
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.data import Graph
 from offramp_sim.reproduce.dgs.graphs import hubs, planted
-from offramp_sim.reproduce.dgs.runs import in_threads
+from offramp_sim.switchgnn.thread_group import open_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ def settings(**changes: Any) -> DgsSettings:
 
 def train(graph: Graph, how: DgsSettings) -> Any:
     """A run whose workers are threads."""
-    return train_dgs(graph, how, run_jobs=in_threads)
+    return train_dgs(graph, how, launch=open_threads)
 
 
 def auc(truth: np.ndarray, score: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from offramp.hermod.factors import CType
 from offramp.hermod.traffic import Shape
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import load
-from offramp_sim.hermod.flow.simulate import Outcome, simulate
+from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 
 
 def _own(worker: int, size: float) -> Flows:
@@ -64,7 +64,7 @@ def mini(stages: int, per_stage: int, micro_batches: int, *sizes: float) -> Mini
     return MiniTraffic(Shape(stages, micro_batches, stages * per_stage), *sizes)
 
 
-def run(traffic: MiniTraffic, policy: str, iterations: int = 3) -> Outcome:
+def run(traffic: MiniTraffic, policy: str, iterations: int = 3) -> FlowResult:
     ranks = np.arange(traffic.shape.ranks)
     fabric = OnePort(ranks, ranks, len(ranks), 1, 1.0)
     return simulate(load(build(traffic, iterations), fabric), policy, slack_s=0.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from offramp.switchgnn.leaf_spine import MAX_LEAVES, ROOT, LeafSpine
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.telemetry import Outcome
+from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     LEAF_IP,
@@ -39,7 +39,7 @@ class ReferenceLeaf(ReferenceSwitch):
 
     # --- ways ----------------------------------------------------------------------------------------------
 
-    def _way(self, vertex: int, owner: int) -> int:
+    def _channel(self, vertex: int, owner: int) -> int:
         network = self._network
         if network.racks[owner] == self._leaf:
             return network.host_port(owner)
@@ -98,23 +98,23 @@ class ReferenceLeaf(ReferenceSwitch):
     def _join(self, frame: bytes, header: Header) -> Output:
         """A partial sum from another leaf."""
         if header["round"] != self.round:
-            return self._drop(Outcome.STALE)
+            return self._drop(Disposition.STALE)
         rank = self._ranks.get((header["block_id"], header["dst_id"]))
         if rank is None:
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         block, chunks = self._blocks[header["block_id"]]
         need = int(block.need[rank])
         if not self._is_home(block, rank) or self._from_here(block, rank) == need:
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         leaf = sender_of(frame)
         if header["chunk_id"] >= chunks or not 0 < header["count"] <= need or leaf is None:
-            return self._drop(Outcome.MALFORMED)
+            return self._drop(Disposition.MALFORMED)
         index = rank * chunks + header["chunk_id"]
         round_, came = self._joined.get(index, (0, set()))
         came = came if round_ == self.round else set()
         self._joined[index] = self.round, came | {leaf}
         if leaf in came:
-            return self._drop(Outcome.DUPLICATE)
+            return self._drop(Disposition.DUPLICATE)
         return self._add(frame, header, block, chunks, rank, need, header["count"], 0)
 
     def _add(
@@ -128,26 +128,26 @@ class ReferenceLeaf(ReferenceSwitch):
         vertex = int(block.vertices[v])
         fields = {"src_id": NO_ID, "dst_id": vertex, "count": need, "ecn": ecn, "level": level}
         rest = total.astype(">i4").tobytes() + frame[DATA_FRAME_BYTES:]
-        return [(self._way(vertex, int(block.owner[v])), self._reply(frame, {**header, **fields}, rest))]
+        return [(self._channel(vertex, int(block.owner[v])), self._reply(frame, {**header, **fields}, rest))]
 
-    def _forward(self, frame: bytes, header: Header, outcome: Outcome) -> Output:
+    def _forward(self, frame: bytes, header: Header, outcome: Disposition) -> Output:
         self.outcomes[outcome] += 1
         vertex = header["dst_id"]
-        return [(self._way(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
+        return [(self._channel(vertex, self._owners[vertex]), self._reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
-        if isinstance(found, Outcome):
+        if isinstance(found, Disposition):
             return self._turn_away(found)
         if not self._acks:
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         block, _, rank = found
         owners = [int(block.owner[v]) for v in block.row(rank)]
         home = self._is_home(block, rank)
-        ports = {self._way(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}
+        ports = {self._channel(header["src_id"], o) for o in owners if home or self._network.racks[o] == self._leaf}
         if not ports:
-            return self._drop(Outcome.UNKNOWN)
-        self.outcomes[Outcome.ACKNOWLEDGED] += 1
+            return self._drop(Disposition.UNKNOWN)
+        self.outcomes[Disposition.ACKNOWLEDGED] += 1
         return [(port, self._reply(frame, header, frame[SHORT_FRAME_BYTES:])) for port in sorted(ports)]
 
     # --- barrier -------------------------------------------------------------------------------------------
@@ -158,20 +158,20 @@ class ReferenceLeaf(ReferenceSwitch):
             if not self._from_leaves():
                 return self._refuse()
             if header["round"] != self.round:
-                return self._drop(Outcome.STALE)
-            self.outcomes[Outcome.GO] += 1
+                return self._drop(Disposition.STALE)
+            self.outcomes[Disposition.GO] += 1
             return [(network.host_port(w), self._go_as_it_is(frame, header)) for w in self._members]
         child = source - network.workers
         if source not in self._members and not (self._leaf == ROOT and 0 <= child < network.leaves):
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         from_host = child < 0
         if not (self._is_workers(source) if from_host else self._from_leaves()):
             return self._refuse()
         behind = (self.round - header["round"]) & 0xFFFF
         if behind >= 0x8000:
-            return self._drop(Outcome.STALE)
+            return self._drop(Disposition.STALE)
         if behind:
-            self.outcomes[Outcome.GO_REPEATED] += 1
+            self.outcomes[Disposition.GO_REPEATED] += 1
             port = network.host_port(source) if from_host else self._to_leaf(child)
             return [(port, self._go_with(frame, header, from_host))]
         return self._host_done(frame, header) if from_host else self._leaf_done(frame, header, child)
@@ -180,7 +180,7 @@ class ReferenceLeaf(ReferenceSwitch):
         network, after, host = self._network, next_round(self.round), header["src_id"]
         first = self._waits_for[host] != after
         self._waits_for[host] = after
-        self.outcomes[Outcome.DONE if first else Outcome.DONE_REPEATED] += 1
+        self.outcomes[Disposition.DONE if first else Disposition.DONE_REPEATED] += 1
         if any(self._waits_for[w] != after for w in self._members):
             return []
         up = {**header, "src_id": network.leaf_id(self._leaf), "level": LEVEL_LEAF}
@@ -194,12 +194,12 @@ class ReferenceLeaf(ReferenceSwitch):
         network, after = self._network, next_round(self.round)
         first = self._leaves_wait_for[child] != after
         self._leaves_wait_for[child] = after
-        self.outcomes[Outcome.DONE if first else Outcome.DONE_REPEATED] += 1
+        self.outcomes[Disposition.DONE if first else Disposition.DONE_REPEATED] += 1
         if not first or any(waits_for != after for waits_for in self._leaves_wait_for):
             return []
         self.round = after
         self.recirculations += 1
-        self.outcomes[Outcome.GO] += 1
+        self.outcomes[Disposition.GO] += 1
         ports = [network.host_port(w) for w in self._members] + [network.uplink(ROOT, 0)]
         return [(port, self._go_with(frame, header, False)) for port in ports]
 
@@ -262,9 +262,9 @@ class ReferenceSpine(ReferenceSwitch):
                 return self._refuse()
             return self._relay(frame, self._done_ports(header["src_id"]))
         if kind not in self._served:
-            return self._drop(Outcome.FOREIGN)
+            return self._drop(Disposition.FOREIGN)
         if kind == Kind.ACK:
-            return self._relay(frame, self._ack_ports(header), Outcome.ACKNOWLEDGED)
+            return self._relay(frame, self._ack_ports(header), Disposition.ACKNOWLEDGED)
         owner = self._owners.get(header["dst_id"])
         return self._relay(frame, [] if owner is None else [self._network.downlink(self._network.racks[owner])])
 
@@ -287,8 +287,8 @@ class ReferenceSpine(ReferenceSwitch):
         leaves = {racks[int(block.owner[v])] for v in block.row(rank)} - {racks[int(block.owner[rank])]}
         return [self._network.downlink(leaf) for leaf in sorted(leaves)]
 
-    def _relay(self, frame: bytes, ports: list[int], outcome: Outcome = Outcome.RELAYED) -> Output:
+    def _relay(self, frame: bytes, ports: list[int], outcome: Disposition = Disposition.RELAYED) -> Output:
         if not ports:
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         self.outcomes[outcome] += 1
         return [(port, frame) for port in ports]

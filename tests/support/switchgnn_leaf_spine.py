@@ -82,19 +82,19 @@ class LeafSpineNetwork:
 
     def _cross(
         self,
-        way: str,
+        channel: str,
         links: dict[tuple[int, int], tuple[int, int]],
         departed: list[PacketBatch],
         arriving: list[PacketBatch],
     ) -> None:
         for (switch, port), (other, its_port) in links.items():
-            if not len(departed[switch]) and not self._moving[way, switch, port]:
+            if not len(departed[switch]) and not self._moving[channel, switch, port]:
                 continue
             sent = departed[switch].select(departed[switch].ports == port)
-            if way == "up":
+            if channel == "up":
                 self.crossed += int(np.count_nonzero(sent.lengths >= _WITH_PAYLOAD))
-            came = self._channels[way, switch, port](sent)
-            self._moving[way, switch, port] = len(came)
+            came = self._channels[channel, switch, port](sent)
+            self._moving[channel, switch, port] = len(came)
             if not len(came):
                 continue
             came = came.select(np.arange(len(came)))

@@ -95,27 +95,65 @@ open_device("counted:service_us=1", "c").close()
 assert "outside/table1" in [item.name for item in items()]
 assert find("outside")[0].reproduce(0.5, 1).comparisons[0].ours == "0.5"
 assert "many-tables" in {found.rule for found in lint(load(p4_source("switchgnn/v1model.p4")))}
-print("all four")
+"""
+
+TRAINING = """
+from offramp.dgs.run import train_dgs
+from offramp.dgs.settings import DgsSettings
+from offramp.graph.load import load as load_graph
+from offramp.graph.partition import partition
+from offramp.train.run import train
+from offramp.train.settings import TrainSettings
+
+graph = load_graph("karate")
+
+
+def losses(**changes):
+    settings = TrainSettings("karate", **{"workers": 2, "propagator": "p2p", "epochs": 3, **changes})
+    result = train(graph, settings)
+    return [epoch.loss for epoch in result.epochs], result.traffic.payload_up
+
+
+def close(found, expected, much):
+    return all(abs(a - b) < much for a, b in zip(found, expected, strict=True))
+
+
+assert partition(graph, 2, "alternating").tolist() == [0, 1] * 17
+exact = losses()
+assert close(losses(partition="alternating")[0], exact[0], 1e-4)
+assert close(losses(propagator="gathered")[0], exact[0], 1e-4)
+plain, half = losses(schedule="g3"), losses(schedule="g3", codec="half")
+assert 2 * half[1] == plain[1]
+assert plain[0] != half[0] and close(plain[0], half[0], 1e-2)
+result = train_dgs(graph, DgsSettings("karate", workers=2, sampler="first", fanout=(2,), epochs=2, batch=4))
+assert result.totals()["edges_sampled"] > 0
+"""
+
+PLANNING = """
+from offramp.dgtp.search import Search, search
+from offramp.themis.demand import Demand
+from offramp.themis.network import Collective
+from offramp.themis.plan import make_plan, schedulers
+from offramp.themis.topologies import PAPER
+from offramp_sim.dgtp.native.machine import FastCluster
+from offramp_sim.dgtp.setups import make_setup
+
+network, demands = PAPER["3D-SW_SW_SW_homo"], [Demand(Collective.ALL_REDUCE, 10**8)]
+ours, theirs = (make_plan(network, demands, name) for name in ("baseline", "reversed"))
+assert schedulers()[-1] == "reversed"
+assert theirs.as_json()["scheduler"] == "reversed"
+assert theirs.finish_ps > 0 and theirs.digest() != ours.digest()
+problem = make_setup("testbed-products-ps", 0).problem
+piled, feasible = (search(problem, FastCluster, Search(method=name), processes=1) for name in ("piled", "ifs"))
+assert problem.feasible(piled.machine)
+assert len(set(piled.machine.tolist())) <= len(set(feasible.machine.tolist()))
 """
 
 
-def run_outside(program: str) -> tuple[str, int]:
-    paths = [str(ROOT / folder) for folder in ("base", "switch", "host", "sim", "cli")]
-    environment = {"PYTHONPATH": ":".join([str(OUTSIDE), *paths]), "PATH": os.environ["PATH"], "HOME": "/tmp"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.returncode
-
-
-def test_a_package_outside_adds_one_of_each() -> None:
-    assert run_outside(PROGRAM) == ("all four\n", 0)
-
-
-LEO_PROGRAM = """
+LEO = """
 import numpy as np
 
 from offramp.device import Status
-from offramp.leo.devices import open_device
 from offramp.leo.native.batch import Batch
 from offramp.leo.native.dataflow import Program, Trip
 from offramp.leo.runtime.process import Plan, ResponderProcess
@@ -139,9 +177,14 @@ assert requester.selector.choose(5, 0, None, 0) == 0
 assert CountedLink.pumps > 0
 requester.close()
 process.close()
-print("function, rule and transport")
 """
 
 
-def test_a_package_outside_adds_a_function_a_rule_and_a_transport_to_leo() -> None:
-    assert run_outside(LEO_PROGRAM) == ("function, rule and transport\n", 0)
+@pytest.mark.parametrize("program", [PROGRAM, TRAINING, PLANNING, LEO], ids=["more", "training", "planning", "leo"])
+def test_a_package_outside_adds_one_of_each(program: str, tmp_path: Path) -> None:
+    paths = [str(ROOT / folder) for folder in ("base", "switch", "host", "sim", "cli")]
+    script = tmp_path / "script.py"  # a file, as workers of a run import what started them
+    script.write_text("if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in program.splitlines()))
+    environment = {"PYTHONPATH": ":".join([str(OUTSIDE), *paths]), "PATH": os.environ["PATH"], "HOME": "/tmp"}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -15,7 +15,6 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from offramp.dgs.results import DgsEpoch
     from offramp.dgs.settings import DgsSettings
 
 
@@ -37,11 +36,12 @@ def dgs(settings: DgsSettings, outputs: Outputs) -> None:
     """Train on mini-batches whose remote neighbours and features are sampled by what explains the model (DGS)."""
     from offramp.dgs.mask_file import save_masks
     from offramp.dgs.run import train_dgs
+    from offramp.report.console import epoch_progress
 
     if outputs.save_masks is not None and settings.sampler != "dgs":
         raise SettingsError("save_masks", "goes with {sampler} dgs only")
     console = show.console(one_rank=True)
-    with epoch_bar(console, settings.sampler, settings.epochs) as on_epoch:
+    with epoch_progress(console, settings.sampler, settings.epochs) as on_epoch:
         result = train_dgs(settings.load(), settings, on_epoch=on_epoch)
     if result is None:
         return
@@ -50,45 +50,6 @@ def dgs(settings: DgsSettings, outputs: Outputs) -> None:
     if outputs.save_masks is not None:
         save_masks(outputs.save_masks, result.masks)
     outputs.write("offramp.train.dgs/1", numbers)
-
-
-def epoch_bar(console: Console, name: str, epochs: int) -> Any:
-    """A bar over the epochs, and a line for each; yields what to call after each."""
-    from contextlib import contextmanager
-
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    @contextmanager
-    def bar() -> Any:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True),
-        )
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task(name, total=epochs)
-
-            def on_epoch(epoch: DgsEpoch) -> None:
-                progress.update(task, completed=epoch.progress.epoch)
-                progress.console.print(epoch_line(epoch, epochs), highlight=False, soft_wrap=True)
-
-            yield on_epoch
-
-    return bar()
-
-
-def epoch_line(epoch: DgsEpoch, epochs: int) -> str:
-    """One epoch in one line."""
-    from offramp.report.units import percent, si
-
-    progress = epoch.progress
-    masks = f"  masks {progress.version}" if progress.version else ""
-    return (
-        f"epoch {progress.epoch:>{len(str(epochs))}}/{epochs}  loss {progress.loss:.4f}"
-        f"  val acc {percent(epoch.val_accuracy)}  {progress.seconds:.3f} s"
-        f"  sampling {progress.sampling_s:.3f} s  sent {si(progress.ledger.total, 'B')}{masks}"
-    )
 
 
 def _show(console: Console, numbers: dict[str, Any]) -> None:

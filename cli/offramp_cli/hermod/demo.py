@@ -12,7 +12,7 @@ from offramp_cli.command import command
 from offramp_cli.result import Plotted
 
 if TYPE_CHECKING:
-    from offramp_sim.hermod.lab import Outcome, Scenario
+    from offramp_sim.hermod.lab import LabResult, Scenario
 
 
 @command("offramp_sim.hermod.lab:Scenario", Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -")
@@ -36,7 +36,7 @@ def demo(scenario: Scenario, outputs: Plotted) -> None:
     outputs.write("offramp.hermod.demo/1", {"runs": [outcome.as_json() for outcome in outcomes]})
 
 
-def _show(console: Any, by_priority: Outcome, one_queue: Outcome) -> None:
+def _show(console: Any, by_priority: LabResult, one_queue: LabResult) -> None:
     from offramp.report.units import duration, si
 
     table = show.table("coflow", "DSCP", "queue", "start", "end", "time", "in one queue", "gain", "bytes in its queue")

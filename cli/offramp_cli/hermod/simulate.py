@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from offramp_cli.hermod.simulate_packets import PacketLevel
     from offramp_sim.hermod.flow.network import Loaded
-    from offramp_sim.hermod.flow.simulate import Outcome
+    from offramp_sim.hermod.flow.simulate import FlowResult
     from offramp_sim.hermod.flow.study import Setup
 
 _POLICIES = "fair,fifo,lina,dp-first,pp-first,ep-first,ep-pp-dp,hermod"
@@ -94,7 +94,7 @@ def hermod(settings: HermodSettings, outputs: Outputs) -> None:
     if packet_level is not None:
         setup = packet_level.setup
     console = show.console()
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, FlowResult] = {}
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("the job's DAG", total=len(names))
         source = _source(settings, setup)
@@ -172,7 +172,7 @@ def _traces(folder: Path, nic_gbps: float | None, setup: Setup) -> _Source:
     return _Source(prepare_traces(dag, nic_gbps, setup), title, facts, 0)
 
 
-def _numbers(outcomes: dict[str, Outcome], tokens: int) -> dict[str, Any]:
+def _numbers(outcomes: dict[str, FlowResult], tokens: int) -> dict[str, Any]:
     base = next(iter(outcomes.values())).iteration_s
     return {
         name: {

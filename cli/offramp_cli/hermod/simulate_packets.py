@@ -11,10 +11,10 @@ from offramp_base.settings.error import SettingsError
 from offramp_cli import show
 from offramp_sim.hermod.faults import Faults, parse_pause
 from offramp_sim.hermod.flow.network import SEPARATE, Loaded
-from offramp_sim.hermod.flow.simulate import Outcome
+from offramp_sim.hermod.flow.simulate import FlowResult
 from offramp_sim.hermod.flow.study import Setup, one
 from offramp_sim.hermod.fluid import fluid
-from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
+from offramp_sim.hermod.simulate import PacketResult, simulate_packets
 from offramp_sim.hermod.wire import Wire
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class PacketLevel:
     setup: Setup
     wire: Wire
     faults: Faults
-    found: dict[str, tuple[PacketOutcome, Outcome]] = field(default_factory=dict)
+    found: dict[str, tuple[PacketResult, FlowResult]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, setup: Setup, packets: int, engine: str, loss: float, pauses: list[str]) -> PacketLevel:
@@ -53,7 +53,7 @@ class PacketLevel:
         faults = Faults(loss, tuple(map(parse_pause, pauses)))
         return cls(chosen, Wire(packets, engine=engine), faults)
 
-    def run(self, loaded: Loaded, policy: str, report: Callable[[float], None]) -> PacketOutcome:
+    def run(self, loaded: Loaded, policy: str, report: Callable[[float], None]) -> PacketResult:
         """One policy at both levels."""
         setup = self.setup
         queues = setup.queues if policy.startswith("hermod") else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective, Network
-from offramp.themis.plan import Plan, Scheduler, make_plan
+from offramp.themis.plan import Plan, make_plan
 from offramp.themis.themis import Options
 from offramp_base.errors import OfframpError
 from offramp_base.progress import counted
@@ -44,7 +44,7 @@ class Case:
 
 
 def report(
-    console: Console, case: Case, schedulers: Sequence[Scheduler], changes: Sequence[str], plot: Path | None
+    console: Console, case: Case, schedulers: Sequence[str], changes: Sequence[str], plot: Path | None
 ) -> dict[str, Any]:
     """Simulate, print, draw; the numbers, ready for JSON."""
     from offramp.themis.bound import best_bound, ideal_ps
@@ -63,7 +63,7 @@ def report(
         stage("linear program")
         bound = best_bound(case.network, [case.demand])
     ideal = ideal_ps(case.network, [case.demand])
-    rows = {plan.scheduler.value: _numbers(case, plan) for plan in plans}
+    rows = {str(plan.scheduler): _numbers(case, plan) for plan in plans}
     numbers: dict[str, Any] = {
         "schedulers": rows,
         "bound_s": bound.finish_ps / 1e12,
@@ -107,7 +107,7 @@ def _table(
     shape = "x".join(str(d.size) for d in case.network.dimensions)
     title = f"{case.collective} of {si(case.size, 'B')} on {case.network.name}: {case.network.npus} NPUs, {shape}"
     table = show.table("", "time", "speed-up", "bound", "utilised", "by dimension, %", title=title, whole=True)
-    slowest = rows[plans[0].scheduler.value]["seconds"]
+    slowest = rows[str(plans[0].scheduler)]["seconds"]
     for name, row in rows.items():
         by = " ".join(f"{100 * share:5.1f}" for share in row["utilisation_by_dimension"])
         speed = f"{slowest / row['seconds']:.2f}"
@@ -133,8 +133,8 @@ def _changing(console: Console, plans: Sequence[Plan], profile: SpeedProfile) ->
         counting = counted("changing speed", plans)
         rows = [[run(plan.schedules[0], profile).finish_ps / 1e12 for run in ways] for plan in counting]
     for plan, times in zip(plans, rows, strict=True):
-        found[plan.scheduler.value] = {"static_s": times[0], "adaptive_s": times[1]}
-        table.add_row(plan.scheduler.value, *(duration(time) for time in times))
+        found[str(plan.scheduler)] = {"static_s": times[0], "adaptive_s": times[1]}
+        table.add_row(str(plan.scheduler), *(duration(time) for time in times))
     console.print(table)
     return found
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Collective
-from offramp.themis.plan import Scheduler
 from offramp_base.settings.error import SettingsError
 from offramp_cli import show
 from offramp_cli.stages import stages
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 MOST_RANKS = 32
 
 
-def report(
-    console: Console, case: Case, schedulers: Sequence[Scheduler], seed: int, *, namespaces: bool
-) -> dict[str, Any]:
+def report(console: Console, case: Case, schedulers: Sequence[str], seed: int, *, namespaces: bool) -> dict[str, Any]:
     """Run all-reduces of float32 values; the numbers, ready for JSON.
 
     Raises:
@@ -35,17 +32,17 @@ def report(
     if not 2 <= case.network.npus <= MOST_RANKS:
         raise SettingsError("execute", f"{case.network.npus} processes: expected a network of 2 to {MOST_RANKS} NPUs")
     try:
-        from offramp.themis.executor.trial import Outcome, Trial, measure
+        from offramp.themis.executor.trial import Trial, TrialResult, measure
     except ImportError:
         raise SettingsError("execute", "needs the package torch: pip install 'offramp[gnn]'") from None
 
     # Exact sums travel as 8 bytes a value.
     trial = Trial(case.network, tuple(schedulers), max(1, case.size // 8), case.chunks, 3, seed, namespaces)
-    found: list[Outcome] = []
+    found: list[TrialResult] = []
     with stages(console) as stage:
         stage("starting the ranks")
 
-        def note(outcome: Outcome) -> None:
+        def note(outcome: TrialResult) -> None:
             found.append(outcome)
             stage.advance(f"{outcome.scheduler}: {duration(outcome.seconds)}", len(found), len(schedulers))
 
@@ -57,6 +54,6 @@ def report(
         ratio = found[0].seconds / outcome.seconds
         predicted = duration(outcome.predicted_s)
         same = "yes" if outcome.exact else "NO"
-        table.add_row(outcome.scheduler.value, duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
+        table.add_row(str(outcome.scheduler), duration(outcome.seconds), f"{ratio:.2f}", predicted, same)
     console.print(table)
-    return {o.scheduler.value: {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}
+    return {str(o.scheduler): {"seconds": o.seconds, "predicted_s": o.predicted_s, "exact": o.exact} for o in found}

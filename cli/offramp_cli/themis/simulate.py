@@ -20,9 +20,9 @@ _USUAL = ("baseline", "themis+fifo", "themis+scf", "balanced")
 
 
 def _schedulers() -> list[str]:
-    from offramp.themis.plan import Scheduler
+    from offramp.themis.plan import schedulers
 
-    return [*(s.value for s in Scheduler), "all"]
+    return [*schedulers(), "all"]
 
 
 def _collectives() -> list[str]:
@@ -73,7 +73,7 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     """Schedule a collective, or train a model, on a network of several dimensions: the baseline, Themis and better."""
     from offramp.themis.network import Collective
     from offramp.themis.network_file import load_network
-    from offramp.themis.plan import Scheduler
+    from offramp.themis.plan import schedulers
     from offramp.themis.themis import Options
     from offramp_cli.themis import collective as collectives
     from offramp_cli.themis import execute as executed
@@ -82,9 +82,9 @@ def themis(given: ThemisSettings, outputs: Plotted) -> None:
     console = show.console()
     made = load_network(given.network)
     names = given.scheduler or _USUAL
-    chosen = tuple(Scheduler) if "all" in names else tuple(dict.fromkeys(Scheduler.named(name) for name in names))
+    chosen = tuple(schedulers() if "all" in names else dict.fromkeys(names))
     chunks = given.chunks
-    settings = {"network": describe(made), "schedulers": [s.value for s in chosen], "chunks": chunks}
+    settings = {"network": describe(made), "schedulers": list(chosen), "chunks": chunks}
     numbers: dict[str, Any]
     if given.workload is not None:
         if given.change or given.execute or outputs.plot:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Network
-from offramp.themis.plan import Scheduler
 from offramp_base.progress import counted
 from offramp_cli import show
 from offramp_cli.stages import stages
@@ -21,7 +20,7 @@ def report(
     console: Console,
     network: Network,
     name: str,
-    schedulers: Sequence[Scheduler],
+    schedulers: Sequence[str],
     iterations: int,
     chunks: int,
     compute: float,
@@ -37,7 +36,7 @@ def report(
     with stages(console):
         for scheduler in counted("simulating", (*schedulers, None)):
             found = train(workload, network, scheduler, iterations, chunks)
-            rows[scheduler.value if scheduler else "ideal"] = {
+            rows[str(scheduler) if scheduler else "ideal"] = {
                 "seconds": found.total / 1e12,
                 "forward_s": found.forward / 1e12,
                 "backward_s": found.backward / 1e12,
@@ -48,7 +47,7 @@ def report(
     scopes = [scope for scope in Scope if any(row["exposed_s"][scope.value] for row in rows.values())]
     parts_of = ("forward", "backward", *(f"wait {scope}" for scope in scopes))
     table = show.table("", "time", "speed-up", *parts_of, "utilised", title=title, whole=True)
-    slowest = rows[schedulers[0].value]["seconds"]
+    slowest = rows[str(schedulers[0])]["seconds"]
     for label, row in rows.items():
         parts = (row["forward_s"], row["backward_s"], *(row["exposed_s"][scope.value] for scope in scopes))
         speed = f"{slowest / row['seconds']:.2f}"

@@ -53,6 +53,7 @@ def torchgt(settings: TorchGtSettings, outputs: Outputs) -> None:
 
 def run(console: Console, settings: TorchGtSettings) -> TorchGtResult | None:
     """Train with a bar and a line for each epoch; None where another rank of torchrun reports."""
+    from offramp.report.console import epoch_line
     from offramp.torchgt.run import train
     from offramp_cli.stages import stages
 
@@ -61,19 +62,9 @@ def run(console: Console, settings: TorchGtSettings) -> TorchGtResult | None:
 
         def show(epoch: Epoch) -> None:
             stage.advance(f"epoch {epoch.epoch} of {settings.epochs}", epoch.epoch, settings.epochs)
-            console.print(_line(epoch, settings.epochs), soft_wrap=True)
+            console.print(epoch_line(epoch, settings.epochs), soft_wrap=True)
 
         return train(settings, show)
-
-
-def _line(epoch: Epoch, epochs: int) -> str:
-    beta = "" if epoch.beta is None else f"  \N{GREEK SMALL LETTER BETA} {epoch.beta:.2g}"
-    full = f"  full in {epoch.full_steps} of {epoch.steps}" if epoch.full_steps else ""
-    return (
-        f"epoch {epoch.epoch:>{len(str(epochs))}}/{epochs}  loss {epoch.loss:.4f}  validation {epoch.val_score:.4f}"
-        f"  {epoch.seconds:.3f} s  communication {epoch.communication_seconds:.3f} s"
-        f"  reduction {epoch.reduction_seconds:.3f} s{beta}{full}"
-    )
 
 
 def _summary(console: Console, result: TorchGtResult) -> None:

@@ -22,7 +22,7 @@ def slots(halo: int, features: int, seed: int, capacity_bytes: int = CAPACITY_BY
     return np.sort(np.random.default_rng(seed).choice(halo, room, replace=False))
 
 
-class RowCache:
+class FeatureCache:
     """Last known values of remote rows; columns that never travelled are 0.
 
     Attributes:

@@ -51,7 +51,7 @@ class Terms:
 
     @property
     def total(self) -> torch.Tensor:
-        """Their sum."""
+        """The sum of all parts: a scalar."""
         return self.prediction + self.size + self.entropy + self.feature_size + self.feature_entropy
 
 
@@ -76,7 +76,7 @@ class MaskedFeatures:
         )
 
     def to_dense(self) -> torch.Tensor:
-        """``(n, F)``."""
+        """The masked features as a dense ``(n, F)`` tensor."""
         features = self._features
         return (features if isinstance(features, torch.Tensor) else features.to_dense()) * self._mask
 
@@ -115,7 +115,7 @@ def terms(
 
 
 def entropy(p: torch.Tensor) -> torch.Tensor:
-    """Of a coin that shows heads with probability ``p``, in nats."""
+    """Entropy of a coin that shows heads with probability ``p``, in nats."""
     return -torch.xlogy(p, p) - torch.xlogy(1 - p, 1 - p)
 
 
@@ -127,8 +127,8 @@ def initial(remotes: int, features: int, generator: torch.Generator) -> tuple[to
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Masks after training.
+class Explanation:
+    """The masks that an optimisation ends with.
 
     Attributes:
         nodes: ``(r + 1,)`` from 0 to 1.
@@ -156,7 +156,7 @@ def optimise(
     lr: float = 0.1,
     threshold: float = 0.01,
     coefficients: Coefficients = Coefficients(),
-) -> Outcome:
+) -> Explanation:
     """Train masks; ``start`` (before the sigmoid) is left as it ends. The model's weights stay as they are.
 
     Stops early where the prediction's divergence from the target is at most ``threshold`` and the loss falls no more.
@@ -176,4 +176,4 @@ def optimise(
             break
         nodes.grad, columns.grad = torch.autograd.grad(found.total, [nodes, columns])
         adam.step()
-    return Outcome(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)
+    return Explanation(torch.sigmoid(nodes.detach()), torch.sigmoid(columns.detach()), step, loss, divergence)

@@ -44,7 +44,7 @@ class ExplanationGraph(View):
         self._into = torch.where(edge == 0, group, edge - 1 + self.groups), group
 
     def __len__(self) -> int:
-        """Vertices."""
+        """Number of pooled and remote vertices."""
         return self.groups + len(self.remotes)
 
     @property

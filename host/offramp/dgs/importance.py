@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from offramp.dgs.picks import Rows
 from offramp.dgs.reference import exponential
+from offramp.dgs.sampling import LocalAdjacency
 from offramp.graph.csr import IntArray, entries_of
 from offramp.splitmix import GOLDEN, mix
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def column_norms(graph: Rows, rows: IntArray, ids: IntArray, degree: IntArray) -> npt.NDArray[np.float64]:
+def column_norms(graph: LocalAdjacency, rows: IntArray, ids: IntArray, degree: IntArray) -> npt.NDArray[np.float64]:
     """``(N,)`` sums over ``rows`` of the squared entries of D^-1/2 (A + I) D^-1/2 in each column.
 
     Over all rows that is FastGCN's q (Chen et al. 2018), over those of a layer LADIES's p (Zou et al. 2019).

@@ -13,7 +13,7 @@ from offramp.dgs.explainer import initial, optimise
 from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.masks import Masks
 from offramp.dgs.minibatch import SampledView
-from offramp.dgs.picks import Numbering, Picks
+from offramp.dgs.sampling import Numbering, SampledNeighbours
 from offramp.graph.csr import IntArray
 from offramp.models.neighbourhood import as_features, stacked
 from offramp_base.errors import OfframpError
@@ -21,8 +21,8 @@ from offramp_base.errors import OfframpError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.dgs.explainer import Outcome
-    from offramp.dgs.share import Share
+    from offramp.dgs.explainer import Explanation
+    from offramp.dgs.shard import Shard
     from offramp.models import Model
 
 SPARSE = 0.1
@@ -33,23 +33,23 @@ class Interpreter:
     """Explains one worker's model; its masks go on from explanation to explanation.
 
     Attributes:
-        outcome: of the last explanation.
+        explanation: the last one, None before it.
 
     Args:
-        share: the worker's part of the graph.
+        shard: the worker's part of the graph.
         model: of the run; its weights are set for each explanation.
     """
 
-    def __init__(self, share: Share, model: Model) -> None:
-        if not len(share.vertices):
-            raise OfframpError(f"worker {share.worker}: explanation: there are no local vertices")
-        self.share, self.model = share, model.eval().requires_grad_(requires_grad=False)
-        self.outcome: Outcome | None = None
-        settings = share.settings
-        generator = torch.Generator().manual_seed(settings.seed * 1009 + share.worker)
-        nodes, self._columns = initial(len(share.halo), share.width, generator)
+    def __init__(self, shard: Shard, model: Model | None = None) -> None:
+        if not len(shard.vertices):
+            raise OfframpError(f"worker {shard.worker}: explanation: there are no local vertices")
+        self.shard, self.model = shard, (model or shard.model()).eval().requires_grad_(requires_grad=False)
+        self.explanation: Explanation | None = None
+        settings = shard.settings
+        generator = torch.Generator().manual_seed(settings.seed * 1009 + shard.worker)
+        nodes, self._columns = initial(len(shard.halo), shard.width, generator)
         self._loop, self._nodes = nodes[:1], nodes[1:]
-        self._number = Numbering(len(share.owner))
+        self._number = Numbering(len(shard.owner))
 
     def explain(self, places: IntArray, rows: npt.NDArray[np.float32], version: int) -> Masks:
         """Masks that explain the model's present predictions.
@@ -59,18 +59,18 @@ class Interpreter:
             rows: ``(r, F)`` features of these.
             version: of the masks.
         """
-        share, settings = self.share, self.share.settings
+        shard, settings = self.shard, self.shard.settings
         if not len(places):
-            return Masks(version, np.ones(len(share.halo), np.float32), np.ones(share.width, np.float32))
-        remotes = share.halo[places]
+            return Masks(version, np.ones(len(shard.halo), np.float32), np.ones(shard.width, np.float32))
+        remotes = shard.halo[places]
         found = compact(rows)
         probabilities = self.predictions(remotes, found)
         groups = self._groups(probabilities)
         target = torch.from_numpy(groups @ probabilities)
-        features = as_features(_stacked(sp.csr_matrix(groups) @ share.features, found))
+        features = as_features(_stacked(sp.csr_matrix(groups) @ shard.features, found))
         graph = ExplanationGraph(remotes, self._shares(groups, remotes))
         start = torch.cat([self._loop, self._nodes[places]]), self._columns.clone()
-        self.outcome = optimise(
+        self.explanation = optimise(
             self.model,
             graph,
             features,
@@ -82,37 +82,37 @@ class Interpreter:
         )
         learned = start[0].detach()
         self._loop, self._nodes[places], self._columns = learned[:1], learned[1:], start[1].detach()
-        nodes = np.full(len(share.halo), float(self.outcome.nodes[1:].mean()), np.float32)
-        nodes[places] = self.outcome.nodes[1:].numpy()
-        return Masks(version, nodes, self.outcome.features.numpy().copy())
+        nodes = np.full(len(shard.halo), float(self.explanation.nodes[1:].mean()), np.float32)
+        nodes[places] = self.explanation.nodes[1:].numpy()
+        return Masks(version, nodes, self.explanation.features.numpy().copy())
 
     def predictions(self, remotes: IntArray, rows: Any) -> npt.NDArray[np.float32]:
         """``(n, C)`` class probabilities of the local vertices, from local edges and those to known remote ones."""
-        share = self.share
-        near = np.isin(remotes, share.rows.indices)
-        ids = np.concatenate([share.vertices, remotes[near]])
-        place = np.full(len(share.owner), -1, np.int64)
+        shard = self.shard
+        near = np.isin(remotes, shard.rows.indices)
+        ids = np.concatenate([shard.vertices, remotes[near]])
+        place = np.full(len(shard.owner), -1, np.int64)
         place[ids] = np.arange(len(ids))
-        columns = place[share.rows.indices]
-        row = np.repeat(np.arange(len(share.vertices)), np.diff(share.rows.indptr))
+        columns = place[shard.rows.indices]
+        row = np.repeat(np.arange(len(shard.vertices)), np.diff(shard.rows.indptr))
         kept = columns >= 0
         u, v = row[kept], columns[kept]
-        back = v >= len(share.vertices)
+        back = v >= len(shard.vertices)
         edges = sp.csr_matrix(
             (np.ones(len(u) + back.sum(), bool), (np.append(u, v[back]), np.append(v, u[back]))),
             shape=(len(ids), len(ids)),
         )
-        picks = Picks(np.diff(edges.indptr).astype(np.int64), ids[edges.indices])
-        view = SampledView(ids, len(ids), picks, edges.indices.astype(np.int64), share.degree)
-        features = as_features(_stacked(share.features, rows[near]))
+        sampled = SampledNeighbours(np.diff(edges.indptr).astype(np.int64), ids[edges.indices])
+        view = SampledView(ids, len(ids), sampled, edges.indices.astype(np.int64), shard.degree)
+        features = as_features(_stacked(shard.features, rows[near]))
         with torch.no_grad():
-            scores = self.model(features, view)[: len(share.vertices)]
+            scores = self.model(features, view)[: len(shard.vertices)]
             found: npt.NDArray[np.float32] = torch.softmax(scores, 1).numpy()
         return found
 
     def _groups(self, probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """``(g, n)`` weights of the local vertices in each pooled one; each sums up to 1."""
-        if self.share.settings.explain_scope == "pooled":
+        if self.shard.settings.explain_scope == "pooled":
             return np.full((1, len(probabilities)), 1 / len(probabilities), np.float32)
         classes, label = np.unique(probabilities.argmax(1), return_inverse=True)
         member = np.zeros((len(classes), len(label)), np.float32)
@@ -124,14 +124,14 @@ class Interpreter:
         """Under pooling by class, how much of each class's messages a remote vertex makes up, by edges."""
         if len(groups) == 1:
             return None
-        share = self.share
-        place = np.full(len(share.owner), -1, np.int64)
+        shard = self.shard
+        place = np.full(len(shard.owner), -1, np.int64)
         place[remotes] = np.arange(len(remotes))
-        row = np.repeat(np.arange(len(share.vertices)), np.diff(share.rows.indptr))
-        column = place[share.rows.indices]
+        row = np.repeat(np.arange(len(shard.vertices)), np.diff(shard.rows.indptr))
+        column = place[shard.rows.indices]
         kept = column >= 0
         edges = sp.csr_matrix(
-            (np.ones(kept.sum(), np.float32), (row[kept], column[kept])), (len(share.vertices), len(remotes))
+            (np.ones(kept.sum(), np.float32), (row[kept], column[kept])), (len(shard.vertices), len(remotes))
         )
         members = (groups > 0).astype(np.float32)
         heard = np.asarray(members @ edges) + 1 / len(remotes)  # beyond the first hop: a little, alike

@@ -122,7 +122,8 @@ def weighted(
     """``fanout`` neighbours of each row by weight, without replacement; returns how many in all.
 
     Each neighbour's key is exponential over its weight; the least keys win. ``shift`` more of them are remote than
-    that, as far as there are (specification section 7.1). ``keys`` and ``places`` hold 2 x fanout.
+    that, as far as there are (specification section 7.1). ``keys`` and ``places`` hold 2 x fanout. In one piece:
+    compiled functions return one number, and the lists of near and far neighbours have two lengths.
     """
     total = 0
     far_keys = keys + fanout

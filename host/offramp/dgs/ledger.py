@@ -42,7 +42,7 @@ class Ledger:
         return sum(getattr(self, kind) for kind in KINDS)
 
     def __add__(self, other: Ledger) -> Ledger:
-        """Both together."""
+        """The bytes of both ledgers together."""
         return Ledger(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: Ledger) -> Ledger:
@@ -50,7 +50,7 @@ class Ledger:
         return Ledger(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def copy(self) -> Ledger:
-        """As it is now."""
+        """A ledger of the same counts that later messages do not change."""
         return self + Ledger()
 
     def as_dict(self) -> dict[str, int]:

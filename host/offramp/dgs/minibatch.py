@@ -18,7 +18,7 @@ from offramp.models.view import View
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.dgs.picks import Picks
+    from offramp.dgs.sampling import SampledNeighbours
     from offramp.graph.csr import IntArray
     from offramp.models import Model
 
@@ -37,7 +37,7 @@ class SampledView(View):
         self,
         sources: IntArray,
         targets: int,
-        picks: Picks,
+        sampled: SampledNeighbours,
         columns: IntArray,
         degree: IntArray,
         weights: npt.NDArray[np.float64] | None = None,
@@ -48,20 +48,20 @@ class SampledView(View):
         Args:
             sources: ``(s,)`` vertices, targets first.
             targets: how many of them.
-            picks: neighbours drawn for each target.
-            columns: places among the sources of ``picks.neighbours``.
+            sampled: neighbours drawn for each target.
+            columns: places among the sources of ``sampled.neighbours``.
             degree: of all vertices of the graph.
             weights: of the drawn neighbours beside each other.
             dtype: of the features.
         """
         of_sources = degree[sources]
         super().__init__(sources[:targets], of_sources, of_sources[:targets], dtype)
-        row = np.repeat(np.arange(targets), picks.counts)
+        row = np.repeat(np.arange(targets), sampled.counts)
         if weights is None:
             weights = np.ones(len(columns))
         totals = np.bincount(row, weights, minlength=targets)
         scale = weights * (of_sources[:targets] / np.where(totals > 0, totals, 1))[row]
-        indptr = np.concatenate([[0], np.cumsum(picks.counts + 1)])
+        indptr = np.concatenate([[0], np.cumsum(sampled.counts + 1)])
         places, values = np.empty(indptr[-1], np.int64), np.ones(indptr[-1])
         places[indptr[:-1]] = np.arange(targets)
         others = np.ones(indptr[-1], bool)
@@ -70,7 +70,7 @@ class SampledView(View):
         matrix = sp.csr_matrix((values, places, indptr), shape=(targets, len(sources)))
         matrix.sort_indices()
         self._matrix = SparseMatrix(matrix, dtype)
-        ends = np.repeat(np.arange(targets), picks.counts + 1)
+        ends = np.repeat(np.arange(targets), sampled.counts + 1)
         self._edges = torch.from_numpy(matrix.indices.astype(np.int64)), torch.from_numpy(ends)
         self.targets = targets
 

@@ -44,7 +44,7 @@ class Record:
     width: int = 0
 
     def encode(self) -> bytes:
-        """Header and body."""
+        """The bytes of header and body."""
         rows, columns, items, body = self._body()
         head = {"magic": MAGIC, "kind": self.kind, "layer": self.layer, "source": self.source, "batch": self.batch}
         head |= {"version": self.version, "rows": rows, "columns": columns, "items": items}

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp.dgs.ledger import Ledger
+from offramp.report.units import si
+from offramp.workers.epochs import EpochRecord, RunResult, ScoredEpoch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,15 +17,12 @@ if TYPE_CHECKING:
     from offramp.dgs.masks import Masks
 
 
-@dataclass(frozen=True, eq=False)
-class Progress:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Progress(EpochRecord):
     """What workers report of an epoch; seconds are those of the slowest worker, counts of all together.
 
     Attributes:
-        epoch: from 1.
-        loss: mean over the training vertices.
         ledger: bytes of all workers.
-        seconds: of the epoch.
         sampling_s: drawing neighbours and fetching features, requests of others included.
         computing_s: forward, backward and the step.
         explaining_s: of the epoch's explanations, where they were made.
@@ -35,10 +34,7 @@ class Progress:
         weights: of the model at the end.
     """
 
-    epoch: int
-    loss: float
     ledger: Ledger
-    seconds: float
     sampling_s: float
     computing_s: float
     explaining_s: float
@@ -50,64 +46,58 @@ class Progress:
     weights: npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class DgsEpoch:
+@dataclass(frozen=True, kw_only=True)
+class DgsEpoch(ScoredEpoch):
     """One epoch: what was reported, and accuracies by all neighbours and all features."""
 
-    progress: Progress
-    train_accuracy: float
-    val_accuracy: float
-    test_accuracy: float
+    reported: Progress
+
+    def progress(self) -> list[str]:
+        """What sampling took and sent, after the rest."""
+        of = self.reported
+        masks = [f"masks {of.version}"] if of.version else []
+        return [*super().progress(), f"sampling {of.sampling_s:.3f} s", f"sent {si(of.ledger.total, 'B')}", *masks]
 
     def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        progress = self.progress
-        plain = {k: v for k, v in asdict(progress).items() if k not in {"ledger", "weights"}}
-        accuracies = {k: v for k, v in asdict(self).items() if k.endswith("accuracy")}
-        return plain | accuracies | {"bytes": progress.ledger.as_dict()}
+        """Ready for JSON, without the weights."""
+        fields = {**self.reported.as_dict(), **super().as_dict()}
+        kept = {name: value for name, value in fields.items() if name not in {"reported", "ledger", "weights"}}
+        return kept | {"bytes": self.reported.ledger.as_dict()}
 
 
-@dataclass(frozen=True)
-class DgsResult:
-    """A finished run.
+@dataclass
+class DgsResult(RunResult[DgsEpoch]):
+    """A finished run of mini-batch training.
 
     Attributes:
-        settings: everything that produced it, and facts of the graph and its partition.
-        epochs: one record for each.
-        seconds: from the first worker's start of the first epoch to the end of the last.
         masks: of each worker at the end, where there are.
     """
 
-    settings: dict[str, Any]
-    epochs: list[DgsEpoch]
-    seconds: float
     masks: list[Masks | None]
 
     @property
     def ledger(self) -> Ledger:
         """Bytes of all workers and epochs."""
-        return sum((epoch.progress.ledger for epoch in self.epochs), Ledger())
+        return sum((epoch.reported.ledger for epoch in self.epochs), Ledger())
 
     @property
     def test_accuracy(self) -> float:
-        """Of the epoch with the best accuracy on validation vertices, the last of several."""
-        return max(self.epochs, key=lambda epoch: (epoch.val_accuracy, epoch.progress.epoch)).test_accuracy
+        """Accuracy in the epoch with the best accuracy on validation vertices, the last of several."""
+        return max(self.epochs, key=lambda epoch: (epoch.val_accuracy, epoch.epoch)).test_accuracy
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON form: totals at top level, then the settings and epochs."""
-        sampling = sum(epoch.progress.sampling_s for epoch in self.epochs)
-        last = self.epochs[-1]
+    def scores(self) -> dict[str, Any]:
+        """Accuracies on test vertices."""
+        return {"test_accuracy": self.test_accuracy, "final_test_accuracy": self.epochs[-1].test_accuracy}
+
+    def totals(self) -> dict[str, Any]:
+        """Bytes, explanations and sampled edges."""
+        last = self.epochs[-1].reported
+        sampling = sum(epoch.reported.sampling_s for epoch in self.epochs)
+        edges = sum(epoch.reported.edges for epoch in self.epochs)
         return {
-            "test_accuracy": self.test_accuracy,
-            "final_test_accuracy": last.test_accuracy,
-            "loss": last.progress.loss,
-            "epochs": len(self.epochs),
             "bytes": self.ledger.as_dict(),
-            "bytes_last_epoch": last.progress.ledger.as_dict(),
-            "explanations": last.progress.explanations,
-            "edges_sampled": sum(epoch.progress.edges for epoch in self.epochs),
-            "edges_sampled_per_s": sum(epoch.progress.edges for epoch in self.epochs) / sampling if sampling else 0.0,
-            "seconds": self.seconds,
-            "settings": self.settings,
-            "per_epoch": [epoch.as_dict() for epoch in self.epochs],
+            "bytes_last_epoch": last.ledger.as_dict(),
+            "explanations": last.explanations,
+            "edges_sampled": edges,
+            "edges_sampled_per_s": edges / sampling if sampling else 0.0,
         }

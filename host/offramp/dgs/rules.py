@@ -3,188 +3,218 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from offramp.dgs import picks
+from offramp.dgs import sampling
 from offramp.dgs.importance import column_norms, draw
-from offramp.dgs.picks import ALL, Picks, Rows, stream_of
+from offramp.dgs.sampling import ALL, LocalAdjacency, SampledNeighbours, stream_of
+from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.dgs.post import Post
-    from offramp.dgs.share import Share
+    from offramp.dgs.messenger import Messenger
+    from offramp.dgs.shard import Shard
     from offramp.graph.csr import IntArray
 
 
-class Rule(Protocol):
-    """Draws neighbours of rows that are here."""
+class Request(NamedTuple):
+    """Vertices whose neighbours are drawn.
 
-    def prepare(self, post: Post) -> None:
-        """Once, before the first batch."""
+    Attributes:
+        graph: adjacency that the rows are of.
+        rows: ``(r,)`` rows of it.
+        ids: ``(r,)`` vertices that they are.
+        requester: worker that draws.
+        batch: its number, from 1.
+        layer: hop from the batch's vertices, from 1.
+    """
 
-    def begin(self, frontier: IntArray, batch: int, layer: int, post: Post) -> None:
-        """Before the draws of a layer, on every worker; ``frontier`` are the vertices that this one draws for."""
-
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:
-        """Neighbours of ``rows``, which are the vertices ``ids``, for a worker's batch and layer (from 1)."""
-
-    def weights(self, neighbours: IntArray) -> npt.NDArray[np.float64] | None:
-        """What drawn neighbours count for beside each other; None: all alike."""
+    graph: LocalAdjacency
+    rows: IntArray
+    ids: IntArray
+    requester: int
+    batch: int
+    layer: int
 
 
-class Uniform:
-    """Random: each neighbour alike."""
+SAMPLERS: Final[Registry[type[Rule]]] = Registry("sampler", "offramp.samplers")
 
-    def __init__(self, share: Share) -> None:
-        self.share = share
-        self.settings = share.settings
 
-    def prepare(self, post: Post) -> None:
-        """Nothing to agree on."""
+class Rule:
+    """Draws neighbours of rows that are here: each neighbour alike, unless a subclass says otherwise.
 
-    def begin(self, frontier: IntArray, batch: int, layer: int, post: Post) -> None:
-        """Nothing to agree on."""
+    Attributes:
+        masked: whether draws go by masks that explanations make.
+        complete: whether every neighbour is drawn with all of its features.
+        weighs: whether drawn neighbours count differently, which attention cannot use.
+    """
 
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:
-        """``fanout`` of each."""
-        fanout = self.settings.fanout[layer - 1]
-        return picks.uniform(graph, rows, ids, fanout, self.stream(requester, batch, layer))
+    masked: ClassVar[bool] = False
+    complete: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.settings = shard.settings
+
+    def prepare(self, messenger: Messenger) -> None:
+        """Agree with the other workers once, before the first batch."""
+
+    def begin(self, frontier: IntArray, batch: int, layer: int, messenger: Messenger) -> None:
+        """Agree before the draws of a layer; ``frontier`` are the vertices that this worker draws for."""
+
+    def pick(self, request: Request) -> SampledNeighbours:
+        """``fanout`` neighbours of each row."""
+        fanout = self.settings.fanout[request.layer - 1]
+        return sampling.uniform(request.graph, request.rows, request.ids, fanout, self.stream(*request[3:]))
+
+    def weighted(self, request: Request, weights: npt.NDArray[np.float64], remote_shift: int = 0) -> SampledNeighbours:
+        """``fanout`` neighbours of each row in proportion to ``(n,)`` weights of all vertices.
+
+        ``remote_shift`` more of them are of other workers than the weights alone would give.
+        """
+        fanout, stream = self.settings.fanout[request.layer - 1], self.stream(*request[3:])
+        of_rows, requester = request[:3], request.requester
+        return sampling.weighted(*of_rows, fanout, stream, weights, self.shard.owner, requester, remote_shift)
 
     def stream(self, requester: int, batch: int, layer: int) -> int:
-        """Where the random numbers of a draw start."""
+        """The word at which the random numbers of a draw start."""
         return stream_of(self.settings.seed, requester, batch, layer)
 
     def weights(self, neighbours: IntArray) -> npt.NDArray[np.float64] | None:  # noqa: ARG002
-        """All alike."""
+        """What drawn neighbours count for relative to each other; None: all the same."""
         return None
 
 
-class Everything(Uniform):
-    """Full: all neighbours."""
-
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:  # noqa: ARG002
-        """All of each."""
-        return picks.every(graph, rows)
+@SAMPLERS.register("random")
+class Uniform(Rule):
+    """Random: all neighbours are equally likely."""
 
 
-class Inside(Uniform):
+@SAMPLERS.register("full")
+class Everything(Rule):
+    """Full: every neighbour of every vertex is drawn."""
+
+    complete = True
+
+    def pick(self, request: Request) -> SampledNeighbours:
+        """All neighbours of each row."""
+        return sampling.every(request.graph, request.rows)
+
+
+@SAMPLERS.register("clustergcn")
+class Inside(Rule):
     """ClusterGCN: all neighbours of the requester's own part, none else."""
 
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:  # noqa: ARG002
-        """Those that the requester owns."""
-        return _only(picks.every(graph, rows), self.share.owner == requester)
+    def pick(self, request: Request) -> SampledNeighbours:
+        """All neighbours that the requester owns."""
+        return _only(request, self.shard.owner == request.requester)
 
 
-class Masked(Uniform):
+@SAMPLERS.register("dgs")
+class Masked(Rule):
     """DGS: remote neighbours by the requester's node mask, local ones by 1; uniform until there are masks."""
 
-    def __init__(self, share: Share) -> None:
-        super().__init__(share)
+    masked = True
+
+    def __init__(self, shard: Shard) -> None:
+        super().__init__(shard)
         self._weights: dict[int, npt.NDArray[np.float64]] = {}
 
     def learn(self, requester: int, ids: IntArray, weights: npt.NDArray[np.float32]) -> None:
         """The weights that ``requester`` gives the vertices ``ids``."""
-        table = self._weights.setdefault(requester, np.ones(len(self.share.owner)))
+        table = self._weights.setdefault(requester, np.ones(len(self.shard.owner)))
         table[ids] = weights
 
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:
-        """By weight, with epsilon."""
-        table = self._weights.get(requester)
+    def pick(self, request: Request) -> SampledNeighbours:
+        """Neighbours in proportion to the masks, epsilon of them moved to other workers."""
+        table = self._weights.get(request.requester)
         if table is None:
-            return super().pick(graph, rows, ids, requester, batch, layer)
-        fanout, stream = self.settings.fanout[layer - 1], self.stream(requester, batch, layer)
-        shift = shift_of(self.settings.epsilon, fanout)
-        return picks.weighted(graph, rows, ids, fanout, stream, table, self.share.owner, requester, shift)
+            return super().pick(request)
+        fanout = self.settings.fanout[request.layer - 1]
+        return self.weighted(request, table, shift_of(self.settings.epsilon, fanout))
 
 
-def shift_of(epsilon: float, fanout: int) -> int:
-    """Draws that epsilon moves from local to remote neighbours."""
-    return 0 if fanout == ALL else round(epsilon * fanout)
-
-
-class FastGcn(Uniform):
+@SAMPLERS.register("fastgcn")
+class FastGcn(Rule):
     """FastGCN: by q of the whole graph, summed up once (specification section 9)."""
 
-    def __init__(self, share: Share) -> None:
-        super().__init__(share)
-        self._q = np.ones(len(share.owner))
+    def __init__(self, shard: Shard) -> None:
+        super().__init__(shard)
+        self._q = np.ones(len(shard.owner))
 
-    def prepare(self, post: Post) -> None:
+    def prepare(self, messenger: Messenger) -> None:
         """Sum q over workers."""
-        self._q = _summed(self.share, np.arange(len(self.share.vertices)), post)
+        self._q = _summed(self.shard, np.arange(len(self.shard.vertices)), messenger)
 
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:
-        """By q."""
-        fanout, stream = self.settings.fanout[layer - 1], self.stream(requester, batch, layer)
-        return picks.weighted(graph, rows, ids, fanout, stream, self._q, self.share.owner, requester)
+    def pick(self, request: Request) -> SampledNeighbours:
+        """Neighbours in proportion to q."""
+        return self.weighted(request, self._q)
 
 
-class Ladies(Uniform):
+@SAMPLERS.register("ladies")
+class Ladies(Rule):
     """LADIES: each layer a set of vertices for all workers, by the rows of the layer before.
 
     The probabilities of a layer are summed over workers for every batch. A layer has as many vertices as the fan-out
     times the vertices of all workers' batches.
     """
 
-    def __init__(self, share: Share) -> None:
-        super().__init__(share)
-        self._norms = np.ones(len(share.owner))
-        self._chosen = np.zeros(len(share.owner), bool)
+    weighs = True
+
+    def __init__(self, shard: Shard) -> None:
+        super().__init__(shard)
+        self._norms = np.ones(len(shard.owner))
+        self._chosen = np.zeros(len(shard.owner), bool)
         self._targets = self._chosen
 
-    def begin(self, frontier: IntArray, batch: int, layer: int, post: Post) -> None:
+    def begin(self, frontier: IntArray, batch: int, layer: int, messenger: Messenger) -> None:
         """Sum the probabilities, draw the layer."""
-        share = self.share
+        shard = self.shard
         if layer == 1:
             self._targets = np.zeros_like(self._chosen)
             self._targets[frontier] = True
         else:
             self._targets |= self._chosen
-        rows = np.flatnonzero(self._targets[share.vertices])
-        self._norms = _summed(share, rows, post)
+        rows = np.flatnonzero(self._targets[shard.vertices])
+        self._norms = _summed(shard, rows, messenger)
         self._chosen = np.zeros_like(self._targets)
         fanout = self.settings.fanout[layer - 1]
-        step = (batch - 1) % share.steps
-        size = len(self._norms) if fanout == ALL else fanout * int(share.batch_sizes(step).sum())
-        self._chosen[draw(self._norms, size, self.stream(share.workers, batch, layer))] = True
+        step = (batch - 1) % shard.steps
+        size = len(self._norms) if fanout == ALL else fanout * int(shard.batch_sizes(step).sum())
+        self._chosen[draw(self._norms, size, self.stream(shard.workers, batch, layer))] = True
 
-    def pick(self, graph: Rows, rows: IntArray, ids: IntArray, requester: int, batch: int, layer: int) -> Picks:  # noqa: ARG002
-        """Those of the layer's set."""
-        return _only(picks.every(graph, rows), self._chosen)
+    def pick(self, request: Request) -> SampledNeighbours:
+        """All neighbours in the layer's set."""
+        return _only(request, self._chosen)
 
     def weights(self, neighbours: IntArray) -> npt.NDArray[np.float64] | None:
         """The less likely a vertex was, the more it counts."""
         return 1 / self._norms[neighbours]
 
 
-def make_rule(share: Share) -> Rule:
-    """The rule of the run's sampler."""
-    kinds = {
-        "dgs": Masked,
-        "random": Uniform,
-        "fastgcn": FastGcn,
-        "ladies": Ladies,
-        "clustergcn": Inside,
-        "full": Everything,
-    }
-    return kinds[share.settings.sampler](share)
-
-
-def _only(all_of: Picks, allowed: npt.NDArray[np.bool_]) -> Picks:
+def _only(request: Request, allowed: npt.NDArray[np.bool_]) -> SampledNeighbours:
+    """All neighbours of each row that are among the ``allowed`` vertices, ``(n,)``."""
+    all_of = sampling.every(request.graph, request.rows)
     keep = allowed[all_of.neighbours]
     before = np.concatenate([[0], np.cumsum(keep)])
     ends = np.cumsum(all_of.counts)
-    return Picks(before[ends] - before[ends - all_of.counts], all_of.neighbours[keep])
+    return SampledNeighbours(before[ends] - before[ends - all_of.counts], all_of.neighbours[keep])
 
 
-def _summed(share: Share, rows: IntArray, post: Post) -> npt.NDArray[np.float64]:
+def _summed(shard: Shard, rows: IntArray, messenger: Messenger) -> npt.NDArray[np.float64]:
     """Squared column norms over the given own rows of all workers, as float32 on the wire."""
     import torch
 
-    mine = column_norms(share.rows, rows, share.vertices[rows], share.degree)
-    summed = post.sum(torch.from_numpy(mine.astype(np.float32)), "synchronisation")
+    mine = column_norms(shard.rows, rows, shard.vertices[rows], shard.degree)
+    summed = messenger.sum(torch.from_numpy(mine.astype(np.float32)), "synchronisation")
     found: npt.NDArray[np.float64] = summed.numpy().astype(np.float64)
     return found
+
+
+def shift_of(epsilon: float, fanout: int) -> int:
+    """Draws that epsilon moves from local to remote neighbours."""
+    return 0 if fanout == ALL else round(epsilon * fanout)

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from offramp.dgs.minibatch import MiniBatch, SampledView
-from offramp.dgs.picks import Numbering, Picks
 from offramp.dgs.records import Record, decode
-from offramp.dgs.rules import make_rule
+from offramp.dgs.rules import SAMPLERS, Masked, Request
+from offramp.dgs.sampling import Numbering, SampledNeighbours
 from offramp.dgs.selection import Floats, select, spread
 from offramp.dgs.server import Server
 from offramp.dgs.wire import COUNT, ID, MASKS, PULL, SAMPLE, VALUE
@@ -21,8 +21,8 @@ from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.dgs.masks import Masks
-    from offramp.dgs.post import Post
-    from offramp.dgs.share import Share
+    from offramp.dgs.messenger import Messenger
+    from offramp.dgs.shard import Shard
 
 Received = Callable[[IntArray, Floats, IntArray | None], None]
 """Called with remote vertices, their values and the columns that these are of; None: all."""
@@ -31,17 +31,17 @@ Received = Callable[[IntArray, Floats, IntArray | None], None]
 class Sampler:
     """One worker's batches; all workers make theirs together, as each answers what others ask for."""
 
-    def __init__(self, share: Share, post: Post) -> None:
-        self._share, self._post = share, post
-        self._rule = make_rule(share)
-        self._server = Server(share, self._rule)
-        self._number = Numbering(len(share.owner))
-        self._row = np.full(len(share.owner), -1, np.int64)
-        self._row[share.vertices] = np.arange(len(share.vertices))
+    def __init__(self, shard: Shard, messenger: Messenger) -> None:
+        self._shard, self._messenger = shard, messenger
+        self._rule = SAMPLERS.get(shard.settings.sampler)(shard)
+        self._server = Server(shard, self._rule)
+        self._number = Numbering(len(shard.owner))
+        self._row = np.full(len(shard.owner), -1, np.int64)
+        self._row[shard.vertices] = np.arange(len(shard.vertices))
         self._columns: IntArray | None = None
         self._version = 0
-        self._news: list[list[Record]] = [[] for _ in range(share.workers)]
-        self._rule.prepare(post)
+        self._news: list[list[Record]] = [[] for _ in range(shard.workers)]
+        self._rule.prepare(messenger)
 
     def publish(self, version: int, masks: Masks | None, columns: IntArray | None) -> None:
         """From the next batch on: draw by these masks and fetch these columns alone.
@@ -53,64 +53,65 @@ class Sampler:
             masks: None: the draws stay as they are.
             columns: ascending; None: all.
         """
-        share = self._share
-        width = share.width
+        shard = self._shard
+        width = shard.width
         self._version = version
         self._columns = columns if columns is not None and len(columns) < width else None
         nodes = masks.weights() if masks is not None else np.empty(0, np.float32)
         chosen = np.arange(width) if self._columns is None else self._columns
-        for peer in range(share.workers):
-            told = nodes[share.known_to[peer]] if len(nodes) and share.everything is None else np.empty(0, np.float32)
+        for peer in range(shard.workers):
+            told = nodes[shard.known_to[peer]] if len(nodes) and shard.everything is None else np.empty(0, np.float32)
             self._news[peer].append(
-                Record(MASKS, share.worker, version=version, values=told, columns=chosen, width=width)
+                Record(MASKS, shard.worker, version=version, values=told, columns=chosen, width=width)
             )
         if masks is not None:
-            self._rule.learn(share.worker, share.halo, nodes)  # type: ignore[attr-defined]
+            assert isinstance(self._rule, Masked)
+            self._rule.learn(shard.worker, shard.halo, nodes)
 
     def sample(self, seeds: IntArray, batch: int, dtype: torch.dtype = torch.float32) -> MiniBatch:
         """The neighbourhood of ``seeds``, own vertices, in batch number ``batch`` (from 1)."""
         frontier, views, edges = seeds, [], 0
-        for layer in range(1, self._share.settings.layers + 1):
-            self._rule.begin(frontier, batch, layer, self._post)
-            picks = self._draw(frontier, batch, layer)
-            sources, columns = self._number(frontier, picks.neighbours)
-            weights = self._rule.weights(picks.neighbours)
-            degree = self._share.degree
-            views.append(SampledView(sources, len(frontier), picks, columns, degree, weights, dtype))
-            edges += len(picks.neighbours)
+        for layer in range(1, self._shard.settings.layers + 1):
+            self._rule.begin(frontier, batch, layer, self._messenger)
+            sampled = self._draw(frontier, batch, layer)
+            sources, columns = self._number(frontier, sampled.neighbours)
+            weights = self._rule.weights(sampled.neighbours)
+            degree = self._shard.degree
+            views.append(SampledView(sources, len(frontier), sampled, columns, degree, weights, dtype))
+            edges += len(sampled.neighbours)
             frontier = sources
         return MiniBatch(seeds, views[::-1], frontier, edges)
 
-    def _draw(self, frontier: IntArray, batch: int, layer: int) -> Picks:
-        share = self._share
-        if share.everything is not None:
-            return self._rule.pick(share.everything, frontier, frontier, share.worker, batch, layer)
-        places = [np.flatnonzero(share.owner[frontier] == peer) for peer in range(share.workers)]
+    def _draw(self, frontier: IntArray, batch: int, layer: int) -> SampledNeighbours:
+        shard = self._shard
+        if shard.everything is not None:
+            return self._rule.pick(Request(shard.everything, frontier, frontier, shard.worker, batch, layer))
+        places = [np.flatnonzero(shard.owner[frontier] == peer) for peer in range(shard.workers)]
         requests = [
-            [Record(SAMPLE, share.worker, layer, batch, ids=frontier[mine])] if len(mine) else [] for mine in places
+            [Record(SAMPLE, shard.worker, layer, batch, ids=frontier[mine])] if len(mine) else [] for mine in places
         ]
         replies = self._ask(requests, "requests")
-        own = frontier[places[share.worker]]
-        found = [Picks(np.empty(0, np.int64), np.empty(0, np.int64))] * share.workers
-        found[share.worker] = self._rule.pick(share.rows, self._row[own], own, share.worker, batch, layer)
+        own = frontier[places[shard.worker]]
+        found = [SampledNeighbours(np.empty(0, np.int64), np.empty(0, np.int64))] * shard.workers
+        found[shard.worker] = self._rule.pick(Request(shard.rows, self._row[own], own, shard.worker, batch, layer))
         for peer, (reply,) in ((peer, peers) for peer, peers in enumerate(replies) if peers):
             assert reply.counts is not None
             assert reply.ids is not None
-            found[peer] = Picks(reply.counts, reply.ids)
+            found[peer] = SampledNeighbours(reply.counts, reply.ids)
         return _in_order(found, np.concatenate(places))
 
     def features(self, sources: IntArray, batch: int, received: Received = lambda *_: None) -> Floats:
         """``(s, F)`` features of ``sources``; columns of remote ones that do not travel are 0."""
-        share = self._share
-        at = share.owner[sources]
-        x = np.zeros((len(sources), share.width), np.float32)
-        mine = np.flatnonzero(at == share.worker)
-        x[mine] = select(share.features, self._row[sources[mine]], None)
-        places = [np.flatnonzero(at == peer) if peer != share.worker else mine[:0] for peer in range(share.workers)]
+        shard = self._shard
+        at = shard.owner[sources]
+        x = np.zeros((len(sources), shard.width), np.float32)
+        mine = np.flatnonzero(at == shard.worker)
+        x[mine] = select(shard.features, self._row[sources[mine]], None)
+        places = [np.flatnonzero(at == peer) if peer != shard.worker else mine[:0] for peer in range(shard.workers)]
         pulled = self.pull([sources[theirs] for theirs in places], batch, self._version, "features")
         for theirs, values in zip(places, pulled, strict=True):
             if len(theirs):
-                columns = self._columns if values.shape[1] < share.width else None
+                columns = self._columns if values.shape[1] < shard.width else None
                 spread(values, x, theirs, columns)
                 received(sources[theirs], values, columns)
         return x
@@ -127,17 +128,17 @@ class Sampler:
         Raises:
             OfframpError: vertices of this worker.
         """
-        share = self._share
-        if len(ids[share.worker]):
+        shard = self._shard
+        if len(ids[shard.worker]):
             raise OfframpError(
-                f"worker {share.worker}: vertex {ids[share.worker][0]} is its own, there is no pull for it"
+                f"worker {shard.worker}: vertex {ids[shard.worker][0]} is its own, there is no pull for it"
             )
         requests = [
-            [Record(PULL, share.worker, batch=batch, version=version, ids=mine)] if len(mine) else [] for mine in ids
+            [Record(PULL, shard.worker, batch=batch, version=version, ids=mine)] if len(mine) else [] for mine in ids
         ]
         found = []
         for reply in self._ask(requests, kind):
-            values = reply[0].values if reply else np.empty((0, share.width), np.float32)
+            values = reply[0].values if reply else np.empty((0, shard.width), np.float32)
             assert values is not None
             found.append(values)
         rows = sum(map(len, ids))
@@ -147,7 +148,7 @@ class Sampler:
     def _ask(self, requests: list[list[Record]], kind: str) -> list[list[Record]]:
         """Answers of each worker to requests, behind the news that others have to hear first."""
         self._count_sent(requests, kind)
-        messages = self._post.swap([[*news, *mine] for news, mine in zip(self._news, requests, strict=True)])
+        messages = self._messenger.all_to_all([[*news, *mine] for news, mine in zip(self._news, requests, strict=True)])
         self._news = [[] for _ in self._news]
         answers = [self._server.answers(message) for message in messages]
         for record in self._to_others(answers):
@@ -156,7 +157,7 @@ class Sampler:
                 self._count("structure", COUNT.itemsize * len(record.counts) + ID.itemsize * len(record.ids))
             elif record.values is not None:
                 self._count(kind, VALUE.itemsize * record.values.size)
-        return [decode(message) for message in self._post.swap(answers)]
+        return [decode(message) for message in self._messenger.all_to_all(answers)]
 
     def _count_sent(self, requests: list[list[Record]], kind: str) -> None:
         for record in self._to_others(self._news):
@@ -167,18 +168,18 @@ class Sampler:
             self._count("explanation" if kind == "explanation" else "requests", ID.itemsize * len(record.ids))
 
     def _to_others(self, records: list[list[Record]]) -> list[Record]:
-        return [record for peer, mine in enumerate(records) if peer != self._share.worker for record in mine]
+        return [record for peer, mine in enumerate(records) if peer != self._shard.worker for record in mine]
 
     def _count(self, kind: str, number: int) -> None:
-        ledger = self._post.ledger
+        ledger = self._messenger.ledger
         setattr(ledger, kind, getattr(ledger, kind) + number)
 
 
-def _in_order(found: list[Picks], places: IntArray) -> Picks:
+def _in_order(found: list[SampledNeighbours], places: IntArray) -> SampledNeighbours:
     """Picks of several groups of rows as picks of all rows; ``places`` of the groups' rows, one after the other."""
     counts = np.concatenate([each.counts for each in found])
     neighbours = np.concatenate([each.neighbours for each in found])
     order = np.empty(len(places), np.int64)
     order[places] = np.arange(len(places))
     entries, ordered = entries_of(np.concatenate([[0], np.cumsum(counts)]), order)
-    return Picks(ordered, neighbours[entries])
+    return SampledNeighbours(ordered, neighbours[entries])

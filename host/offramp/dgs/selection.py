@@ -13,8 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.dgs import kernels
-from offramp.dgs.picks import machine_code, whole
 from offramp.dgs.records import Record
+from offramp.dgs.sampling import machine_code, whole
 from offramp.dgs.wire import PULL, ROWS
 from offramp.graph.csr import IntArray
 from offramp_base.errors import OfframpError

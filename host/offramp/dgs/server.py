@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from offramp.dgs.records import Record, decode
-from offramp.dgs.rules import Masked
+from offramp.dgs.rules import Masked, Request
 from offramp.dgs.selection import answer
 from offramp.dgs.wire import MASKS, NEIGHBOURS, PULL, SAMPLE
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.dgs.rules import Rule
-    from offramp.dgs.share import Share
+    from offramp.dgs.shard import Shard
     from offramp.graph.csr import IntArray
 
 
 class Server:
     """Answers by the requester's latest masks that it has told."""
 
-    def __init__(self, share: Share, rule: Rule) -> None:
-        self._share, self._rule = share, rule
-        self._versions = [0] * share.workers
-        self._columns: list[IntArray | None] = [None] * share.workers
+    def __init__(self, shard: Shard, rule: Rule) -> None:
+        self._shard, self._rule = shard, rule
+        self._versions = [0] * shard.workers
+        self._columns: list[IntArray | None] = [None] * shard.workers
 
     def answers(self, message: bytes) -> list[Record]:
         """Answers to the requests of one message, in order.
@@ -45,9 +45,9 @@ class Server:
 
     def rows(self, request: Record) -> Record:
         """The ROWS that answer a PULL: the requester's columns, or all where its version is not known here."""
-        share, source = self._share, request.source
+        shard, source = self._shard, request.source
         version, columns = self._versions[source], self._columns[source]
-        return answer(request, share.features, share.vertices, columns, version, share.worker)
+        return answer(request, shard.features, shard.vertices, columns, version, shard.worker)
 
     def _learn(self, masks: Record) -> None:
         source = masks.source
@@ -56,27 +56,27 @@ class Server:
         whole = masks.columns is None or len(masks.columns) == masks.width
         self._columns[source] = None if whole else masks.columns
         if len(masks.values):
-            if len(masks.values) != len(self._share.drawn_for[source]):
+            if len(masks.values) != len(self._shard.drawn_for[source]):
                 raise OfframpError(
-                    f"masks of worker {source}: expected {len(self._share.drawn_for[source])} values, "
+                    f"masks of worker {source}: expected {len(self._shard.drawn_for[source])} values, "
                     f"got {len(masks.values)}"
                 )
             assert isinstance(self._rule, Masked)
-            self._rule.learn(source, self._share.drawn_for[source], masks.values)
+            self._rule.learn(source, self._shard.drawn_for[source], masks.values)
 
     def _neighbours(self, request: Record) -> Record:
-        share, ids = self._share, request.ids
+        shard, ids = self._shard, request.ids
         assert ids is not None
-        if (share.owner[ids] != share.worker).any():
-            stranger = ids[share.owner[ids] != share.worker][0]
-            raise OfframpError(f"worker {share.worker}: vertex {stranger} is not here")
-        rows = np.searchsorted(share.vertices, ids)
-        picks = self._rule.pick(share.rows, rows, ids, request.source, request.batch, request.layer)
+        if (shard.owner[ids] != shard.worker).any():
+            stranger = ids[shard.owner[ids] != shard.worker][0]
+            raise OfframpError(f"worker {shard.worker}: vertex {stranger} is not here")
+        rows = np.searchsorted(shard.vertices, ids)
+        sampled = self._rule.pick(Request(shard.rows, rows, ids, request.source, request.batch, request.layer))
         return Record(
             NEIGHBOURS,
-            share.worker,
+            shard.worker,
             layer=request.layer,
             batch=request.batch,
-            ids=picks.neighbours,
-            counts=picks.counts,
+            ids=sampled.neighbours,
+            counts=sampled.counts,
         )

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final
 
-from offramp.dgs.picks import ALL
+from offramp.dgs.rules import SAMPLERS, Rule
+from offramp.dgs.sampling import ALL
 from offramp.graph.settings import GraphSettings
 from offramp.train.fields import MODEL, TRAINING, Dropout, Heads, Hidden, LearningRate, Partition, Workers
 from offramp_base.numerals import whole_number
@@ -14,7 +15,6 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.wire.objects import sendable
 
-SAMPLERS: Final = ("dgs", "random", "fastgcn", "ladies", "clustergcn", "full")
 MODELS: Final = ("sage", "gcn", "gat")
 FREE: Final = -1
 """The lag of masks that take effect whenever they are ready."""
@@ -70,7 +70,7 @@ class DgsSettings(GraphSettings):
     """Settings of a run; defaults are the thesis's (section 3.4), the fan-out aside.
 
     ``fanout`` has a number for each hop from the batch's vertices, so as many as there are layers, or one for all;
-    :data:`~offramp.dgs.picks.ALL` takes all neighbours.
+    :data:`~offramp.dgs.sampling.ALL` takes all neighbours.
 
     ``sampler`` dgs samples by masks, once they are there; without ``node_mask`` its nodes stay random. ``epsilon``
     moves this share of the fan-out from local to remote neighbours, back where negative; -1 takes local ones first.
@@ -89,7 +89,7 @@ class DgsSettings(GraphSettings):
     all. ``masks`` is a file of masks to begin with.
     """
 
-    sampler: Annotated[str, Field("Sampler", choices=SAMPLERS, group=_SAMPLING)] = "dgs"
+    sampler: Annotated[str, Field("Sampler", choices=SAMPLERS.names, group=_SAMPLING)] = "dgs"
     workers: Workers = 4
     partition: Partition = "metis"
     topology: Annotated[
@@ -169,18 +169,20 @@ class DgsSettings(GraphSettings):
             raise SettingsError("fanout", "expected numbers of at least 1, or all", shown)
         if not self.columns > 0 or (self.columns > 1 and self.columns != int(self.columns)):
             raise SettingsError("columns", _COLUMNS, self.columns)
-        if self.columns < 1 and self.sampler == "full":
-            raise SettingsError("columns", "not with {sampler} full, which fetches everything", self.columns)
+        if self.columns < 1 and self.rule.complete:
+            raise SettingsError(
+                "columns", f"not with {{sampler}} {self.sampler}, which fetches everything", self.columns
+            )
         if self.lag is not None and self.lag != FREE and not 0 <= self.lag < self.period:
             raise SettingsError("lag", f"expected 0 to {self.period - 1}, below {{period}}, or free", self.lag)
         if self.lag == FREE and self.explain == "inline":
             raise SettingsError("lag", "goes with {explain} beside only", "free")
-        if self.sampler != "dgs":
+        if not self.rule.masked:
             for field, given in (("masks", self.masks is not None), ("node_mask", not self.node_mask)):
                 if given:
                     raise SettingsError(field, "goes with {sampler} dgs only", getattr(self, field))
-        if self.model == "gat" and self.sampler == "ladies":
-            raise SettingsError("sampler", "weighs neighbours, so not with {model} gat", "ladies")
+        if self.model == "gat" and self.rule.weighs:
+            raise SettingsError("sampler", "weighs neighbours, so not with {model} gat", self.sampler)
 
     def chosen_columns(self, features: int) -> int:
         """How many of so many features travel: ``max(1, round(share * features))`` (specification section 7.2).
@@ -194,8 +196,13 @@ class DgsSettings(GraphSettings):
         return count
 
     @property
+    def rule(self) -> type[Rule]:
+        """How the sampler draws neighbours."""
+        return SAMPLERS.get(self.sampler)
+
+    @property
     def aggregator(self) -> str:
-        """Of gcn: symmetric normalisation."""
+        """How gcn sums neighbours: with symmetric normalisation."""
         return "gcn"
 
     @property
@@ -208,7 +215,7 @@ class DgsSettings(GraphSettings):
     @property
     def explains(self) -> bool:
         """Whether masks are made."""
-        return self.sampler == "dgs" and (self.node_mask or self.columns != 1)
+        return self.rule.masked and (self.node_mask or self.columns != 1)
 
     def as_dict(self) -> dict[str, object]:
         """Field names and values."""

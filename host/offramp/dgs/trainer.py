@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,28 +11,26 @@ import torch
 from torch import nn
 
 from offramp.dgs.ledger import Ledger
-from offramp.dgs.post import Post
+from offramp.dgs.messenger import Messenger
 from offramp.dgs.results import Progress
 from offramp.dgs.sampler import Sampler
 from offramp.dgs.settings import FREE
-from offramp.models import make_model, model_widths
+from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.traffic import Timers
-from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from offramp.dgs.beside import Explanations
     from offramp.dgs.masks import Masks
-    from offramp.dgs.share import Share
+    from offramp.dgs.shard import Shard
+    from offramp.dgs.sidecar import Explanations
     from offramp.graph.csr import IntArray
     from offramp.workers.group import Group
 
-OnEpoch = Callable[[Progress], None]
 TIMED = ("sampling", "computing", "explaining", "waiting")
 
 
-class MiniBatchTrainer:
+class MiniBatchTrainer(EpochLoop[Progress]):
     """Data-parallel training: every worker's batch of a step, and the sum of their gradients.
 
     Attributes:
@@ -42,44 +39,36 @@ class MiniBatchTrainer:
         batches: trained, over all epochs.
     """
 
-    def __init__(self, share: Share, group: Group, explanations: Explanations | None) -> None:
+    def __init__(self, shard: Shard, group: Group, explanations: Explanations | None) -> None:
         """``explanations``: None where nothing is explained, or there is nothing to explain."""
-        self._share, self._settings, self._group = share, share.settings, group
-        self._post = Post(group)
-        self._sampler = Sampler(share, self._post)
+        self._shard, self._settings, self._group = shard, shard.settings, group
+        self.epochs = shard.settings.epochs
+        self._messenger = Messenger(group)
+        self._sampler = Sampler(shard, self._messenger)
         self._explanations = explanations
-        self.model = make_model(self._settings, model_widths(self._settings, share.width, share.classes))
+        self.model = shard.model()
         self._adam = torch.optim.Adam(self.model.parameters(), lr=self._settings.lr)
         self._timers = Timers()
-        self._labels = torch.full((len(share.owner),), -1, dtype=torch.int64)
-        self._labels[share.vertices] = torch.from_numpy(share.labels)
-        self._chosen = self._settings.chosen_columns(share.width)
+        self._labels = torch.full((len(shard.owner),), -1, dtype=torch.int64)
+        self._labels[shard.vertices] = torch.from_numpy(shard.labels)
+        self._chosen = self._settings.chosen_columns(shard.width)
         self.masks: Masks | None = None
         self.batches = 0
         self._pending: int | None = None  # the batch after which masks are due
         self._counted = Ledger()  # what agreeing has cost before the first batch belongs to the first epoch
-        if share.masks is not None:
-            self._publish(share.masks)
-
-    def run(self, on_epoch: OnEpoch = lambda _: None) -> None:
-        """Train; ``on_epoch`` is called after each epoch.
-
-        Raises:
-            OfframpError: a worker is gone, or the loss is no longer finite.
-        """
-        for number in range(1, self._settings.epochs + 1):
-            on_epoch(self.epoch(number))
+        if shard.masks is not None:
+            self._publish(shard.masks)
 
     def epoch(self, number: int) -> Progress:
         """Every training vertex once."""
         self._timers.reset()
         start = time.perf_counter()
-        share, size = self._share, self._settings.batch
+        shard, size = self._shard, self._settings.batch
         self.model.train()
-        order = np.random.default_rng([self._settings.seed, share.worker, number]).permutation(share.train)
+        order = np.random.default_rng([self._settings.seed, shard.worker, number]).permutation(shard.train)
         loss, vertices, edges = 0.0, 0, 0
-        for step in range(share.steps):
-            step_loss, sources, drawn = self.step(order[step * size : (step + 1) * size], share.batch_sizes(step))
+        for step in range(shard.steps):
+            step_loss, sources, drawn = self.step(order[step * size : (step + 1) * size], shard.batch_sizes(step))
             loss, vertices, edges = loss + step_loss, vertices + sources, edges + drawn
         return self._progress(number, time.perf_counter() - start, loss, vertices, edges)
 
@@ -111,17 +100,17 @@ class MiniBatchTrainer:
     def _sum_gradients(self) -> None:
         """Every worker's loss is its part of the mean over all batches of the step, so gradients are summed."""
         parameters = [p for p in self.model.parameters() if p.grad is not None]
-        flat = self._post.sum(torch.cat([p.grad.ravel() for p in parameters if p.grad is not None]), "gradients")
+        flat = self._messenger.sum(torch.cat([p.grad.ravel() for p in parameters if p.grad is not None]), "gradients")
         for parameter, part in zip(parameters, torch.split(flat, [p.numel() for p in parameters]), strict=True):
             parameter.grad = part.view_as(parameter).clone()
 
     def _renew(self) -> None:
         """Before a batch: masks that are due take effect; samplers without masks may change their random columns."""
         settings, period = self._settings, self._settings.period
-        if settings.sampler != "dgs" and self._chosen < self._share.width and (self.batches - 1) % period == 0:
+        if not settings.rule.masked and self._chosen < self._shard.width and (self.batches - 1) % period == 0:
             version = 1 + (self.batches - 1) // period
-            rng = np.random.default_rng([settings.seed, self._share.worker, version])
-            columns = np.sort(rng.choice(self._share.width, self._chosen, replace=False))
+            rng = np.random.default_rng([settings.seed, self._shard.worker, version])
+            columns = np.sort(rng.choice(self._shard.width, self._chosen, replace=False))
             self._sampler.publish(version, None, columns)
         if self._pending is None or self._explanations is None:
             return
@@ -137,7 +126,7 @@ class MiniBatchTrainer:
 
     def _publish(self, masks: Masks) -> None:
         self.masks = masks
-        columns = masks.columns(self._chosen) if self._chosen < self._share.width else None
+        columns = masks.columns(self._chosen) if self._chosen < self._shard.width else None
         self._sampler.publish(masks.version, masks if self._settings.node_mask else None, columns)
 
     def _explain(self) -> None:
@@ -150,24 +139,24 @@ class MiniBatchTrainer:
         if self._explanations is None or self._pending is not None:
             return
         weights = torch.nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy()
-        version = self.batches // settings.period + (self._share.masks.version if self._share.masks else 0)
+        version = self.batches // settings.period + (self._shard.masks.version if self._shard.masks else 0)
         with self._timers("waiting"):
             self._explanations.start(weights, version)
         self._pending = self.batches + max(0, settings.batches_until_masks)
 
     def _fetch(self) -> None:
         """Whole rows of all remote vertices that were never received; all workers at once."""
-        share, explanations = self._share, self._explanations
-        missing = explanations.cache.missing if explanations is not None else share.halo[:0]
-        owners = share.owner[missing]
-        ids = [missing[owners == peer] for peer in range(share.workers)]
+        shard, explanations = self._shard, self._explanations
+        missing = explanations.cache.missing if explanations is not None else shard.halo[:0]
+        owners = shard.owner[missing]
+        ids = [missing[owners == peer] for peer in range(shard.workers)]
         for theirs, values in zip(ids, self._sampler.pull(ids, self.batches, 0, "explanation"), strict=True):
             if explanations is not None and len(theirs):
                 explanations.cache.received(theirs, values, None)
 
     def _progress(self, number: int, seconds: float, loss: float, vertices: int, edges: int) -> Progress:
-        ledger = self._post.ledger - self._counted
-        self._counted = self._post.ledger.copy()
+        ledger = self._messenger.ledger - self._counted
+        self._counted = self._messenger.ledger.copy()
         kinds = list(vars(ledger))
         sums = torch.tensor([loss, vertices, edges, *(getattr(ledger, kind) for kind in kinds)], dtype=torch.float64)
         self._group.sum(sums)
@@ -175,23 +164,22 @@ class MiniBatchTrainer:
         slowest = torch.tensor([seconds, *(of[name] for name in TIMED)], dtype=torch.float64)
         seconds, sampling_s, computing_s, explaining_s, waiting_s = self._group.max(slowest).tolist()
         loss, vertices, edges, *counts = sums.tolist()
-        if not np.isfinite(loss):
-            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller lr")
+        require_finite(number, loss)
         weights: npt.NDArray[np.float32] = (
             nn.utils.parameters_to_vector(self.model.parameters()).detach().numpy().copy()
         )
         return Progress(
-            number,
-            loss / int(self._share.train_counts.sum()),
-            type(ledger)(**{kind: int(count) for kind, count in zip(kinds, counts, strict=True)}),
-            seconds,
-            sampling_s,
-            computing_s,
-            explaining_s,
-            waiting_s,
-            int(vertices),
-            int(edges),
-            self.masks.version if self.masks is not None else 0,
-            self._explanations.count if self._explanations is not None else 0,
-            weights,
+            epoch=number,
+            loss=loss / int(self._shard.train_counts.sum()),
+            ledger=type(ledger)(**{kind: int(count) for kind, count in zip(kinds, counts, strict=True)}),
+            seconds=seconds,
+            sampling_s=sampling_s,
+            computing_s=computing_s,
+            explaining_s=explaining_s,
+            waiting_s=waiting_s,
+            vertices=int(vertices),
+            edges=int(edges),
+            version=self.masks.version if self.masks is not None else 0,
+            explanations=self._explanations.count if self._explanations is not None else 0,
+            weights=weights,
         )

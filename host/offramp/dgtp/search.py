@@ -17,12 +17,21 @@ from offramp.dgtp.refinement import refine
 from offramp.dgtp.relief import relieve
 from offramp.dgtp.volume import FloatArray
 from offramp.sweep import sweep
+from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 
 METHODS: Final = {"paper": "IFS and ETP", "portfolio": ""}
 STARTS: Final = ("ifs", "colocated")
+
+Placement = Callable[[Problem, int], IntArray]
+"""``(tasks,)`` machine of each task of a problem, from a seed."""
+
+PLACEMENTS: Final[Registry[Placement]] = Registry("placement policy", "offramp.placements")
+PLACEMENTS.register("ifs")(initial_feasible)
+PLACEMENTS.register("colocated")(max_colocated)
 
 MakeEvaluator = Callable[[Problem, FloatArray], Evaluator]
 """Makes what judges placements on given volumes; of a module, so that other processes can import it."""
@@ -35,6 +44,11 @@ _LONG_S: Final = 0.1
 _FULL_FLOWS: Final = 200_000
 
 
+def methods() -> dict[str, str]:
+    """All ways to place, and what each is."""
+    return {**METHODS, **dict.fromkeys(PLACEMENTS.names(), "no search")}
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """How to search.
@@ -42,7 +56,7 @@ class Search:
     Attributes:
         method: ``paper``: one walk from a feasible start (algorithm 3); ``portfolio``: an extension, several walks from
             both starts at several temperatures, after each the load of network cards annealed, then refined by feasible
-            moves and swaps.
+            moves and swaps; a policy of :data:`PLACEMENTS`: what that says, without a search.
         walks: of the portfolio; 4, and 2 for large jobs, if None.
         steps: of each walk; 10,000, and fewer for large jobs, if None.
         reliefs: changes that each annealing tries; 40,000, and fewer for large jobs, if None. The paper has none.
@@ -52,7 +66,7 @@ class Search:
         seed: moves everything random.
     """
 
-    method: Annotated[str, Field("Method", key="search", choices=METHODS, group="Search")] = "portfolio"
+    method: Annotated[str, Field("Method", key="search", choices=methods, group="Search")] = "portfolio"
     walks: Annotated[
         int | None, Field("Walks of the portfolio, in parallel; 4, or 2 for large jobs by default", least=1)
     ] = None
@@ -129,7 +143,7 @@ def search_all(
     """
     cases, iterations = [], []
     for problem, how in searches:
-        iterations.append(affordable_iterations(problem) if how.iterations is None else how.iterations)
+        iterations.append(default_iterations(problem) if how.iterations is None else how.iterations)
         drawn = draw(problem.graph, iterations[-1], how.seed)
         cases.append(_cases(problem, drawn, evaluator, how))
     walks = iter(sweep(_walk, list(chain.from_iterable(cases)), processes=processes, dask=dask, what="searching"))
@@ -143,11 +157,11 @@ def search_all(
 
 def _walk_count(problem: Problem, how: Search) -> int:
     """How many walks a search will take."""
-    if how.method == "paper":
+    if how.method != "portfolio":
         return 1
     if how.walks is not None:
         return how.walks
-    iterations = affordable_iterations(problem) if how.iterations is None else how.iterations
+    iterations = default_iterations(problem) if how.iterations is None else how.iterations
     return 2 if _simulation_s(problem, iterations) > _LONG_S else 4
 
 
@@ -156,7 +170,7 @@ def _simulation_s(problem: Problem, iterations: int) -> float:
     return 100e-6 + (0.15e-6 + 0.015e-6 * len(problem.cluster)) * iterations * len(problem.graph.edges)
 
 
-def affordable_iterations(problem: Problem) -> int:
+def default_iterations(problem: Problem) -> int:
     """20, as in the paper, or what keeps a simulation of a large job near half a second."""
     return max(3, min(20, _FULL_FLOWS // max(1, len(problem.graph.edges))))
 
@@ -173,6 +187,8 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
     large = simulation_s > _LONG_S
     share = 0.5 if large else 1.0
     steps = min(10_000, int(share * _WALK_S / path_s)) if how.steps is None else how.steps
+    if how.method in PLACEMENTS:
+        return [_Case(problem, drawn, evaluator, how.method, replace(how.how, steps=0), 0, 0, how.seed)]
     if how.method == "paper":
         return [_Case(problem, drawn, evaluator, "ifs", replace(how.how, steps=steps), 0, 0, how.seed)]
     trials = min(2_000, int(share * _REFINE_S / simulation_s)) if how.trials is None else how.trials
@@ -190,8 +206,10 @@ def _cases(problem: Problem, drawn: FloatArray, evaluator: MakeEvaluator, how: S
 
 def _walk(case: _Case) -> Explored:
     evaluator = case.evaluator(case.problem, case.drawn)
-    begin = initial_feasible if case.start == "ifs" else max_colocated
-    found = explore(case.problem, begin(case.problem, case.seed), evaluator, case.how, case.seed)
+    start = PLACEMENTS.get(case.start)(case.problem, case.seed)
+    if case.start not in STARTS and not case.problem.feasible(case.problem.check(start.tolist())):
+        raise OfframpError(f"placement policy {case.start}: its placement does not fit the machines")
+    found = explore(case.problem, start, evaluator, case.how, case.seed)
     if case.reliefs:
         relieved = relieve(case.problem, found.machine, case.drawn, case.reliefs, case.seed)
         makespan = evaluator.makespan(relieved)

@@ -13,7 +13,7 @@ from offramp.g3.block import Block
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.graph.halo_plan import Message, RowPlan
+    from offramp.graph.halo_plan import HaloPlan, Message
 
 
 class Bins:
@@ -27,7 +27,7 @@ class Bins:
         consumers: bins that need each received message.
     """
 
-    def __init__(self, plan: RowPlan, dtype: torch.dtype) -> None:
+    def __init__(self, plan: HaloPlan, dtype: torch.dtype) -> None:
         self.blocks = [Block(plan.adjacency, rows, plan.ids, plan.degree, dtype) for rows in plan.bins]
         self.awaits: list[list[int]] = [[] for _ in plan.bins]
         for number, message in enumerate(plan.sends):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from offramp.codecs.features import PlainCodec
+from offramp.codecs.plain import PlainCodec
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
 from offramp.g3.tape import Outputs, Tape, leaf
@@ -16,9 +16,9 @@ from offramp.models import Inputs, Prepared
 from offramp.workers.mailbox import Key
 
 if TYPE_CHECKING:
-    from offramp.codecs.features import RowCodec
+    from offramp.codecs.base import Coding
     from offramp.g3.schedule import Schedule
-    from offramp.graph.halo_plan import Message, RowPlan
+    from offramp.graph.halo_plan import HaloPlan, Message
     from offramp.models import Model
     from offramp.models.base import Features
     from offramp.workers.mailbox import Mailbox
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Gradients:
-    """Of what a stage prepared for the next layer, own rows only; None where there is none."""
+    """Gradients of what a stage prepared for the next layer, of own vertices only; None where there is none."""
 
     message: torch.Tensor | None = None
     own: torch.Tensor | None = None
 
 
-class RowEngine:
+class HaloEngine:
     """One worker's computation; ``n`` own vertices, ``h`` of other workers whose messages it needs.
 
     Stage ``l`` combines layer ``l`` and prepares layer ``l + 1`` for the targets of a bin, whose messages then leave.
@@ -47,11 +47,11 @@ class RowEngine:
     def __init__(
         self,
         model: Model,
-        plan: RowPlan,
+        plan: HaloPlan,
         features: Features,
         schedule: Schedule,
         mailbox: Mailbox,
-        codec: RowCodec,
+        codec: Coding,
         dtype: torch.dtype,
     ) -> None:
         """Args: as they are named.
@@ -66,7 +66,7 @@ class RowEngine:
         """
         self._model, self._plan, self._schedule = model, plan, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
-        self._used = codec
+        self._used: Coding = codec
         self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._features = features
@@ -183,14 +183,12 @@ class RowEngine:
         expected = plan.sends if number < model.layers else []
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
 
-        def accept(index: int, payload: torch.Tensor) -> None:
-            came[index] = self._used.decode(payload, expected[index], labels[index][1], model.messages[number])
-
         awaits = bins.awaits if expected else [[]] * len(bins.blocks)
-        for index in Arrivals(self._mailbox, labels, accept).bins(awaits, eager=self._schedule.eager):
+        for index in Arrivals(self._mailbox, labels, came.__setitem__).bins(awaits, eager=self._schedule.eager):
             for message_number in awaits[index]:
                 assert after.message is not None
-                after.message[expected[message_number].rows] += came.pop(message_number)
+                payload, key = came.pop(message_number), labels[message_number][1]
+                self._used.decode(payload, expected[message_number], key, after.message, add=True)
             targets = bins.blocks[index].targets
             given = Outputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
             of_inputs, of_parameters[index] = self._tapes[number - 1][index].gradients(given, parameters)
@@ -244,8 +242,7 @@ class RowEngine:
         labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
 
         def accept(index: int, payload: torch.Tensor) -> None:
-            rows = self._used.decode(payload, expected[index], labels[index][1], messages.shape[1])
-            messages[expected[index].rows] = rows
+            self._used.decode(payload, expected[index], labels[index][1], messages)
 
         return Arrivals(self._mailbox, labels, accept)
 

@@ -31,7 +31,7 @@ class Schedule:
 
     @property
     def bins(self) -> int:
-        """Of each worker, unless the run says how many: one, where nothing is gained by more."""
+        """Bins of each worker unless the run sets their number: one where nothing is gained by more."""
         return 8 if self.asynchronous else 1
 
 

@@ -34,7 +34,7 @@ class Tape:
     def gradients(
         self, gradients: Outputs, parameters: Sequence[nn.Parameter]
     ) -> tuple[list[torch.Tensor | None], tuple[torch.Tensor, ...]]:
-        """Of the inputs (as in :class:`Inputs`) and of the parameters, from those of the outputs."""
+        """Gradients of the inputs (as in :class:`Inputs`) and of the parameters, from those of the outputs."""
         leaves = [tensor for tensor in self.inputs if tensor is not None and tensor.requires_grad]
         pairs = [(o, g) for o, g in zip(self.outputs, gradients, strict=True) if o is not None and g is not None]
         wanted = [*leaves, *parameters]

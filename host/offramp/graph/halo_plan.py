@@ -41,7 +41,7 @@ class Message:
 
 @sendable
 @dataclass(frozen=True, eq=False)
-class RowPlan:
+class HaloPlan:
     """One worker's part; ``n`` own rows, then ``h`` rows received from other workers.
 
     Attributes:
@@ -66,7 +66,7 @@ class RowPlan:
         return self.ids[self.adjacency.shape[0] :]
 
 
-def plan_rows(
+def plan_halo_features(
     graph: Graph,
     owner: npt.NDArray[np.int32],
     workers: int,
@@ -74,8 +74,8 @@ def plan_rows(
     bins: int | BinLimit = 1,
     boundary_first: bool = True,
     isolated: bool = False,
-) -> list[RowPlan]:
-    """Every worker's :class:`RowPlan`.
+) -> list[HaloPlan]:
+    """Plan the halo features of all workers, in rank order.
 
     Args:
         graph: the whole graph.
@@ -123,7 +123,7 @@ def plan_rows(
         adjacency.sort_indices()
         sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
         receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
-        plans.append(RowPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
+        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, binned[worker], sends[worker], receives[worker]))
     return plans
 
 

@@ -41,7 +41,7 @@ class LocalGraph:
 
 
 def split_graph(graph: Graph, owner: npt.NDArray[np.int32], workers: int) -> list[LocalGraph]:
-    """Every worker's :class:`LocalGraph`.
+    """Cut the graph into the local graphs of all workers, in rank order.
 
     Args:
         graph: the whole graph, undirected and without self loops.

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +20,16 @@ from offramp.graph.racks import hierarchical, least_cross_rack, rack_of
 from offramp.graph.repartition import Repartition, repartition
 from offramp.splitmix import GOLDEN, mix
 from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
 
-METHODS = ("auto", "metis", "metis-volume", "kahypar", "g3", "g3-best", "g3-literal", "hash", "chunk", "random")
+Partitioner = Callable[[Adjacency, int, int], npt.NDArray[np.integer]]
+"""``(n,)`` worker of each vertex of a graph, from the number of workers, two at least, and a seed."""
 
-_BLIND = ("hash", "chunk", "random")
-"""Methods that do not look at the edges."""
+PARTITIONERS: Final[Registry[Partitioner]] = Registry("partitioner", "offramp.partitioners")
+
+AUTO: Final = "auto"
+_BLIND: Final = ("hash", "chunk", "random")
+"""Partitioners that do not look at the edges."""
 
 KAHYPAR_PINS = 400_000
 """``auto`` takes Mt-KaHyPar up to this many stored entries (5 to 10 s on two cores)."""
@@ -50,19 +57,27 @@ def partition(
     n = len(graph.indptr) - 1
     if names_file(method):
         return read_partition(Path(method), graph, workers)
-    if method not in METHODS:
-        raise OfframpError(f"partition {method!r}: expected one of {', '.join(METHODS)}")
+    if method not in methods():
+        raise OfframpError(f"partition {method!r}: expected one of {', '.join(methods())}")
     if not 1 <= workers <= n:
         raise OfframpError(f"workers {workers}: expected 1 to {n}, the number of vertices")
     rack_of(workers, racks)
     if 1 < racks < workers and method not in _BLIND:
         return _in_racks(graph, workers, method, seed, racks)
-    if method == "auto":
+    if method == AUTO:
         small = len(graph.indices) + n <= KAHYPAR_PINS
         method = "kahypar" if small and kahypar_available() else "metis-volume"
     if workers == 1:
         return np.zeros(n, np.int32)
-    return _occupied(_owners(graph, workers, method, seed), workers).astype(np.int32)
+    owner = PARTITIONERS.get(method)(graph, workers, seed)
+    if owner.shape != (n,) or owner.dtype.kind not in "iu" or owner.min() < 0 or owner.max() >= workers:
+        raise OfframpError(f"partition {method}: expected {n} workers from 0 to {workers - 1}, one for each vertex")
+    return _occupied(owner.astype(np.int64), workers).astype(np.int32)
+
+
+def methods() -> list[str]:
+    """Names of all ways to partition a graph, files aside."""
+    return [AUTO, *PARTITIONERS.names()]
 
 
 def _in_racks(graph: Adjacency, workers: int, method: str, seed: int, racks: int) -> npt.NDArray[np.int32]:
@@ -77,25 +92,48 @@ def _in_racks(graph: Adjacency, workers: int, method: str, seed: int, racks: int
     return least_cross_rack(graph, workers, racks, made)
 
 
-def _owners(graph: Adjacency, workers: int, method: str, seed: int) -> npt.NDArray[np.int64]:
+@PARTITIONERS.register("metis")
+def _metis(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
+    return metis_parts(graph.indptr, graph.indices, workers, seed)
+
+
+@PARTITIONERS.register("metis-volume")
+def _metis_volume(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
+    return metis_parts(graph.indptr, graph.indices, workers, seed, "volume")
+
+
+@PARTITIONERS.register("kahypar")
+def _kahypar(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
+    return kahypar_parts(graph.indptr, graph.indices, workers, seed)[0]
+
+
+def _g3(mode: str) -> Partitioner:
+    def owners(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
+        start = _occupied(first_stage(graph, workers, seed), workers)
+        return repartition(graph, start, workers, Repartition(mode=mode)).owner
+
+    return owners
+
+
+for _name, _mode in {"g3": "guarded", "g3-best": "best", "g3-literal": "literal"}.items():
+    PARTITIONERS.register(_name)(_g3(_mode))
+
+
+@PARTITIONERS.register("hash")
+def _hash(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
+    mixed = _mix(np.arange(len(graph.indptr) - 1, dtype=np.uint64), seed)
+    return (mixed % np.uint64(workers)).astype(np.int64)
+
+
+@PARTITIONERS.register("chunk")
+def _chunk(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:  # noqa: ARG001
     n = len(graph.indptr) - 1
-    match method:
-        case "metis":
-            return metis_parts(graph.indptr, graph.indices, workers, seed)
-        case "metis-volume":
-            return metis_parts(graph.indptr, graph.indices, workers, seed, "volume")
-        case "kahypar":
-            return kahypar_parts(graph.indptr, graph.indices, workers, seed)[0]
-        case "g3" | "g3-best" | "g3-literal":
-            start = _occupied(first_stage(graph, workers, seed), workers)
-            how = Repartition(mode=method.partition("-")[2] or "guarded")
-            return repartition(graph, start, workers, how).owner
-        case "hash":
-            return (_mix(np.arange(n, dtype=np.uint64), seed) % np.uint64(workers)).astype(np.int64)
-        case "chunk":
-            return np.arange(n) * workers // n
-        case _:
-            return np.random.default_rng(seed).permutation(n) % workers
+    return np.arange(n) * workers // n
+
+
+@PARTITIONERS.register("random")
+def _random(graph: Adjacency, workers: int, seed: int) -> npt.NDArray[np.integer]:
+    return np.random.default_rng(seed).permutation(len(graph.indptr) - 1) % workers
 
 
 def _mix(ids: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:

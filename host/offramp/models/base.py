@@ -52,19 +52,19 @@ class ModelSettings(Protocol):
 
     @property
     def model(self) -> str:
-        """Name in :data:`MODELS`."""
+        """The model's name in :data:`MODELS`."""
 
     @property
     def aggregator(self) -> str:
-        """Of gcn."""
+        """How gcn sums neighbours: one of :data:`~offramp.models.aggregation.AGGREGATORS`."""
 
     @property
     def heads(self) -> int:
-        """Of gat."""
+        """Number of attention heads of gat."""
 
     @property
     def layers(self) -> int:
-        """L."""
+        """Number of layers, L."""
 
     @property
     def hidden(self) -> int:
@@ -72,11 +72,11 @@ class ModelSettings(Protocol):
 
     @property
     def dropout(self) -> float:
-        """Between layers."""
+        """Probability that a hidden value is dropped between layers."""
 
     @property
     def seed(self) -> int:
-        """Of weights and dropout."""
+        """Seed of weights and dropout."""
 
 
 class Model(nn.Module, ABC):

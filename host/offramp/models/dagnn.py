@@ -32,21 +32,21 @@ class Dagnn(Model):
         self.gate = nn.ParameterList([self.weight(classes, 1)])
 
     def encode(self, features: Features) -> Features:
-        """The MLP."""
+        """``h^0`` from the features by a multilayer perceptron of two layers."""
         weight, bias, out, out_bias = self.into
         encoded: torch.Tensor = torch.relu(features @ weight + bias) @ out + out_bias
         return encoded
 
     def _message(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
-        """The state itself."""
+        """The state itself travels."""
         return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:  # noqa: ARG002
-        """``A h``."""
+        """One step of propagation, ``A h``."""
         return view.aggregate(given.message, "gcn")
 
     def readout(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The gated sum."""
+        """Class scores from the gated sum of all states."""
         stack = torch.stack(list(states), 1)
         return (torch.sigmoid(stack @ self.gate[0]) * stack).sum(1)
 

@@ -30,7 +30,7 @@ class Gat(Model):
         return cls(widths, seed=settings.seed, dropout=settings.dropout, heads=settings.heads)
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0, heads: int = 1) -> None:
-        """As :class:`~offramp.models.gcn.Gcn`; hidden widths are multiples of ``heads``."""
+        """Make weights as :class:`~offramp.models.gcn.Gcn` does; hidden widths are multiples of ``heads``."""
         shapes = [(fan_in, out // heads) for fan_in, out in pairwise(widths[:-1])] + [(widths[-2], widths[-1])]
         super().__init__([heads * out for _, out in shapes], seed=seed, dropout=dropout)
         self.heads = heads

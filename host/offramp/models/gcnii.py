@@ -44,7 +44,7 @@ class Gcnii(Model):
         return torch.relu(features @ weight + bias)
 
     def _message(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
-        """The state itself."""
+        """The state itself travels."""
         return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:

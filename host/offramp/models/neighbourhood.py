@@ -34,7 +34,7 @@ class Neighbourhood(View):
         return self_adjoint(self._adjacency.matmul, y).index_add(0, self._boundary, remote)
 
     def of_targets(self, x: torch.Tensor) -> torch.Tensor:
-        """``x`` itself."""
+        """``x`` itself, as every source is a target."""
         return x
 
 

@@ -22,7 +22,7 @@ class Sage(Model):
     """``h_v W_own + (mean over neighbours of h_u) W_neighbour + b``, v itself not among its neighbours."""
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """As :class:`~offramp.models.gcn.Gcn`."""
+        """Make weights as :class:`~offramp.models.gcn.Gcn` does."""
         shapes = list(pairwise(widths))
         super().__init__([min(shape) for shape in shapes], seed=seed, dropout=dropout)
         self.own = nn.ParameterList(self.weight(*shape) for shape in shapes)

@@ -106,7 +106,7 @@ class FeatureMatrix(Protocol):
         """Those of the first ``count`` vertices."""
 
     def to_dense(self) -> torch.Tensor:
-        """``(n, F)``."""
+        """The same features as a dense ``(n, F)`` tensor."""
 
 
 class SparseFeatures:
@@ -130,5 +130,5 @@ class SparseFeatures:
         return product
 
     def to_dense(self) -> torch.Tensor:
-        """``(n, F)``."""
+        """The same features as a dense ``(n, F)`` tensor."""
         return self._features.to_dense()

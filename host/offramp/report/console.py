@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from offramp.report.totals import TOTALS
-from offramp.report.units import number, percent
+from offramp.report.units import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from offramp.report.model import Run
-    from offramp.train.results import Epoch
+    from offramp.workers.epochs import EpochRecord
 
 
 @contextmanager
-def epoch_progress(console: Console, name: str, epochs: int, *, lines: bool) -> Iterator[Callable[[Epoch], None]]:
+def epoch_progress(
+    console: Console, name: str, epochs: int, *, lines: bool = True
+) -> Iterator[Callable[[EpochRecord], None]]:
     """A progress bar over the epochs of a run; gives what to call after each.
 
     Args:
@@ -41,25 +43,18 @@ def epoch_progress(console: Console, name: str, epochs: int, *, lines: bool) -> 
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(name, total=epochs, state="starting")
 
-        def show(epoch: Epoch) -> None:
-            state = f"loss {epoch.loss:.4f}  val {percent(epoch.val_accuracy)}"
-            progress.update(task, completed=epoch.epoch, state=state)
+        def show(epoch: EpochRecord) -> None:
+            progress.update(task, completed=epoch.epoch, state=f"loss {epoch.loss:.4f}  {epoch.progress()[0]}")
             if lines:
                 progress.console.print(epoch_line(epoch, epochs), highlight=False, soft_wrap=True)
 
         yield show
 
 
-def epoch_line(epoch: Epoch, epochs: int) -> str:
+def epoch_line(epoch: EpochRecord, epochs: int) -> str:
     """One epoch in one line."""
-    return (
-        f"epoch {epoch.epoch:>{len(str(epochs))}}/{epochs}"
-        f"  loss {epoch.loss:.4f}"
-        f"  val acc {percent(epoch.val_accuracy)}"
-        f"  {epoch.seconds:.3f} s"
-        f"  communication {epoch.communication_seconds:.3f} s"
-        f"  reduction {epoch.reduction_seconds:.3f} s"
-    )
+    number = f"epoch {epoch.epoch:>{len(str(epochs))}}/{epochs}"
+    return "  ".join([number, f"loss {epoch.loss:.4f}", *epoch.progress()])
 
 
 def runs_table(runs: Sequence[Run]) -> Table:

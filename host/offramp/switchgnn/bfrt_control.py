@@ -50,15 +50,15 @@ class SwitchGnnBfrt:
         self._mirror()
 
     def counters(self) -> dict[str, int]:
-        """As ``SwitchGnnControl.counters``."""
+        """Counters under the names that ``SwitchGnnControl.counters`` gives them."""
         read, target = self._session.read_counter, self.target
-        outcomes = read(target.full(telemetry.OUTCOMES), len(telemetry.Outcome))
+        outcomes = read(target.full(telemetry.OUTCOMES), len(telemetry.Disposition))
         (uploads,) = read(target.full(guard.UPLOADS), 1)
         (recirculations,) = read(target.full(target.recirculations), 1)
         return telemetry.totals(dict(enumerate(outcomes)), uploads, recirculations)
 
     def strangers(self) -> dict[int, int]:
-        """As ``SwitchGnnControl.strangers``."""
+        """Frames dropped for each port, as ``SwitchGnnControl.strangers`` counts them."""
         cells = self._session.read_counter(self.target.full(origin.STRANGERS), origin.PORTS)
         return {port: packets for port, packets in enumerate(cells) if packets}
 

@@ -39,7 +39,7 @@ class RateControl:
         self._increased_s: float | None = None
 
     def mark(self, now_s: float) -> None:
-        """Congestion was reported."""
+        """Slow down: congestion was reported."""
         self.advance(now_s)
         if self._cut_s is not None and now_s - self._cut_s < self._guard_s:
             return

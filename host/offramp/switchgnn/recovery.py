@@ -81,7 +81,7 @@ class RetryTimer:
         return None if soft is None or hard is None else min(soft, hard)
 
     def restart(self) -> None:
-        """Something new came."""
+        """Start the time-out anew: something new came."""
         self._soft.restart()
         self._hard.restart()
 

@@ -66,7 +66,7 @@ class SchemePlan:
 
     @property
     def passes(self) -> int:
-        """Pipeline passes."""
+        """Passes through the switch's pipeline in one exchange."""
         return self.slices * self.plan.passes
 
     @property
@@ -109,7 +109,7 @@ class SchemePlan:
 
     @property
     def wire_bytes(self) -> int:
-        """Both directions."""
+        """Bytes on all links in both directions."""
         return self.wire_up + self.wire_down
 
 

@@ -127,7 +127,7 @@ class Names(Protocol):
     """Names that may be there."""
 
     def __contains__(self, name: str, /) -> bool:
-        """Whether one is."""
+        """Whether a target has this name."""
 
 
 def target_of(tables: Names) -> Target:

@@ -18,7 +18,7 @@ def outcome_counters(target: Target) -> list[str]:
     return [target.full(OUTCOMES), *([f"{EGRESS}.outcomes"] if target.replicates else [])]
 
 
-class Outcome(IntEnum):
+class Disposition(IntEnum):
     """What a pass of a packet came to; ``outcome_t`` of the P4 program, which explains each."""
 
     FOREIGN = 0
@@ -46,8 +46,8 @@ class Outcome(IntEnum):
     STRANGER = 22
 
 
-_CONTRIBUTIONS = (Outcome.OPENED, Outcome.ADDED, Outcome.COMPLETED, Outcome.DELIVERED)
-_REFUSED = (Outcome.RAW, Outcome.SHARED)
+_CONTRIBUTIONS = (Disposition.OPENED, Disposition.ADDED, Disposition.COMPLETED, Disposition.DELIVERED)
+_REFUSED = (Disposition.RAW, Disposition.SHARED)
 
 
 def totals(outcomes: Mapping[int, int], uploads: int, recirculations: int) -> dict[str, int]:
@@ -57,14 +57,14 @@ def totals(outcomes: Mapping[int, int], uploads: int, recirculations: int) -> di
     ``results``: sums sent; ``overflows``: contributions for which no aggregator was free (strawman);
     ``uploads``: accepted DATA packets; ``recirculations``: passes beyond a packet's first.
     """
-    counts = {outcome.name.lower(): outcomes.get(outcome, 0) for outcome in Outcome}
+    counts = {outcome.name.lower(): outcomes.get(outcome, 0) for outcome in Disposition}
     contributions = sum(outcomes.get(o, 0) for o in _CONTRIBUTIONS)
     overflows = sum(outcomes.get(o, 0) for o in _REFUSED)
     return {
         **counts,
         "passes": contributions + overflows,
         "contributions": contributions,
-        "results": outcomes.get(Outcome.COMPLETED, 0) + outcomes.get(Outcome.DELIVERED, 0),
+        "results": outcomes.get(Disposition.COMPLETED, 0) + outcomes.get(Disposition.DELIVERED, 0),
         "overflows": overflows,
         "uploads": uploads,
         "recirculations": recirculations,

@@ -144,7 +144,7 @@ def _keys(block_id: IntArray, vertex: IntArray) -> IntArray:
 
 
 def _slots(plans: Sequence[Plan], network: LeafSpine, leaf: int, across: IntArray) -> Rows:
-    """Of the rack's own vertices, and of those ``across`` racks: to whose sums the rack contributes, or the reverse.
+    """Slots of a rack's own vertices and of those ``across`` racks to whose sums it contributes, or the reverse.
 
     FETCH and ACK of these come by an uplink, and so does RESEND.
     """

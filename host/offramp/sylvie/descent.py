@@ -100,7 +100,7 @@ class Descent:
                 return abs(descent)
 
     def _trend(self) -> int:
-        """Of ``rates``, of which the one at i is of epoch i + 1."""
+        """The trend of ``rates``, of which the one at i is of epoch i + 1."""
         rates, rule = self.rates, self.rule
         if rule.rule == "lag":
             if len(rates) <= rule.lag:

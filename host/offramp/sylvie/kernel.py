@@ -241,7 +241,7 @@ class _Coder:
         self.least, self.inverse = spread(b, least), spread(b, b.select(some, inverse, f32(0)))
 
     def codes(self, pair: Pair, counter: Value) -> Pair:
-        """Of 32 columns whose words' counters, without the row's key, are given."""
+        """The codes of 32 columns whose words' counters, without the row's key, are given."""
         b = self.b
         words = b.add(counter, self.keys[0])
         for step, (shift, factor) in enumerate(LOW_BIAS):

@@ -64,7 +64,7 @@ class Orchestrator:
         decision: what the next epoch runs with.
 
     An adaptive run starts with the fewest bits and synchronously, and keeps both until the rule has enough epochs.
-    A checkpoint may hold the controller as it is: it pickles, and goes on where it was.
+    A checkpoint may hold the controller as it is: it pickles, and resumes where it was.
     """
 
     def __init__(self, control: Control | None = None) -> None:

@@ -21,7 +21,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class Codes(NamedTuple):
-    """Quantised rows.
+    """Quantised feature vectors.
 
     Attributes:
         packed: ``(n, row_bytes)`` uint8, the first column in the lowest bits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast any schedule can be: a linear program over the orders of the dimensions, and its closed form.
+"""How fast any schedule can be: a linear program over the orders of the dimensions.
 
 The loads that one chunk can put on the dimensions are the vertices of a polytope, one for each order; a mix of orders
 reaches every point between them. The best mix is a linear program (beyond the paper; specification section 11).
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 from offramp.themis.demand import Demand
@@ -133,30 +132,6 @@ def _least_delay(part: Network, collective: Collective, k: int) -> float:
 def best_bound(network: Network, demands: Sequence[Demand]) -> Bound:
     """The least time in which any schedule ends demands that start together."""
     return OrderProgram(network, demands).bound()
-
-
-def closed_form_ps(network: Network, collective: Collective, size: float) -> float:
-    """The bound of one reduce-scatter, all-gather or all-reduce without fixed delays (specification section 11).
-
-    The largest, over sets T of dimensions, of the least traffic that T can have (T visited last) over its bandwidth.
-
-    Raises:
-        OfframpError: an all-to-all, or an in-network dimension: the polytope is another one.
-    """
-    dims = active(network)
-    if collective is Collective.ALL_TO_ALL or any(network.dimensions[k].kind is Kind.IN_NETWORK for k in dims):
-        raise OfframpError(
-            "closed form of the bound: expected reduce-scatter, all-gather or all-reduce, not in-network"
-        )
-    worst = 0.0
-    for count in range(1, len(dims) + 1):
-        for last in combinations(dims, count):
-            inside = math.prod(network.dimensions[k].size for k in last)
-            before = math.prod(network.dimensions[k].size for k in dims) / inside
-            bandwidth = sum(network.dimensions[k].bandwidth_bps for k in last)
-            worst = max(worst, (1 - 1 / inside) / before / bandwidth)
-    twice = 2 if collective is Collective.ALL_REDUCE else 1
-    return twice * worst * size * 8e12
 
 
 def ideal_ps(network: Network, demands: Sequence[Demand]) -> float:

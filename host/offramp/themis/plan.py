@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from offramp.themis import themis
 from offramp.themis.balance import Candidate, balanced
@@ -17,6 +17,7 @@ from offramp.themis.network import Network
 from offramp.themis.pipeline import Policy, Timeline, execute
 from offramp.themis.schedule import Schedule, Stage, split
 from offramp_base.errors import OfframpError
+from offramp_base.registry import Registry
 
 CHUNKS = 64
 """Per collective, for every scheduler (section 5.3)."""
@@ -32,27 +33,20 @@ class Scheduler(StrEnum):
     BALANCED = "balanced"
     """Beyond the paper: :mod:`offramp.themis.balance`."""
 
-    @classmethod
-    def named(cls, name: str) -> Scheduler:
-        """The scheduler called ``name``.
-
-        Raises:
-            OfframpError: there is none.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            raise OfframpError(f"scheduler '{name}': expected one of {', '.join(cls)}") from None
-
 
 PAPER_SCHEDULERS = (Scheduler.BASELINE, Scheduler.THEMIS_FIFO, Scheduler.THEMIS_SCF)
 
-_POLICIES = {
-    Scheduler.BASELINE: Policy.FIFO,
-    Scheduler.THEMIS_FIFO: Policy.FIFO,
-    Scheduler.THEMIS_SCF: Policy.SCF,
-    Scheduler.THEMIS_SCF_SIZE: Policy.SCF_SIZE,
-}
+MakeCandidate = Callable[[Network, tuple[Demand, ...], int, "themis.Options | None", int], Candidate]
+"""Schedules and a timeline for demands on a network, from the number of chunks of each, options, and the bytes of which
+chunks are multiples."""
+
+SCHEDULERS: Final[Registry[MakeCandidate]] = Registry("scheduler", "offramp.collective_schedulers")
+
+
+def schedulers() -> list[str]:
+    """Names of all schedulers: the paper's and ours, then those of other packages."""
+    ours = [each.value for each in Scheduler]
+    return [*ours, *(name for name in SCHEDULERS.names() if name not in ours)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,7 @@ class Plan:
 
     network: Network
     demands: tuple[Demand, ...]
-    scheduler: Scheduler
+    scheduler: str
     schedules: tuple[Schedule, ...]
     timeline: Timeline
 
@@ -89,7 +83,7 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """What NPUs have to agree on, ready for JSON."""
         return {
-            "scheduler": self.scheduler.value,
+            "scheduler": str(self.scheduler),
             "sizes": [d.size for d in self.network.dimensions],
             "collectives": [
                 {
@@ -110,7 +104,7 @@ class Plan:
 def make_plan(
     network: Network,
     demands: Sequence[Demand],
-    scheduler: Scheduler = Scheduler.THEMIS_SCF,
+    scheduler: str = Scheduler.THEMIS_SCF,
     chunks: int = CHUNKS,
     options: themis.Options | None = None,
     unit: int = 1,
@@ -125,21 +119,33 @@ def make_plan(
     demands = tuple(demands)
     if not any(demand.size for demand in demands):
         raise OfframpError("plan: expected a collective of at least one byte")
-    if scheduler is Scheduler.BALANCED:
-        best = balanced(network, demands, chunks, options, unit)
-        return Plan(network, demands, scheduler, best.schedules, best.timeline)
-    made = []
-    for demand in demands:
-        sizes = split(demand.size, chunks, unit)
-        part = demand.part(network)
-        if scheduler is Scheduler.BASELINE:
-            made.append(themis.baseline(part, demand.collective, sizes))
-        else:
-            made.append(themis.schedule(part, demand.collective, sizes, options))
-    found = Candidate.run(network, demands, tuple(made), _POLICIES[scheduler])
+    found = SCHEDULERS.get(str(scheduler))(network, demands, chunks, options, unit)
     if any(demand.part(network).npus > 1 for demand in demands) and not found.timeline.finish_ps:
         raise OfframpError("plan: the collectives take no time: expected at least a picosecond")
     return Plan(network, demands, scheduler, found.schedules, found.timeline)
+
+
+def _by(policy: Policy, *, baseline: bool = False) -> MakeCandidate:
+    def make(
+        network: Network, demands: tuple[Demand, ...], chunks: int, options: themis.Options | None, unit: int
+    ) -> Candidate:
+        schedules = []
+        for demand in demands:
+            part, sizes = demand.part(network), split(demand.size, chunks, unit)
+            if baseline:
+                schedules.append(themis.baseline(part, demand.collective, sizes))
+            else:
+                schedules.append(themis.schedule(part, demand.collective, sizes, options))
+        return Candidate.run(network, demands, tuple(schedules), policy)
+
+    return make
+
+
+SCHEDULERS.register(Scheduler.BASELINE.value)(_by(Policy.FIFO, baseline=True))
+SCHEDULERS.register(Scheduler.THEMIS_FIFO.value)(_by(Policy.FIFO))
+SCHEDULERS.register(Scheduler.THEMIS_SCF.value)(_by(Policy.SCF))
+SCHEDULERS.register(Scheduler.THEMIS_SCF_SIZE.value)(_by(Policy.SCF_SIZE))
+SCHEDULERS.register(Scheduler.BALANCED.value)(balanced)
 
 
 def replay(plan: Plan, **changes: Any) -> Timeline:

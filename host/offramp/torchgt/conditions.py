@@ -62,12 +62,6 @@ def _without_loops(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntAr
     return np.concatenate([[0], np.cumsum(counts)]), indices[others]
 
 
-def dirac(indptr: IntArray, indices: IntArray) -> bool:
-    """Dirac's theorem for paths: every degree is at least (n - 1) / 2. Sparse graphs never meet it."""
-    n = len(indptr) - 1
-    return n <= 1 or (len(indices) > 0 and 2 * int(np.diff(indptr).min()) >= n - 1)
-
-
 def hamiltonian_path(indptr: IntArray, indices: IntArray, seed: int = 0, tries: int = 4) -> IntArray | None:
     """A path through all vertices of a simple graph, or None where the search finds none.
 

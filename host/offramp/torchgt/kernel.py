@@ -41,7 +41,7 @@ class PatternTensors:
 
     @property
     def pairs(self) -> int:
-        """Attended pairs."""
+        """Number of attended pairs."""
         return self._pattern.pairs
 
     @cached_property
@@ -56,7 +56,7 @@ class PatternTensors:
         return _csr(*self._csr, values, self.tokens)
 
     def transposed_matrix(self, values: torch.Tensor) -> torch.Tensor:
-        """The same, transposed."""
+        """The transposed matrix, for the backward pass."""
         indptr, indices, place = self.transposed
         return _csr(indptr, indices, values.index_select(0, place), self.tokens)
 

@@ -37,7 +37,7 @@ class Layer(nn.Module):
     def forward(
         self, x: torch.Tensor, parallel: SequenceParallel, attend: Attend, drop: Callable[..., torch.Tensor]
     ) -> torch.Tensor:
-        """``(tokens/P, hidden)``."""
+        """The layer's ``(tokens/P, hidden)`` states."""
         first, second = self.norms
         if self._norm_first:
             x = x + drop(self._attention(first(x), parallel, attend), 0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class AllToAll:
     """One all-to-all of a rank.
 
     Attributes:
@@ -44,11 +44,11 @@ class SequenceParallel:
         """``wire``: type of the numbers that travel; what a rank keeps is rounded too, so that ranks do not matter."""
         self.group = group
         self._wire = wire
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[AllToAll] = []
         self.timers = Timers()
 
     def begin_step(self) -> None:
-        """Count from zero."""
+        """Forget the exchanges and times of the step before."""
         self.exchanges.clear()
         self.timers.reset()
 
@@ -63,29 +63,29 @@ class SequenceParallel:
         return result
 
     def scatter_heads(self, x: torch.Tensor, *, backward: bool) -> torch.Tensor:
-        """See :meth:`to_heads`."""
+        """The exchange of :meth:`to_heads`, without a gradient."""
         ranks, (tokens, kinds, heads, d) = self.group.size, x.shape
         parts = x.reshape(tokens, kinds, ranks, heads // ranks, d).permute(2, 1, 3, 0, 4)
-        received = self._exchange(parts, heads=True, backward=backward)
+        received = self._all_to_all(parts, heads=True, backward=backward)
         return received.permute(1, 2, 0, 3, 4).reshape(kinds, heads // ranks, ranks * tokens, d)
 
     def gather_heads(self, x: torch.Tensor, *, backward: bool) -> torch.Tensor:
-        """See :meth:`to_tokens`."""
+        """The exchange of :meth:`to_tokens`, without a gradient."""
         ranks, (kinds, heads, tokens, d) = self.group.size, x.shape
         parts = x.reshape(kinds, heads, ranks, tokens // ranks, d).permute(2, 0, 1, 3, 4)
-        received = self._exchange(parts, heads=False, backward=backward)
+        received = self._all_to_all(parts, heads=False, backward=backward)
         return received.permute(3, 1, 0, 2, 4).reshape(tokens // ranks, kinds, ranks * heads, d)
 
-    def _exchange(self, parts: torch.Tensor, *, heads: bool, backward: bool) -> torch.Tensor:
+    def _all_to_all(self, parts: torch.Tensor, *, heads: bool, backward: bool) -> torch.Tensor:
         """``parts[r]`` for rank r against what each rank has for this one."""
         group, dtype = self.group, parts.dtype
         parts = parts.to(self._wire or dtype).contiguous()
         sent = sum(part.nbytes for rank, part in enumerate(parts) if rank != group.rank)
-        self.exchanges.append(Exchange(heads, backward, sent))
+        self.exchanges.append(AllToAll(heads, backward, sent))
         with self.timers("communication"):
             rows = parts.flatten(0, 1)
             each = [parts.shape[1]] * group.size
-            return group.exchange(rows, each, each).view(parts.shape).to(dtype)
+            return group.all_to_all(rows, each, each).view(parts.shape).to(dtype)
 
 
 class _ToHeads(torch.autograd.Function):

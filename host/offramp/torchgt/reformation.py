@@ -35,7 +35,7 @@ class Clusters:
 
     @classmethod
     def of(cls, pattern: Pattern, bounds: IntArray) -> Clusters:
-        """Of the scattered pairs of ``pattern``."""
+        """The blocks that hold the scattered pairs of ``pattern``."""
         k, sizes = len(bounds) - 1, np.diff(bounds)
         cluster = _cluster(pattern, bounds)
         pairs = np.bincount(cluster[cluster >= 0], minlength=k * k).reshape(k, k)
@@ -140,7 +140,7 @@ def _densest(tile: IntArray, widest: int, block: int) -> IntArray:
 
 
 def _random(tile: IntArray, tiles_along: IntArray, block: int, seed: int) -> IntArray:
-    """As many tiles of each cluster, drawn without replacement: a pair that counts twice would weigh double."""
+    """Tiles drawn without replacement, as many in each cluster: a pair that counts twice would weigh double."""
     k, widest = len(tiles_along), int(tiles_along.max())
     rng = np.random.default_rng(seed)
     found = []

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from offramp.workers.epochs import EpochRecord, RunResult
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from offramp.torchgt.parallel import Exchange
+    from offramp.torchgt.parallel import AllToAll
 
 
-@dataclass(frozen=True)
-class Epoch:
+@dataclass(frozen=True, kw_only=True)
+class Epoch(EpochRecord):
     """One epoch; scores are those of the weights after it, seconds those of the slowest rank.
 
     Attributes:
@@ -27,12 +29,9 @@ class Epoch:
         beta: threshold of density; None without reformation.
     """
 
-    epoch: int
-    loss: float
     train_score: float
     val_score: float
     test_score: float
-    seconds: float
     communication_seconds: float
     reduction_seconds: float
     sent_bytes: int
@@ -41,46 +40,51 @@ class Epoch:
     full_steps: int
     beta: float | None
 
+    def progress(self) -> list[str]:
+        """The score, where the time went, and what attention was like."""
+        spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
+        return [
+            f"validation {self.val_score:.4f}",
+            *super().progress(),
+            *(f"{name} {seconds:.3f} s" for name, seconds in spent.items()),
+            *([] if self.beta is None else [f"\N{GREEK SMALL LETTER BETA} {self.beta:.2g}"]),
+            *([f"full in {self.full_steps} of {self.steps}"] if self.full_steps else []),
+        ]
 
-@dataclass
-class TorchGtResult:
-    """A finished run.
+
+@dataclass(kw_only=True)
+class TorchGtResult(RunResult[Epoch]):
+    """A finished TorchGT run.
 
     Attributes:
-        settings: everything that produced it, with the size of the task.
         metric: ``accuracy`` or ``mae``.
-        epochs: one record for each.
-        seconds: of training; ``preparation_seconds``: before it, orders and patterns.
+        preparation_seconds: before the training: orders and patterns.
         pattern_bytes: handed to the other ranks before the first step.
         tokens: of each sequence, padding included.
         exchanges: each rank's all-to-alls in the last step.
         weights: at the end.
     """
 
-    settings: dict[str, Any]
     metric: str
-    epochs: list[Epoch]
-    seconds: float
     preparation_seconds: float
     pattern_bytes: int
     tokens: list[int]
-    exchanges: list[list[Exchange]]
-    weights: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    exchanges: list[list[AllToAll]]
+    weights: dict[str, npt.NDArray[np.float64]]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON form, without weights."""
-        last = self.epochs[-1]
+    def scores(self) -> dict[str, Any]:
+        """The last epoch's score on the test part."""
+        return {"metric": self.metric, "test_score": self.epochs[-1].test_score}
+
+    def totals(self) -> dict[str, Any]:
+        """Bytes, tokens and the time before the training."""
         return {
-            "metric": self.metric,
-            "test_score": last.test_score,
-            "loss": last.loss,
-            "epochs": len(self.epochs),
-            "seconds": self.seconds,
             "preparation_seconds": self.preparation_seconds,
             "sent_bytes": sum(epoch.sent_bytes for epoch in self.epochs),
             "pattern_bytes": self.pattern_bytes,
             "tokens": self.tokens,
-            "settings": self.settings,
-            "last_step": [[asdict(exchange) for exchange in rank] for rank in self.exchanges],
-            "per_epoch": [asdict(epoch) for epoch in self.epochs],
         }
+
+    def parts(self) -> dict[str, Any]:
+        """All-to-alls of each rank in the last step."""
+        return {"last_step": [[asdict(exchange) for exchange in rank] for rank in self.exchanges]}

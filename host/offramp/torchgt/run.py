@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,70 +10,53 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from offramp.torchgt.affordable import check_full, resolved
-from offramp.torchgt.parallel import Exchange
+from offramp.torchgt.memory_check import check_full, resolved
+from offramp.torchgt.parallel import AllToAll
 from offramp.torchgt.results import Epoch, TorchGtResult
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import Task, load_task
 from offramp.torchgt.trainer import RankJob, Trainer
-from offramp.workers.group import GlooGroup, Group
-from offramp.workers.processes import run_workers
+from offramp.workers.epochs import RankResult, run_epochs
+from offramp.workers.launch import open_launcher
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
-from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from offramp.torchgt.settings import TorchGtSettings
+    from offramp.workers.group import Group
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    epochs: list[Epoch]
-    seconds: float
-    exchanges: list[list[Exchange]]
-    weights: dict[str, npt.NDArray[np.float64]]
+Weights = dict[str, "npt.NDArray[np.float64]"]
 
 
-def train_rank(group: Group, job: RankJob, on_epoch: Callable[[Any], None]) -> _Outcome | None:
-    """One rank's whole run; rank 0 reports every epoch and returns the result."""
+def train_rank(
+    group: Group, job: RankJob, report: Callable[[Any], None]
+) -> tuple[RankResult[Epoch, list[AllToAll]], Weights] | None:
+    """One rank's whole run; rank 0 reports every epoch and returns the result and the model's weights."""
     trainer = Trainer(job, group)
-    start = time.perf_counter()
-    epochs = trainer.run(on_epoch if group.rank == 0 else lambda _: None)
-    seconds = time.perf_counter() - start
-    exchanges = group.gather(trainer.last_step, list[Exchange])
-    if exchanges is None:
+    done = run_epochs(trainer, group, report, lambda: trainer.last_step, list[AllToAll])
+    if done is None:
         return None
-    weights = {name: value.double().numpy() for name, value in trainer.model.state_dict().items()}
-    return _Outcome(epochs, seconds, exchanges, weights)
+    return done, {name: value.double().numpy() for name, value in trainer.model.state_dict().items()}
 
 
 def train(settings: TorchGtSettings, on_epoch: Callable[[Epoch], None] = lambda _: None) -> TorchGtResult | None:
-    """Train, in one process for each rank on this machine, or in those that torchrun started.
+    """Train, in one process for each rank on this machine, or in those that torchrun or srun started.
 
     Returns:
-        The result; None in the processes of torchrun other than rank 0.
+        The result; None in processes of torchrun or srun other than rank 0.
 
     Raises:
         OfframpError: the settings do not fit the task, or a rank died.
     """
-    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-        prepared = prepare(settings)
-        if settings.workers == 1:
-            return prepared.result(train_rank(Group(), prepared.jobs[0], on_epoch))
-        return prepared.result(run_workers(train_rank, prepared.jobs, on_epoch))
-    if int(os.environ["WORLD_SIZE"]) != settings.workers:
-        raise SettingsError("workers", f"torchrun started WORLD_SIZE={os.environ['WORLD_SIZE']}", settings.workers)
-    group = GlooGroup()
-    try:
-        if group.rank:
-            train_rank(group, group.scatter(None, RankJob), on_epoch)
+    with open_launcher(settings.workers) as launcher:
+        if not launcher.leads:
+            launcher.run(train_rank, None, RankJob, on_epoch)
             return None
         prepared = prepare(settings)
-        return prepared.result(train_rank(group, group.scatter(prepared.jobs, RankJob), on_epoch))
-    finally:
-        group.close()
+        return prepared.result(*launcher.run(train_rank, prepared.jobs, RankJob, on_epoch))
 
 
 @dataclass(frozen=True)
@@ -95,21 +77,20 @@ class Prepared:
     pattern_bytes: int
     seconds: float
 
-    def result(self, outcome: _Outcome | None) -> TorchGtResult:
+    def result(self, done: RankResult[Epoch, list[AllToAll]], weights: Weights) -> TorchGtResult:
         """What rank 0 brought back, with what was prepared."""
-        assert outcome is not None, "rank 0 returns what all did"
         task = self.task
         facts = {"vertices": task.vertices, "edges": task.edges, "graphs": task.graphs, "classes": task.classes}
         return TorchGtResult(
             {**self.settings.as_dict(), **facts, "name": task.name},
-            task.metric,
-            outcome.epochs,
-            outcome.seconds,
-            self.seconds,
-            self.pattern_bytes,
-            self.tokens,
-            outcome.exchanges,
-            outcome.weights,
+            done.epochs,
+            done.seconds,
+            metric=task.metric,
+            preparation_seconds=self.seconds,
+            pattern_bytes=self.pattern_bytes,
+            tokens=self.tokens,
+            exchanges=done.ranks,
+            weights=weights,
         )
 
 

@@ -61,7 +61,7 @@ class Sequence:
 
     @property
     def tokens(self) -> int:
-        """Padding included."""
+        """Number of tokens, padding included."""
         return self.pattern.tokens
 
     def share(self, rank: int, ranks: int) -> Sequence:
@@ -72,7 +72,7 @@ class Sequence:
 
     @property
     def pattern_bytes(self) -> int:
-        """Of the arrays that every rank needs whole."""
+        """Bytes of the arrays that every rank needs whole."""
         return self.pattern.nbytes + self.bounds.nbytes + (self.all_pairs.nbytes if self.all_pairs else 0)
 
 
@@ -137,7 +137,7 @@ class _Builder:
         return np.argsort(part, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
 
     def build(self) -> Sequence:
-        """The sequence."""
+        """The sequence with its pattern."""
         settings = self._settings
         rows, columns = self._reordered()
         bucket_of = self._buckets(rows, columns)

@@ -47,17 +47,17 @@ class Task:
 
     @property
     def vertices(self) -> int:
-        """Of all graphs."""
+        """Vertices of all graphs together."""
         return len(self.indptr) - 1
 
     @property
     def edges(self) -> int:
-        """Of all graphs, undirected."""
+        """Undirected edges of all graphs together."""
         return len(self.indices) // 2
 
     @property
     def graphs(self) -> int:
-        """How many."""
+        """Number of graphs."""
         return 1 if self.graph_of is None else len(self.targets)
 
     @property

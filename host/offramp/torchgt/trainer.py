@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,12 @@ from torch.nn import functional
 from offramp.torchgt.attention import SequenceAttention
 from offramp.torchgt.gradients import GradientSums
 from offramp.torchgt.model import GraphTransformer
-from offramp.torchgt.parallel import Exchange, SequenceParallel
+from offramp.torchgt.parallel import AllToAll, SequenceParallel
 from offramp.torchgt.results import Epoch
 from offramp.torchgt.sequence import Sequence, Tokens
 from offramp.torchgt.settings import TorchGtSettings
 from offramp.torchgt.tuner import AutoTuner, ladder
-from offramp_base.errors import OfframpError
+from offramp.workers.epochs import EpochLoop, require_finite
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class RankJob:
     classes: int
 
 
-class Trainer:
+class Trainer(EpochLoop[Epoch]):
     """One rank, in step with the others.
 
     Attributes:
@@ -59,26 +58,15 @@ class Trainer:
         self._job, self._settings, self._group = job, settings, group
         self.model = GraphTransformer(settings, job.features, job.classes or 1).to(dtype)
         self.parallel = SequenceParallel(group, torch.bfloat16 if settings.wire == "bfloat16" else None)
-        self.last_step: list[Exchange] = []
+        self.last_step: list[AllToAll] = []
         self._tokens = [Tokens(share, dtype, regression=not job.classes) for share in job.shares]
         self._attention = [SequenceAttention(share, settings) for share in job.shares]
         self._sums = GradientSums(group, self.model)
         self._adam = torch.optim.AdamW(self.model.parameters(), settings.lr, weight_decay=settings.weight_decay)
         self._trained = [place for place, count in enumerate(job.counts) if count]
+        self.epochs = settings.epochs
         self._steps, self._all_steps = 0, settings.epochs * len(self._trained)
         self._tuner = AutoTuner() if settings.attention == "reformed" and settings.fixed_beta is None else None
-
-    def run(self, on_epoch: Callable[[Epoch], None] = lambda _: None) -> list[Epoch]:
-        """Train; ``on_epoch`` is called after each epoch.
-
-        Raises:
-            OfframpError: a rank is gone, or the loss is no longer finite.
-        """
-        epochs = []
-        for number in range(1, self._settings.epochs + 1):
-            epochs.append(self.epoch(number))
-            on_epoch(epochs[-1])
-        return epochs
 
     def epoch(self, number: int) -> Epoch:
         """A step for each sequence that trains, and an evaluation."""
@@ -98,14 +86,25 @@ class Trainer:
         slowest = torch.tensor([seconds, communication, reduction], dtype=torch.float64)
         seconds, communication, reduction = self._group.max(slowest).tolist()
         mean = float(totals[0]) / len(self._trained)
-        if not torch.isfinite(totals[0]):
-            raise OfframpError(f"epoch {number}: the loss is {mean:g}; expected a smaller lr")
+        require_finite(number, mean)
         if self._tuner is not None:
             self._tuner.observe([mean], [seconds])  # the same numbers on all ranks: no broadcast
         train, val, test = self.evaluate(beta)
-        times = (seconds, communication, reduction)
-        used = self._threshold(beta)
-        return Epoch(number, mean, train, val, test, *times, int(totals[1]), pairs, len(self._trained), full, used)
+        return Epoch(
+            epoch=number,
+            loss=mean,
+            train_score=train,
+            val_score=val,
+            test_score=test,
+            seconds=seconds,
+            communication_seconds=communication,
+            reduction_seconds=reduction,
+            sent_bytes=int(totals[1]),
+            pairs=pairs,
+            steps=len(self._trained),
+            full_steps=full,
+            beta=self._threshold(beta),
+        )
 
     def step(self, place: int, beta: float | None) -> float:
         """Forward, backward and an update on one sequence; this rank's share of the loss."""

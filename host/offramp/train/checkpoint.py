@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's weights and the optimiser's state in a file, to go on from (g3.md section 5.4: equal on every worker)."""
+"""A run's weights and the optimiser's state in a file, to resume from (g3.md section 5.4: equal on every worker)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Snapshot:
     def of(
         cls, epoch: int, model: torch.nn.Module, adam: torch.optim.Adam, history: Sequence[tuple[float, float]]
     ) -> Snapshot:
-        """Of a model, its optimiser, and what has happened."""
+        """Take the state of a model and its optimiser, with what has happened."""
         arrays = []
         for parameter in model.parameters():
             state = adam.state[parameter]
@@ -65,7 +65,7 @@ class Snapshot:
 
 
 def facts(graph: Graph, settings: TrainSettings) -> dict[str, Any]:
-    """What must be equal for a run to go on from a checkpoint."""
+    """What must be equal for a run to resume from a checkpoint."""
     names = (
         "model",
         "workers",

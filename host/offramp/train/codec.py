@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boundary features as integers under a scale that all workers agree on (switchgnn.md section 3.3)."""
+"""How boundary features are added up: as they are, or as integers under a scale that all workers agree on.
+
+(switchgnn.md section 3.3.)
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
     from offramp.workers.group import Group
 
 
-class Site(NamedTuple):
+class ExchangeId(NamedTuple):
     """An exchange's place in an epoch: the layer, from 1, and whether gradients travel."""
 
     layer: int
@@ -26,7 +31,41 @@ class Site(NamedTuple):
         return f"layer {self.layer}" + (", backward" if self.backward else "")
 
 
-class FixedPointCodec:
+Add = Callable[[Any], Any]
+"""``(b, F)`` values of this worker, in the codec's numbers, to ``(b, F)`` sums over remote neighbours."""
+
+Saturated = Callable[[torch.Tensor, float], None]
+"""Told the features of this worker of which one on any worker was larger than the scale's bound, and the bound."""
+
+
+class SumCodec(ABC):
+    """The numbers in which an exchange of sums is carried out."""
+
+    @abstractmethod
+    def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:
+        """``(b, F)`` features to ``(b, F)`` sums; all workers call it together.
+
+        Args:
+            y: float features of this worker's boundary vertices.
+            exchange_id: the exchange's place in the epoch.
+            add: carries out the exchange; it may be called again.
+            saturated: called where it is.
+
+        Raises:
+            OfframpError: a value is not finite, or no scale fits it.
+        """
+
+
+class ExactCodec(SumCodec):
+    """Floating-point numbers as they are."""
+
+    def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:  # noqa: ARG002
+        """Exchange the features as they are."""
+        result: torch.Tensor = add(y)
+        return result
+
+
+class FixedPointCodec(SumCodec):
     """One power-of-two scale for each exchange, from the largest value that any worker sends.
 
     The same integers travel whether a switch or the hosts add them up, so both give the same bits.
@@ -36,6 +75,11 @@ class FixedPointCodec:
         """Args: group: the workers; fan_in: most remote neighbours of any vertex of the graph."""
         self._group = group
         self._fan_in = fan_in
+
+    def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:  # noqa: ARG002
+        """One exchange, under a scale that is agreed before it."""
+        values, exponent = self.encode(y)
+        return self.decode(add(values), exponent)
 
     def encode(self, y: torch.Tensor) -> tuple[npt.NDArray[np.int32], int]:
         """``(b, F)`` float32 to int32 and the exponent of the scale agreed for this exchange.
@@ -69,29 +113,23 @@ class CarriedCodec(FixedPointCodec):
     HEADROOM = 2.0
 
     def __init__(self, group: Group, fan_in: int) -> None:
-        """As FixedPointCodec."""
+        """Args: group: the workers; fan_in: most remote neighbours of any vertex of the graph."""
         super().__init__(group, fan_in)
-        self._before: dict[Site, float] = {}
+        self._before: dict[ExchangeId, float] = {}
 
-    def bound(self, site: Site) -> float | None:
-        """Magnitude up to which values at ``site`` fit the carried scale; None where there is none to carry."""
-        before = self._before.get(site)
-        return self.HEADROOM * before if before else None
-
-    def encode_within(self, y: torch.Tensor, bound: float) -> tuple[npt.NDArray[np.int32], int]:
-        """As :meth:`encode` under the scale of ``bound``; what exceeds it is sent as the bound.
-
-        Raises:
-            OfframpError: no scale fits ``bound``.
-        """
-        return self._quantise(y.nan_to_num(bound, bound, -bound).clamp(-bound, bound), bound)
-
-    def settle(self, y: torch.Tensor, site: Site, bound: float) -> bool:
-        """Whether ``y`` fitted ``bound`` on every worker; notes what the next epoch will carry."""
-        self._before[site] = largest = self._largest(y)
-        return largest <= bound
-
-    def encode_first(self, y: torch.Tensor, site: Site) -> tuple[npt.NDArray[np.int32], int]:
-        """As :meth:`encode`; notes what the next epoch will carry."""
-        self._before[site] = largest = self._largest(y)
-        return self._quantise(y, largest)
+    def sums(self, y: torch.Tensor, exchange_id: ExchangeId, add: Add, saturated: Saturated) -> torch.Tensor:
+        """One exchange under the carried scale, and another under an agreed one where a value saturated."""
+        before = self._before.get(exchange_id)
+        if before:
+            bound = self.HEADROOM * before
+            within = y.nan_to_num(bound, bound, -bound).clamp(-bound, bound)
+            values, exponent = self._quantise(within, bound)
+            sums = add(values)
+            self._before[exchange_id] = largest = self._largest(y)
+            if largest <= bound:
+                return self.decode(sums, exponent)
+            saturated(y, bound)
+        else:
+            self._before[exchange_id] = largest = self._largest(y)
+        values, exponent = self._quantise(y, largest)
+        return self.decode(add(values), exponent)

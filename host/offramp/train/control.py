@@ -5,33 +5,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import torch
-
-from offramp.codecs.features import PlainCodec, RowCodec, SampledCodec
+from offramp.codecs.base import CODECS, UNCOMPRESSED
+from offramp.codecs.sampled import SampledCodec
 from offramp.g3.schedule import SCHEDULES
-from offramp.sylvie.adaqp import BASE
-from offramp.sylvie.adaqp_codec import AdaqpCodec
-from offramp.sylvie.codec import SylvieCodec
 from offramp.sylvie.orchestrator import ADAPTIVE, ASYNC, SYNC, Control, Orchestrator
-from offramp.sylvie.wire import PLAIN
 
 if TYPE_CHECKING:
-    from offramp.g3.engine import RowEngine
-    from offramp.graph.halo_plan import RowPlan
+    from offramp.codecs.base import Coding
+    from offramp.g3.engine import HaloEngine
+    from offramp.graph.halo_plan import HaloPlan
     from offramp.train.settings import TrainSettings
 
 
-def open_codec(settings: TrainSettings, plan: RowPlan, rank: int) -> RowCodec:
+def open_codec(settings: TrainSettings, plan: HaloPlan, rank: int) -> Coding:
     """The codec that ``settings`` name, for the worker ``rank``."""
-    base = _base(settings)
-    codec: RowCodec
-    if settings.codec == "adaqp":
-        codec = AdaqpCodec(rank, settings.seed)
-    elif base == PLAIN:
-        codec = PlainCodec(getattr(torch, settings.dtype))
-    else:
-        adaptive = isinstance(base, str)
-        codec = SylvieCodec(plan, rank, settings.seed, base=1 if adaptive else int(base), joint=adaptive)
+    codec = CODECS.get(settings.codec).of(settings, plan, rank)
     return SampledCodec(codec, rank, settings.sample, settings.seed) if settings.sample < 1 else codec
 
 
@@ -42,22 +30,24 @@ class AdaptiveControl:
         history: what was observed: loss and seconds of each epoch.
     """
 
-    def __init__(self, control: Control) -> None:
-        self._orchestrator = Orchestrator(control)
+    def __init__(self, mode: str, bits: int | None = UNCOMPRESSED) -> None:
+        """Args: mode: of :data:`offramp.sylvie.orchestrator.MODES`; bits: of each epoch, None: as Sylvie decides."""
+        self._orchestrator = Orchestrator(Control(base=ADAPTIVE if bits is None else UNCOMPRESSED, mode=mode))
+        self._bits = bits
         self.history: list[tuple[float, float]] = []
-        self._engine: RowEngine | None = None
-        self._codec: RowCodec | None = None
+        self._engine: HaloEngine | None = None
+        self._codec: Coding | None = None
 
     @classmethod
     def of(cls, settings: TrainSettings) -> Self:
-        """As a run's codec and schedule ask."""
+        """The control that a run's codec and schedule ask for."""
         schedule = SCHEDULES.get(settings.schedule)
         if schedule is None:
-            return cls(Control(base=PLAIN, mode=SYNC))
+            return cls(SYNC)
         mode = ADAPTIVE if schedule.adaptive else ASYNC if schedule.stale else SYNC
-        return cls(Control(base=_base(settings), mode=mode))
+        return cls(mode, CODECS.get(settings.codec).bits)
 
-    def govern(self, engine: RowEngine, codec: RowCodec) -> None:
+    def govern(self, engine: HaloEngine, codec: Coding) -> None:
         """Set what the first epoch runs with, and later what :meth:`observe` decides."""
         self._engine, self._codec = engine, codec
         self._apply()
@@ -66,7 +56,7 @@ class AdaptiveControl:
     def used(self) -> tuple[int, bool]:
         """Bits of the epoch that runs, and whether it takes stale rows."""
         decision = self._orchestrator.decision
-        return decision.base, decision.mode == ASYNC
+        return self._bits or decision.base, decision.mode == ASYNC
 
     def observe(self, loss: float, seconds: float) -> None:
         """Take in the loss of the whole graph and the slowest worker's time."""
@@ -77,17 +67,5 @@ class AdaptiveControl:
     def _apply(self) -> None:
         if self._engine is not None:
             self._engine.stale = self.used[1]
-        if isinstance(self._codec, SylvieCodec):
-            self._codec.base = self.used[0]
-
-
-def _base(settings: TrainSettings) -> int | str:
-    match settings.codec:
-        case "sylvie":
-            return ADAPTIVE
-        case "adaqp":
-            return BASE
-        case "q1" | "q2" | "q4" | "q8":
-            return int(settings.codec[1:])
-        case _:
-            return PLAIN
+        if self._codec is not None:
+            self._codec.set_bits(self.used[0])

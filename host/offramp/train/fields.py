@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from offramp.graph.partition import METHODS
+from offramp.graph.partition import methods
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BITS_PER_SECOND
 
@@ -23,4 +23,4 @@ Dtype = Annotated[str, Field("Type of the numbers", choices=DTYPES)]
 Link = Annotated[
     float | None, Field("Emulate network cards of this rate: 100M, 10G", key="link", unit=BITS_PER_SECOND, above=0)
 ]
-Partition = Annotated[str, Field("Who gets which vertices", choices=METHODS)]
+Partition = Annotated[str, Field("Who gets which vertices", choices=methods)]

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from offramp.graph.halo_plan import RowPlan
+from offramp.graph.halo_plan import HaloPlan
 from offramp.graph.local_graph import LocalGraph
 from offramp.models import make_model, model_widths
 from offramp.switchgnn.scheme import LANE_BITS
-from offramp.train.carry import Carry
 from offramp.train.checkpoint import Snapshot
-from offramp.train.exchange_plan import ExchangePlans
 from offramp.train.halo import Halo
 from offramp.train.settings import TrainSettings
+from offramp.train.switch_plans import SwitchPlans
+from offramp.train.worker_exchange import WorkerExchange
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class WorkerJob:
         received_features: ``(h, F)`` input features of the vertices whose messages come from others: they never change,
             so they come with the job and not over the network.
         exchanges: what travels through the switch, where there is one.
-        carries: this worker's part of the exchanges of each width.
+        worker_exchanges: this worker's part of the exchanges of each width.
         bits: of a value on the wire.
         code_bits: of a code, where sums of codes travel; else 0.
         link: this worker's end of the link to the switch, as :func:`offramp_base.transport.open_io` takes it.
@@ -56,10 +56,10 @@ class WorkerJob:
     counts: npt.NDArray[np.int64]
     fan_in: int
     halo: Halo | None = None
-    rows: RowPlan | None = None
+    rows: HaloPlan | None = None
     received_features: npt.NDArray[np.float32] | sp.csr_matrix | None = None
-    exchanges: ExchangePlans | None = None
-    carries: dict[int, Carry] = field(default_factory=dict)
+    exchanges: SwitchPlans | None = None
+    worker_exchanges: dict[int, WorkerExchange] = field(default_factory=dict)
     bits: int = LANE_BITS
     code_bits: int = 0
     link: str = ""

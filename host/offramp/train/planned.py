@@ -17,17 +17,18 @@ import offramp
 from offramp.g3.schedule import schedule_of
 from offramp.graph.bins import memory_limit
 from offramp.graph.boundary import Boundary
-from offramp.graph.halo_plan import RowPlan, plan_rows
+from offramp.graph.halo_plan import HaloPlan, plan_halo_features
 from offramp.graph.local_graph import split_graph
 from offramp.graph.partition import partition
 from offramp.graph.racks import cross_rack
 from offramp.models import make_model
 from offramp.switchgnn.scheme import LANE_BITS
-from offramp.train.carry import plan_carry
 from offramp.train.checkpoint import Snapshot, facts, load
-from offramp.train.exchange_plan import ExchangePlans, plan_exchanges
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
+from offramp.train.propagators import PROPAGATORS
+from offramp.train.switch_plans import SwitchPlans, plan_exchanges
+from offramp.train.worker_exchange import plan_worker_exchange
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
@@ -50,16 +51,17 @@ class PlannedRun:
     graph: Graph
     settings: TrainSettings
     boundary: Boundary
-    exchanges: ExchangePlans | None
+    exchanges: SwitchPlans | None
     snapshot: Snapshot | None = None
 
     def jobs(self, links: Sequence[str]) -> list[WorkerJob]:
         """Every worker's job, in rank order; ``links`` are their ways to the switch."""
         graph, boundary = self.graph, self.boundary
         shares = split_graph(graph, boundary.owner, boundary.workers)
-        by_rows = self.settings.by_rows
-        halos = plan_halo(boundary) if self.settings.propagator == "p2p" and not by_rows else None
-        rows = self._rows() if by_rows else None
+        by_halo_features = self.settings.by_halo_features
+        way = PROPAGATORS.get(self.settings.propagator)
+        halos = None if way.alone or way.through_switch or by_halo_features else plan_halo(boundary)
+        rows = self._rows() if by_halo_features else None
         schemes = self.exchanges.schemes if self.exchanges else {}
         exchanges = replace(self.exchanges, schemes={}) if self.exchanges else None
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
@@ -74,7 +76,7 @@ class PlannedRun:
                 rows=rows[worker] if rows else None,
                 received_features=graph.features[rows[worker].received] if rows else None,
                 exchanges=exchanges,
-                carries={width: plan_carry(made, worker) for width, made in schemes.items()},
+                worker_exchanges={width: plan_worker_exchange(made, worker) for width, made in schemes.items()},
                 bits=next((made.scheme.bits for made in schemes.values()), LANE_BITS),
                 code_bits=next((made.scheme.code_bits for made in schemes.values()), 0),
                 link=links[worker] if links else "",
@@ -84,7 +86,7 @@ class PlannedRun:
             for worker in range(boundary.workers)
         ]
 
-    def _rows(self) -> list[RowPlan]:
+    def _rows(self) -> list[HaloPlan]:
         settings, boundary = self.settings, self.boundary
         schedule = schedule_of(settings.schedule)
         limit = None
@@ -92,7 +94,7 @@ class PlannedRun:
             messages = make_model(settings, layer_widths(self.graph, settings)).messages
             size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
             limit = memory_limit(settings.bin_memory, max(messages), max([*messages[1:], self.graph.classes]), size)
-        return plan_rows(
+        return plan_halo_features(
             self.graph,
             boundary.owner,
             boundary.workers,

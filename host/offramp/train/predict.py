@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from offramp.switchgnn.volume import host_volume
-from offramp.train.exchange_plan import plan_exchanges
 from offramp.train.job import exchange_widths
+from offramp.train.switch_plans import plan_exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

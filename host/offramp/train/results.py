@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from offramp.workers.epochs import RunResult, ScoredEpoch
 from offramp.workers.traffic import Traffic
 
 
-@dataclass(frozen=True)
-class Epoch:
+@dataclass(frozen=True, kw_only=True)
+class Epoch(ScoredEpoch):
     """One epoch; the scores are those of its forward pass, the seconds those of its slowest worker.
 
     ``communication_seconds`` are the exchanges of boundary features, ``reduction_seconds`` the sum of the
@@ -18,16 +19,15 @@ class Epoch:
     were taken where ``stale``.
     """
 
-    epoch: int
-    loss: float
-    train_accuracy: float
-    val_accuracy: float
-    test_accuracy: float
-    seconds: float
     communication_seconds: float
     reduction_seconds: float
     bits: int = 32
     stale: bool = False
+
+    def progress(self) -> list[str]:
+        """Where the time went, after the rest."""
+        spent = {"communication": self.communication_seconds, "reduction": self.reduction_seconds}
+        return [*super().progress(), *(f"{name} {seconds:.3f} s" for name, seconds in spent.items())]
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,15 @@ class SwitchTotals:
 
 
 @dataclass
-class TrainingResult:
-    """A finished run.
+class TrainingResult(RunResult[Epoch]):
+    """A finished run of full-graph training.
 
     Attributes:
-        settings: everything that produced it, with the graph's and the partition's size.
-        epochs: one record for each.
         workers: traffic of each worker's link.
-        seconds: from the first worker's start of the first epoch to the end of the last.
         switch: what the switch counted.
     """
 
-    settings: dict[str, Any]
-    epochs: list[Epoch]
-    workers: list[Traffic]
-    seconds: float
+    workers: list[Traffic] = field(default_factory=list)
     switch: SwitchTotals = field(default_factory=SwitchTotals)
 
     @property
@@ -72,33 +66,30 @@ class TrainingResult:
         """Totals over all workers' links."""
         return sum(self.workers, Traffic())
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON form: totals at top level, then the settings, workers and epochs."""
-        total = self.traffic
+    def scores(self) -> dict[str, Any]:
+        """The last epoch's accuracy on test vertices."""
+        return {"test_accuracy": self.test_accuracy}
+
+    def totals(self) -> dict[str, Any]:
+        """Traffic of all workers and of the switch."""
+        return {**_plain(self.traffic), **asdict(self.switch)}
+
+    def parts(self) -> dict[str, Any]:
+        """Traffic of each worker's link."""
         return {
-            "test_accuracy": self.test_accuracy,
-            "loss": self.epochs[-1].loss,
-            "epochs": len(self.epochs),
-            "bytes_up": total.payload_up,
-            "bytes_down": total.payload_down,
-            "wire_bytes_up": total.wire_up,
-            "wire_bytes_down": total.wire_down,
-            "packets": total.packets_up + total.packets_down,
-            "lost_frames": total.lost,
-            **asdict(self.switch),
-            "seconds": self.seconds,
-            "settings": self.settings,
             "per_worker": [
-                {
-                    "bytes_up": worker.payload_up,
-                    "bytes_down": worker.payload_down,
-                    "wire_bytes_up": worker.wire_up,
-                    "wire_bytes_down": worker.wire_down,
-                    "packets_up": worker.packets_up,
-                    "packets_down": worker.packets_down,
-                    "lost_frames": worker.lost,
-                }
+                {**_plain(worker), "packets_up": worker.packets_up, "packets_down": worker.packets_down}
                 for worker in self.workers
-            ],
-            "per_epoch": [asdict(epoch) for epoch in self.epochs],
+            ]
         }
+
+
+def _plain(traffic: Traffic) -> dict[str, int]:
+    return {
+        "bytes_up": traffic.payload_up,
+        "bytes_down": traffic.payload_down,
+        "wire_bytes_up": traffic.wire_up,
+        "wire_bytes_down": traffic.wire_down,
+        "packets": traffic.packets_up + traffic.packets_down,
+        "lost_frames": traffic.lost,
+    }

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from offramp.codecs.base import CODECS
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.order import METHODS as ORDERS
-from offramp.graph.partition import METHODS
+from offramp.graph.partition import methods
 from offramp.graph.partition_file import names_file
 from offramp.graph.settings import GraphSettings
 from offramp.models import MODELS
@@ -16,6 +17,7 @@ from offramp.models.aggregation import AGGREGATORS
 from offramp.switchgnn.leaf_spine import LeafSpine, even_racks
 from offramp.switchgnn.scheme import LANE_BITS, Scheme, parse_scheme
 from offramp.train.fields import MODEL, TRAINING, Dropout, Dtype, Heads, Hidden, LearningRate, Link, Workers
+from offramp.train.propagators.base import PROPAGATORS
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -23,10 +25,15 @@ from offramp_base.wire.objects import sendable
 
 PLAIN: Final = "plain"
 """The schedule in which sums over neighbours travel, layer by layer, and autograd does the rest."""
-ROW_CODECS: Final = ("sylvie", "adaqp", "q1", "q2", "q4", "q8")
-SWITCH_CODECS: Final = ("q1", "q2", "q4", "q8")
+EXACT, FIXED = "fp32", "fixed"
+"""Codecs with which sums travel, too: as floating-point numbers, or as the integers that a switch would add."""
 EXCHANGE, SWITCH, CHECKPOINTS = "Exchange", "Switch", "Checkpoints"
 _SWITCH_ONLY = "goes with {propagator} switch only"
+
+
+def codec_names() -> list[str]:
+    """Names of all codecs."""
+    return sorted([*CODECS.names(), FIXED])
 
 
 @sendable
@@ -69,13 +76,9 @@ class TrainSettings(GraphSettings):
     propagator: Annotated[
         str,
         Field(
-            "How boundary features travel",
-            choices={
-                "local": "in one process",
-                "p2p": "from worker to worker",
-                "switch": "through a P4 switch",
-                "strawman": "through a best-effort one",
-            },
+            "How boundary features travel: in one process (local), from worker to worker (p2p), through a P4 switch, "
+            "through a best-effort one (strawman)",
+            choices=PROPAGATORS.names,
             group=EXCHANGE,
         ),
     ] = "switch"
@@ -84,7 +87,7 @@ class TrainSettings(GraphSettings):
         str,
         Field(
             "Who gets which vertices; a file with the worker of each vertex, one per line (METIS's format), or",
-            choices=METHODS,
+            choices=methods,
             besides=names_file,
         ),
     ] = "auto"
@@ -129,15 +132,11 @@ class TrainSettings(GraphSettings):
     codec: Annotated[
         str,
         Field(
-            "Features between workers under p2p",
-            choices={
-                "fp32": "",
-                "fixed": "as the switch gets them",
-                "sylvie": "in bins, as few bits as it decides",
-                **dict.fromkeys(ROW_CODECS[1:], ""),
-            },
+            "Features between workers: as they are (fp32), as the switch gets them (fixed), as few bits as Sylvie "
+            "decides (sylvie), as AdaQP does, or always so many",
+            choices=codec_names,
         ),
-    ] = "fp32"
+    ] = EXACT
     memory: Annotated[int, Field("Aggregator memory of the switch: 4MB, 512KiB", least=1, unit=BYTES, group=SWITCH)] = (
         4_000_000
     )
@@ -215,7 +214,7 @@ class TrainSettings(GraphSettings):
             raise SettingsError("hidden", f"expected a multiple of {{heads}} {self.heads}", self.hidden)
         if self.bins is not None and self.bin_memory is not None:
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
-        if self.by_rows:
+        if self.by_halo_features:
             self._check_schedule()
             return
         if self.by_codes:
@@ -228,23 +227,23 @@ class TrainSettings(GraphSettings):
             )
         for field, given in (
             ("priorities", self.priorities is not None),
-            ("codec", self.codec in ROW_CODECS and not self.by_codes),
+            ("codec", self.codec not in (EXACT, FIXED) and not self.by_codes),
             ("sample", self.sample < 1),
             ("link_bps", self.link_bps is not None),
         ):
             if given:
                 raise SettingsError(field, f"goes with {{schedule}} other than {PLAIN}", getattr(self, field))
-        if self.dtype != "float32" and (self.through_switch or self.codec != "fp32"):
+        if self.dtype != "float32" and (self.through_switch or self.codec != EXACT):
             raise SettingsError("dtype", "goes with {propagator} p2p or local and {codec} fp32 only", self.dtype)
 
     def _check_schedule(self) -> None:
         if self.through_switch:
             raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
-        if self.codec == "fixed":
+        if self.codec == FIXED:
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
-        if self.codec in ROW_CODECS and self.dtype != "float32":
+        if self.codec != EXACT and self.dtype != "float32":
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
-        if self.sample < 1 and (self.model == "gat" or self.codec in {"sylvie", "adaqp"}):
+        if self.sample < 1 and (self.model == "gat" or not CODECS.get(self.codec).samples):
             raise SettingsError("sample", "not with {model} gat, nor {codec} sylvie or adaqp", self.sample)
 
     def _check_codes(self) -> None:
@@ -258,10 +257,12 @@ class TrainSettings(GraphSettings):
     @property
     def by_codes(self) -> bool:
         """Whether Sylvie's codes of a few bits are added in the switch."""
-        return self.propagator == "switch" and self.codec in SWITCH_CODECS and not self.by_rows
+        if self.propagator != "switch" or self.by_halo_features or self.codec == FIXED:
+            return False
+        return CODECS.get(self.codec).summable
 
     @property
-    def by_rows(self) -> bool:
+    def by_halo_features(self) -> bool:
         """Whether neighbours' states travel, not their sums."""
         return self.schedule != PLAIN
 
@@ -295,9 +296,9 @@ class TrainSettings(GraphSettings):
     @property
     def processes(self) -> int:
         """Workers that really run: ``local`` holds the whole graph in one."""
-        return 1 if self.propagator == "local" else self.workers
+        return 1 if PROPAGATORS.get(self.propagator).alone else self.workers
 
     @property
     def through_switch(self) -> bool:
         """Whether a switch carries the features."""
-        return self.propagator in {"switch", "strawman"}
+        return PROPAGATORS.get(self.propagator).through_switch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from offramp.g3.engine import RowEngine
+from offramp.g3.engine import HaloEngine
 from offramp.g3.schedule import schedule_of
 from offramp.models import make_model
 from offramp.models.neighbourhood import as_features, stacked
@@ -20,9 +20,9 @@ from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
 from offramp.train.propagators.base import Propagator
 from offramp.train.results import Epoch
+from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.reduction import LayerwiseSum
 from offramp.workers.traffic import Timers
-from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.models import Model
@@ -34,65 +34,52 @@ if TYPE_CHECKING:
 OnEpoch = Callable[[Epoch], None]
 
 
-class Trainer:
+class Trainer(EpochLoop[Epoch]):
     """Full-batch training on one worker's share, in step with the other workers."""
 
     def __init__(
         self,
         job: WorkerJob,
         group: Group,
-        way: Propagator | Mailbox,
+        channel: Propagator | Mailbox,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Args: way: what :func:`~offramp.train.propagators.open_way` opens for the job; clock: of epochs, seconds."""
+        """Args: channel: of :func:`~offramp.train.propagators.open_channel`; clock: seconds, for epochs."""
         self._clock = clock
         settings = job.settings
         self._settings = settings
         self._group = group
-        self._way = way
+        self._channel = channel
         self._timers = Timers()
         self._counts = torch.from_numpy(job.counts).double()
         self._labels = torch.from_numpy(job.local.labels)
         self._masks = torch.from_numpy(job.local.masks)
         dtype = getattr(torch, settings.dtype)
         self.model: Model = make_model(settings, job.widths).to(dtype)
-        rows = settings.by_rows and schedule_of(settings.schedule).asynchronous
-        self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(way, Propagator) else way)
+        rows = settings.by_halo_features and schedule_of(settings.schedule).asynchronous
+        self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(channel, Propagator) else channel)
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
-        if isinstance(way, Propagator):
+        if isinstance(channel, Propagator):
             features = as_features(job.local.features, dtype)
-            self._computation = PlainComputation(self.model, features, job.local, way, dtype)
+            self._computation = PlainComputation(self.model, features, job.local, channel, dtype)
         else:
             assert job.rows is not None
             features = as_features(stacked(job.local.features, job.received_features), dtype)
             codec = open_codec(settings, job.rows, group.rank)
-            engine = RowEngine(self.model, job.rows, features, schedule_of(settings.schedule), way, codec, dtype)
+            engine = HaloEngine(self.model, job.rows, features, schedule_of(settings.schedule), channel, codec, dtype)
             self._control.govern(engine, codec)
             self._computation = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
-        self._facts = job.facts
-        self._done = 0
+        self._facts, self.epochs = job.facts, settings.epochs
         if job.snapshot is not None:
             job.snapshot.into(self.model, self._adam)
-            self._done = job.snapshot.epoch
+            self.done = job.snapshot.epoch
             for loss, seconds in job.snapshot.history.tolist():
                 self._control.observe(loss, seconds)
 
-    def run(self, on_epoch: OnEpoch = lambda _: None) -> list[Epoch]:
-        """Train; ``on_epoch`` is called after each epoch.
-
-        Raises:
-            OfframpError: a worker or the switch is gone, or the loss is no longer finite.
-        """
-        epochs = []
-        for number in range(self._done + 1, self._settings.epochs + 1):
-            epochs.append(self.epoch(number))
-            self._save(number)
-            on_epoch(epochs[-1])
-        return epochs
-
-    def _save(self, number: int) -> None:
+    def keep(self, number: int) -> None:
+        """Write the checkpoint, where one is due."""
         path, last = self._settings.checkpoint, number == self._settings.epochs
         if path is not None and self._group.rank == 0 and (last or number % self._settings.checkpoint_every == 0):
             save(Path(path), Snapshot.of(number, self.model, self._adam, self._control.history), self._facts)
@@ -100,7 +87,7 @@ class Trainer:
     def epoch(self, number: int) -> Epoch:
         """One forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
-        self._way.begin_epoch()
+        self._channel.begin_epoch()
         start = self._clock()
         self.model.train()
         self.model.dropout.step = number
@@ -116,7 +103,7 @@ class Trainer:
             scores = self.evaluate()
         seconds = (
             self._clock() - start,
-            self._way.timers.seconds["communication"],
+            self._channel.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )
         return self._record(number, float(loss.detach()), scores.detach(), seconds)
@@ -133,9 +120,19 @@ class Trainer:
         sums = torch.tensor([loss, *hits], dtype=torch.float64)
         self._group.sum(sums)
         time_s, waited_s, reduced_s = self._group.max(torch.tensor(seconds, dtype=torch.float64)).tolist()
-        if not sums[0].isfinite():
-            raise OfframpError(f"epoch {number}: the loss is {sums[0]:g}; expected a smaller lr")
+        require_finite(number, float(sums[0]))
         train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
         bits, stale = self._control.used
         self._control.observe(float(sums[0]), time_s)
-        return Epoch(number, float(sums[0]), train, val, test, time_s, waited_s, reduced_s, bits, stale)
+        return Epoch(
+            epoch=number,
+            loss=float(sums[0]),
+            train_accuracy=train,
+            val_accuracy=val,
+            test_accuracy=test,
+            seconds=time_s,
+            communication_seconds=waited_s,
+            reduction_seconds=reduced_s,
+            bits=bits,
+            stale=stale,
+        )

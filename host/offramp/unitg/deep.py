@@ -82,7 +82,7 @@ class Reversible(Deep):
         return weighted
 
     def _kept(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
-        """The whole state."""
+        """The whole state stays with its vertex."""
         return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:
@@ -107,7 +107,7 @@ class RevGat(Reversible):
     by_sums = False
 
     def __init__(self, widths: Sequence[int], *, seed: int, dropout: float = 0.0) -> None:
-        """As :class:`Deep`."""
+        """Make weights as :class:`Deep` does."""
         super().__init__(widths, seed=seed, dropout=dropout)
         self.sources = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
         self.targets = nn.ParameterList(self.weight(1, self.group) for _ in range(self.layers))
@@ -131,7 +131,7 @@ class ResGen(Deep):
         return self._active(number, dense(h)) + EPSILON
 
     def _kept(self, number: int, h: Features) -> torch.Tensor:  # noqa: ARG002
-        """The whole state."""
+        """The whole state stays with its vertex."""
         return dense(h)
 
     def combine(self, number: int, view: View, given: Inputs) -> torch.Tensor:

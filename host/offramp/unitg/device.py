@@ -29,7 +29,7 @@ class Device:
             self.end(start, seconds)
 
     def begin(self) -> None:
-        """Work begins."""
+        """Note the time at which work begins."""
         with self._lock:
             self._busy += 1
 

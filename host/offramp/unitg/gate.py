@@ -66,7 +66,7 @@ class Gate:
                 self._openings[-1][1] = time.perf_counter()
 
     def resume(self) -> None:
-        """A bubble begins."""
+        """Open the gate: a bubble begins."""
         with self._changed:
             if not self._open:
                 self._open = True
@@ -79,7 +79,7 @@ class Gate:
         self._for_good = True
 
     def again(self) -> None:
-        """As new: closed, and to be used again."""
+        """Close the gate and forget what happened, to be used again."""
         self._for_good = False
         self.pause()
 

@@ -42,7 +42,7 @@ class Corpus:
 @sendable
 @dataclass(frozen=True)
 class UnitgJob:
-    """One rank's part.
+    """What one rank needs to take part.
 
     Attributes:
         settings: of the run.

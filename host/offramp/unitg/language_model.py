@@ -63,7 +63,7 @@ class FeedForward(nn.Module):
         self.into, self.out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, h: torch.Tensor) -> torch.Tensor:
-        """``(b, t, width)``."""
+        """States of all tokens, ``(b, t, width)``."""
         result: torch.Tensor = h + self.out(functional.gelu(self.into(self.norm(h))))
         return result
 

@@ -12,7 +12,7 @@ import torch
 
 from offramp.unitg.job import UnitgJob, plan
 from offramp.unitg.rank import Rank
-from offramp.unitg.run import Report, follows, in_processes
+from offramp.workers.launch import open_launcher
 from offramp_base.errors import OfframpError
 from offramp_base.wire.objects import sendable
 
@@ -60,7 +60,7 @@ class Measurement:
         return median(1 - r.colocated_s / (r.gnn_s + r.lm_s) for r in self.rounds)
 
     def slowdown(self) -> float:
-        """By how much an iteration takes longer with the language model in its bubbles."""
+        """Relative increase of an iteration's time with the language model in its bubbles."""
         return median(r.iteration_s[1] / r.iteration_s[0] - 1 for r in self.rounds)
 
     def slowdown_colocated(self) -> float:
@@ -93,17 +93,18 @@ class Task:
 def measure(
     graph: Graph, settings: UnitgSettings, task: Task, on_round: Callable[[int], None] = lambda _: None
 ) -> Measurement | None:
-    """Measure; None in the processes of torchrun other than rank 0.
+    """Measure; None in processes of torchrun or srun other than rank 0.
 
     Raises:
         OfframpError: the settings do not fit the graph, a worker died, or the language model failed.
     """
-    items = None if follows() else [(job, task) for job in plan(graph, settings).jobs]
-    found: Measurement | None = in_processes(measure_rank, items, tuple[UnitgJob, Task], settings, on_round)
-    return found
+    with open_launcher(settings.stages, field="stages") as launcher:
+        jobs = [(job, task) for job in plan(graph, settings).jobs] if launcher.leads else None
+        measured: Measurement | None = launcher.run(measure_rank, jobs, tuple[UnitgJob, Task], on_round)
+    return measured
 
 
-def measure_rank(group: Group, item: tuple[UnitgJob, Task], report: Report) -> Measurement | None:
+def measure_rank(group: Group, item: tuple[UnitgJob, Task], report: Callable[[Any], None]) -> Measurement | None:
     """One rank's part of a measurement."""
     job, task = item
     with Rank(group, job) as rank:

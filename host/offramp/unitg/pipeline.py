@@ -96,7 +96,7 @@ class Stage:
 
     @torch.no_grad()
     def evaluate(self, step: int) -> list[float]:
-        """As the forward half of :meth:`iteration`, over the same pieces without dropout, or over the whole graph."""
+        """Run the forward half of :meth:`iteration` over the same pieces without dropout, or over the whole graph."""
         return self._evaluate(step, list(zip(range(len(self._views)), self._views, self._ids, strict=True)))
 
     @torch.no_grad()

@@ -3,30 +3,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from offramp.unitg.finetune import Progress
 from offramp.unitg.gate import Interval
 from offramp.unitg.pipeline import Done
 from offramp.unitg.schedule import Place
+from offramp.workers.epochs import RunResult, ScoredEpoch
 from offramp.workers.traffic import Traffic
 from offramp_base.wire.objects import sendable
 
 
-@dataclass(frozen=True)
-class UnitgEpoch:
+@dataclass(frozen=True, kw_only=True)
+class UnitgEpoch(ScoredEpoch):
     """One epoch of the graph neural network.
 
     ``embedded`` vertices had an embedding of the language model as features; new ones come ``interval`` epochs later.
     """
 
-    epoch: int
-    loss: float
-    train_accuracy: float
-    val_accuracy: float
-    test_accuracy: float
-    seconds: float
     embedded: int = 0
     interval: int = 0
 
@@ -65,36 +60,31 @@ class StageRecord:
 
 
 @dataclass
-class UnitgResult:
-    """A finished run.
+class UnitgResult(RunResult[UnitgEpoch]):
+    """A finished run; ``seconds`` last until the language model is done too.
 
     Attributes:
-        settings: everything that produced it, with the graph's facts.
-        epochs: one record for each.
         stages: in rank order.
         gnn_seconds: from the start of the first epoch to the end of the last.
-        seconds: until the language model was done too.
         whole: accuracy of training, validation and test vertices at the end, with the edges between microbatches.
     """
 
-    settings: dict[str, Any]
-    epochs: list[UnitgEpoch]
     stages: list[StageRecord]
     gnn_seconds: float
-    seconds: float
-    whole: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    facts: dict[str, Any] = field(default_factory=dict)
+    whole: tuple[float, float, float]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON form, without the single operations."""
+    def scores(self) -> dict[str, Any]:
+        """Accuracies on test vertices."""
+        return {"test_accuracy": self.epochs[-1].test_accuracy, "test_accuracy_whole_graph": self.whole[2]}
+
+    def totals(self) -> dict[str, Any]:
+        """Time of the graph neural network alone."""
+        return {"gnn_seconds": self.gnn_seconds}
+
+    def parts(self) -> dict[str, Any]:
+        """The language model and each stage, without the single operations."""
         progress = self.stages[0].progress
         return {
-            "test_accuracy": self.epochs[-1].test_accuracy,
-            "test_accuracy_whole_graph": self.whole[2],
-            "loss": self.epochs[-1].loss,
-            "gnn_seconds": self.gnn_seconds,
-            "seconds": self.seconds,
-            "settings": self.settings,
             "lm": {
                 "steps": progress.steps,
                 "losses": progress.losses,
@@ -112,5 +102,4 @@ class UnitgResult:
                 }
                 for stage in self.stages
             ],
-            "per_epoch": [asdict(epoch) for epoch in self.epochs],
         }

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,32 +15,31 @@ from offramp.unitg.job import UnitgJob, plan
 from offramp.unitg.rank import Rank
 from offramp.unitg.results import StageRecord, UnitgEpoch, UnitgResult
 from offramp.unitg.settings import COLOCATED, SEQUENTIAL, UnitgSettings
-from offramp.workers.group import GlooGroup, Group
-from offramp.workers.processes import run_workers
-from offramp_base.errors import OfframpError
-from offramp_base.settings.error import SettingsError
+from offramp.workers.epochs import EpochLoop, RankResult, require_finite
+from offramp.workers.launch import open_launcher
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.workers.group import Group
 
 OnEpoch = Callable[[UnitgEpoch], None]
-Report = Callable[[Any], None]
-WorkOfRank = Callable[[Group, Any, Report], Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What rank 0 brings back."""
+class BothModels(RankResult[UnitgEpoch, StageRecord]):
+    """What rank 0 brings back of both models.
 
-    epochs: list[UnitgEpoch]
-    stages: list[StageRecord]
+    Attributes:
+        gnn_seconds: from the start of the first epoch to the end of the last.
+        whole: accuracies at the end, with the edges between microbatches.
+    """
+
     gnn_seconds: float
-    seconds: float
     whole: tuple[float, float, float]
 
 
 def train_unitg(graph: Graph, settings: UnitgSettings, on_epoch: OnEpoch = lambda _: None) -> UnitgResult | None:
-    """Train both models; the result, or None in the processes of torchrun other than rank 0.
+    """Train both models; the result, or None in processes of torchrun or srun other than rank 0.
 
     Args:
         graph: what ``settings.graph`` names.
@@ -51,50 +49,18 @@ def train_unitg(graph: Graph, settings: UnitgSettings, on_epoch: OnEpoch = lambd
     Raises:
         OfframpError: the settings do not fit the graph, or a worker died.
     """
-    planned = None if follows() else plan(graph, settings)
-    outcome: Outcome | None = in_processes(train_rank, planned.jobs if planned else None, UnitgJob, settings, on_epoch)
-    if outcome is None or planned is None:
-        return None
-    facts = asdict(settings) | planned.facts
-    return UnitgResult(facts, outcome.epochs, outcome.stages, outcome.gnn_seconds, outcome.seconds, outcome.whole)
+    with open_launcher(settings.stages, field="stages") as launcher:
+        if not launcher.leads:
+            launcher.run(train_rank, None, UnitgJob, on_epoch)
+            return None
+        planned = plan(graph, settings)
+        done: BothModels = launcher.run(train_rank, planned.jobs, UnitgJob, on_epoch)
+    return UnitgResult(
+        asdict(settings) | planned.facts, done.epochs, done.seconds, done.ranks, done.gnn_seconds, done.whole
+    )
 
 
-def in_processes(
-    work: WorkOfRank, items: Sequence[Any] | None, kind: Any, settings: UnitgSettings, report: Report
-) -> Any:
-    """``work`` of every rank: in the processes that torchrun started, or in our own; the result of rank 0.
-
-    Args:
-        work: a module-level function.
-        items: one for each rank; None in the processes of torchrun other than rank 0.
-        kind: their type.
-        settings: of the run.
-        report: gets what rank 0 reports.
-
-    Raises:
-        OfframpError: torchrun started another number of processes than stages, or a worker died.
-    """
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
-        size = int(os.environ["WORLD_SIZE"])
-        if size != settings.stages:
-            raise SettingsError("stages", f"torchrun started WORLD_SIZE={size} processes", settings.stages)
-        group = GlooGroup()
-        try:
-            return work(group, group.scatter(items, kind), report)
-        finally:
-            group.close()
-    assert items is not None
-    if settings.stages == 1:
-        return work(Group(), items[0], report)
-    return run_workers(work, items, report)
-
-
-def follows() -> bool:
-    """Whether this is a process of torchrun other than rank 0."""
-    return os.environ.get("RANK", "0") != "0" and "WORLD_SIZE" in os.environ
-
-
-def train_rank(group: Group, job: UnitgJob, report: Report) -> Outcome | None:
+def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> BothModels | None:
     """One rank's whole run; rank 0 reports every epoch and returns what all did."""
     settings = job.settings
     with Rank(group, job) as rank:
@@ -110,7 +76,7 @@ def train_rank(group: Group, job: UnitgJob, report: Report) -> Outcome | None:
         else:
             rank.ready()
         begun = time.perf_counter()
-        epochs = _epochs(group, job, rank, report if group.rank == 0 else lambda _: None)
+        epochs = Epochs(group, job, rank).run(report if group.rank == 0 else lambda _: None)
         gnn_seconds = time.perf_counter() - begun
         rank.finish_lm()
         group.sum(torch.zeros(1))
@@ -119,32 +85,44 @@ def train_rank(group: Group, job: UnitgJob, report: Report) -> Outcome | None:
         stages = group.gather(rank.record(), StageRecord)
     if stages is None:
         return None
-    return Outcome(epochs, stages, gnn_seconds, seconds, (whole[0], whole[1], whole[2]))
+    return BothModels(epochs, stages, seconds, gnn_seconds, (whole[0], whole[1], whole[2]))
 
 
-def _epochs(group: Group, job: UnitgJob, rank: Rank, report: Report) -> list[UnitgEpoch]:
-    settings, epochs = job.settings, []
-    collaborator, embedded = Collaborator(settings.epochs), 0
-    numeric = rank.stage.numeric() if rank.table is not None else None
-    for number in range(1, settings.epochs + 1):
+class Epochs(EpochLoop[UnitgEpoch]):
+    """Epochs of the graph neural network on one stage."""
+
+    def __init__(self, group: Group, job: UnitgJob, rank: Rank) -> None:
+        self._group, self._job, self._rank = group, job, rank
+        self.epochs = job.settings.epochs
+        self._collaborator, self._embedded = Collaborator(self.epochs), 0
+        self._numeric = rank.stage.numeric() if rank.table is not None else None
+
+    def epoch(self, number: int) -> UnitgEpoch:
+        """One iteration of the pipeline, with embeddings of the language model as features where they are due."""
+        settings, rank = self._job.settings, self._rank
         start = time.perf_counter()
         first = settings.mode == SEQUENTIAL and number == 1
-        if (first or collaborator.due(number)) and rank.table is not None and numeric is not None:
-            features, embedded = rank.table.features(numeric)
+        if (first or self._collaborator.due(number)) and rank.table is not None and self._numeric is not None:
+            features, self._embedded = rank.table.features(self._numeric)
             rank.stage.use(features)
-        sums = rank.stage.iteration(2 * number)
-        loss, train, val, test = _shares(group, sums, job)
-        if not torch.tensor(loss).isfinite():
-            raise OfframpError(f"epoch {number}: the loss is {loss:g}; expected a smaller lr")
+        loss, train, val, test = _shares(self._group, rank.stage.iteration(2 * number), self._job)
+        require_finite(number, loss)
         if settings.dropout:
-            _, train, val, test = _shares(group, rank.stage.evaluate(2 * number + 1), job)
-            if job.place.first:
+            _, train, val, test = _shares(self._group, rank.stage.evaluate(2 * number + 1), self._job)
+            if self._job.place.first:
                 rank.gate.pause()
         seconds = time.perf_counter() - start
-        collaborator.observe(loss)
-        epochs.append(UnitgEpoch(number, loss, train, val, test, seconds, embedded, collaborator.interval))
-        report(epochs[-1])
-    return epochs
+        self._collaborator.observe(loss)
+        return UnitgEpoch(
+            epoch=number,
+            loss=loss,
+            train_accuracy=train,
+            val_accuracy=val,
+            test_accuracy=test,
+            seconds=seconds,
+            embedded=self._embedded,
+            interval=self._collaborator.interval,
+        )
 
 
 def _shares(group: Group, sums: list[float], job: UnitgJob) -> list[float]:

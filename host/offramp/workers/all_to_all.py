@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from offramp.workers.traffic import Traffic
 
 
-def swap(
+def all_to_all(
     group: Group, traffic: Traffic, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]
 ) -> torch.Tensor:
     """``rows`` for each worker, in rank order, against those from each worker; both are added to ``traffic``."""
-    received = group.exchange(rows, send, receive)
+    received = group.all_to_all(rows, send, receive)
     row_bytes = rows.shape[1] * rows.element_size()
     count_messages(traffic, [count * row_bytes for count in send], [count * row_bytes for count in receive])
     return received

@@ -42,7 +42,7 @@ class Group:
         return values
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """As :meth:`sum`, done when what this returns has been called."""
+        """Start a :meth:`sum`; it is done when what this returns has been called."""
         self.sum(values)
         return lambda: None
 
@@ -77,7 +77,7 @@ class Group:
         assert items is not None
         return items[0]
 
-    def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
         assert list(send) == list(receive) == [len(rows)]
         return rows
@@ -105,7 +105,7 @@ class GlooGroup(Group):
         return values
 
     def start_sum(self, values: torch.Tensor) -> Callable[[], object]:
-        """As :meth:`sum`, done when what this returns has been called."""
+        """Start a :meth:`sum`; it is done when what this returns has been called."""
         work = dist.all_reduce(values, async_op=True)
         assert work is not None
         wait: Callable[[], object] = work.wait
@@ -144,7 +144,7 @@ class GlooGroup(Group):
             messages.send(pack(items[rank], kind), rank)
         return items[0]
 
-    def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
         received = rows.new_empty((sum(receive), *rows.shape[1:]))
         dist.all_to_all_single(received, rows.contiguous(), list(receive), list(send))

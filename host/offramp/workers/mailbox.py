@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows on their way between workers: posted and forgotten, found when they have arrived."""
+"""Messages on their way between workers: posted and forgotten, found when they have arrived."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Mailbox(ABC):
         self._fault: BaseException | None = None
 
     def begin_epoch(self) -> None:
-        """Count time anew."""
+        """Set the timers back to zero."""
         self.timers.reset()
 
     def post(self, peer: int, key: Key, payload: torch.Tensor) -> None:
@@ -152,7 +152,7 @@ class Mailbox(ABC):
 
 
 class NoMailbox(Mailbox):
-    """Of a worker that is alone."""
+    """The mailbox of a worker that is alone."""
 
     def __init__(self, timeout_s: float) -> None:
         super().__init__(0, timeout_s)
@@ -165,13 +165,13 @@ class NoMailbox(Mailbox):
 
 
 class MemoryMailbox(Mailbox):
-    """Of workers that are threads of one process: what one posts is at the other at once, or when ``carry`` says.
+    """Mailbox of a worker that is a thread: what it posts arrives at once, or when ``transport`` says.
 
     Args:
         rank: of this worker.
         boxes: everyone's, by rank; this one enters itself.
         timeout_s: as of :class:`Mailbox`.
-        carry: called with what delivers a message; calls it, now or later, from any thread.
+        transport: called with what delivers a message; calls it, now or later, from any thread.
     """
 
     def __init__(
@@ -179,14 +179,14 @@ class MemoryMailbox(Mailbox):
         rank: int,
         boxes: dict[int, Mailbox],
         timeout_s: float,
-        carry: Callable[[Callable[[], None]], None] = lambda deliver: deliver(),
+        transport: Callable[[Callable[[], None]], None] = lambda deliver: deliver(),
     ) -> None:
         super().__init__(rank, timeout_s)
-        self._boxes, self._carry = boxes, carry
+        self._boxes, self._transport = boxes, transport
         boxes[rank] = self
 
     def _send(self, peer: int, key: Key, payload: torch.Tensor) -> None:
-        self._carry(lambda: self._boxes[peer].deliver(self.rank, key, payload))
+        self._transport(lambda: self._boxes[peer].deliver(self.rank, key, payload))
 
     def _unsent(self) -> int:
         return 0

@@ -37,7 +37,7 @@ GRACE_SECONDS = 1.0
 """How long after the first failure others are heard: the cause may report later than its victims."""
 CAUSE_SECONDS = 0.3
 """The same after a death, which is nobody's consequence; but this process may be about to end by the same signal."""
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 """How long a worker may be stopped."""
 
 
@@ -57,7 +57,7 @@ def threads_each(workers: int) -> int:
 
 
 def run_workers(
-    work: Work, items: Sequence[Any], report: Callable[[Any], None], *, patience_s: float = PATIENCE_S
+    work: Work, items: Sequence[Any], report: Callable[[Any], None], *, timeout_s: float = TIMEOUT_S
 ) -> Any:
     """Run ``work`` with each of ``items`` in a process of its own; the result is that of rank 0.
 
@@ -65,7 +65,7 @@ def run_workers(
         work: a module-level function.
         items: one picklable argument for each worker.
         report: gets whatever a worker reports, in this process.
-        patience_s: how long a worker may be stopped.
+        timeout_s: how long a worker may be stopped.
 
     Raises:
         OfframpError: a worker, or a process that the run relies on, failed, died or was stopped; no process is left
@@ -87,19 +87,19 @@ def run_workers(
                 theirs.close()
                 processes.append(process)
                 pipes.append(ours)
-            return _watch(processes, pipes, report, patience_s)
+            return _watch(processes, pipes, report, timeout_s)
         finally:
             _end(processes)
 
 
 def _watch(
-    processes: list[BaseProcess], pipes: list[Connection], report: Callable[[Any], None], patience_s: float
+    processes: list[BaseProcess], pipes: list[Connection], report: Callable[[Any], None], timeout_s: float
 ) -> Any:
     """Pass news on until every worker has delivered or one has failed."""
     results: dict[int, Any] = {}
     failures: list[tuple[_Blame, str]] = []
     waiting = {pipe: rank for rank, pipe in enumerate(pipes)}
-    stopped = _Stopped(patience_s)
+    stopped = _Stopped(timeout_s)
     deadline, heard = float("inf"), False
 
     def fail(blame: _Blame, what: str, others_s: float) -> None:
@@ -134,7 +134,7 @@ def _watch(
                 fail(blame, what, GRACE_SECONDS)
         if not ready:
             for rank in stopped.too_long({rank: processes[rank].pid for rank in waiting.values()}):
-                what = f"worker {rank} is stopped, and has not gone on for {patience_s:g} s; the run has ended"
+                what = f"worker {rank} is stopped, and has not gone on for {timeout_s:g} s; the run has ended"
                 fail(_Blame.DEATH, what, 0.0)
     if failures:
         raise OfframpError(min(failures, key=lambda failure: failure[0])[1])
@@ -151,8 +151,8 @@ def _end(processes: list[BaseProcess]) -> None:
 class _Stopped:
     """Remembers since when workers have been stopped."""
 
-    def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
         self._since: dict[int, float] = {}
 
     def too_long(self, pids: dict[int, int | None]) -> list[int]:
@@ -161,7 +161,7 @@ class _Stopped:
         self._since = {
             rank: self._since.get(rank, now) for rank, pid in pids.items() if pid is not None and is_stopped(pid)
         }
-        return [rank for rank, since in self._since.items() if now - since > self._patience_s]
+        return [rank for rank, since in self._since.items() if now - since > self._timeout_s]
 
 
 def _death(process: BaseProcess, rank: int) -> str:

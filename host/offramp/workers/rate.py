@@ -37,7 +37,7 @@ class TokenBucket:
 
     @property
     def rate_bps(self) -> float:
-        """The rate now."""
+        """The current rate in bit/s."""
         return self._rate
 
     def set_rate(self, rate_bps: float) -> None:

@@ -40,7 +40,7 @@ class Traffic:
     lost: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        """Both together."""
+        """The traffic of both links together."""
         return Traffic(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def as_dict(self) -> dict[str, int]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_way
+from offramp.train.propagators import open_channel
 from offramp.train.trainer import Trainer
-from offramp_sim.switchgnn.crew import ThreadGroup, run_group
+from offramp_sim.switchgnn.thread_group import ThreadGroup, run_group
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
@@ -58,10 +58,10 @@ def train_here(graph: Graph, settings: TrainSettings) -> Trained:
 
 
 def _work(group: ThreadGroup, job: WorkerJob) -> Trained:
-    with open_way(job, group) as way:
-        trainer = Trainer(job, group, way, _Clock(way))
+    with open_channel(job, group) as channel:
+        trainer = Trainer(job, group, channel, _Clock(channel))
         epochs = trainer.run()
-        sent = torch.tensor([way.traffic.payload_up], dtype=torch.float64)
+        sent = torch.tensor([channel.traffic.payload_up], dtype=torch.float64)
         group.sum(sent)
         scores = trainer.evaluate()
     right = torch.from_numpy(job.local.labels) == scores.argmax(1)
@@ -73,9 +73,9 @@ def _work(group: ThreadGroup, job: WorkerJob) -> Trained:
 class _Clock:
     """Time that passes with the bytes a worker has sent, and between two readings by itself."""
 
-    def __init__(self, way: Propagator | Mailbox) -> None:
-        self._way, self._readings = way, 0
+    def __init__(self, channel: Propagator | Mailbox) -> None:
+        self._channel, self._readings = channel, 0
 
     def __call__(self) -> float:
         self._readings += 1
-        return self._readings * COMPUTE_S + 8 * self._way.traffic.payload_up / RATE_BPS
+        return self._readings * COMPUTE_S + 8 * self._channel.traffic.payload_up / RATE_BPS

@@ -10,7 +10,7 @@ from typing import Final
 from offramp_base.errors import OfframpError
 from offramp_sim.hermod.faults import Faults
 from offramp_sim.hermod.flow.network import Loaded
-from offramp_sim.hermod.flow.simulate import Outcome, iteration_ends
+from offramp_sim.hermod.flow.simulate import FlowResult, iteration_ends
 from offramp_sim.hermod.flows import Flow, flows_of
 from offramp_sim.hermod.host import CoflowHost
 from offramp_sim.hermod.marks import Marks, marks_of
@@ -26,7 +26,7 @@ _SLICE_PACKETS: Final = 2000
 
 
 @dataclass(frozen=True)
-class PacketOutcome(Outcome):
+class PacketResult(FlowResult):
     """When everything happened, and what it took.
 
     Attributes:
@@ -59,7 +59,7 @@ def simulate_packets(
     faults: Faults | None = None,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
-) -> PacketOutcome:
+) -> PacketResult:
     """Run a policy with every packet through the program; ``progress`` hears the share of the tasks done.
 
     Raises:
@@ -95,7 +95,7 @@ class _Run:
         self._topology = Topology(network, loaded.fabric, marks.queue, wire)
         self._topology.connect(names, sizes.rate_bps, wire.delay_ns, faults)
 
-    def to_the_end(self, progress: Callable[[float], None] | None) -> PacketOutcome:
+    def to_the_end(self, progress: Callable[[float], None] | None) -> PacketResult:
         """Let time pass until everything is done."""
         network, tasks = self._network, len(self._loaded.delay)
         slice_ps = _SLICE_PACKETS * self._sizes.packet_ps
@@ -118,10 +118,10 @@ class _Run:
         self._hosts[flow.source].over(flow)
         self._progress.arrived(flow)
 
-    def _outcome(self) -> PacketOutcome:
+    def _outcome(self) -> PacketResult:
         senders = [flow.sender for flow in self._flows]
         start, end = self._progress.start, self._progress.end
-        return PacketOutcome(
+        return PacketResult(
             self._loaded,
             start,
             end,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from offramp_sim.reproduce.datasets import Sample, sample
-from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.schemes import Setting, simulate
 
 MEMORY_MB: Final = 100
@@ -58,11 +58,11 @@ class Testbed:
 
     def exchange(
         self, scheme: str, features: int | None = None, memory_mb: float = MEMORY_MB, values: int = 1
-    ) -> Outcome:
+    ) -> ExchangeResult:
         """One exchange of the generated graph."""
         return simulate(self.setting(features, memory_mb, values), scheme)
 
-    def exchanges(self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1) -> list[Outcome]:
+    def exchanges(self, scheme: str, memory_mb: float = MEMORY_MB, values: int = 1) -> list[ExchangeResult]:
         """Those of an epoch: one of raw features and three of hidden ones."""
         later = self.exchange(scheme, HIDDEN, memory_mb, values)
         return [self.exchange(scheme, None, memory_mb, values), *([later] * (EXCHANGES - 1))]

@@ -7,8 +7,8 @@ from offramp.graph.boundary import Boundary
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, make_plan
 from offramp_base.errors import OfframpError
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.result import ExchangeResult
 
 
 def slice_widths(boundary: Boundary, chunks: int, memory_bytes: int, widest: int | None = None) -> list[int]:
@@ -30,7 +30,7 @@ def slice_widths(boundary: Boundary, chunks: int, memory_bytes: int, widest: int
 
 def chunk_major(
     boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric, seed: int = 0, widest: int | None = None
-) -> Outcome:
+) -> ExchangeResult:
     """Slice after slice, a barrier after each block of each; ``widest`` 1 is the specification's, None the widest."""
     widths = slice_widths(boundary, chunks, memory_bytes, widest)
     made = {width: make_plan(boundary, width, memory_bytes, "gamr", seed) for width in set(widths)}

@@ -10,8 +10,8 @@ from offramp.graph.csr import IntArray
 from offramp.switchgnn.volume import host_volume
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.fifo import backlog, departures
-from offramp_sim.slot.outcome import Outcome, Series, imbalance
 from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.result import ExchangeResult, Series, imbalance
 
 HOST_PACKET_BYTES = HOST_PAYLOAD_BYTES + HOST_OVERHEAD_BYTES
 """A full packet of a host-based exchange on the wire."""
@@ -25,7 +25,7 @@ def stream_packets(boundary: Boundary, features: int) -> IntArray:
     return np.asarray(-(-streams // HOST_PAYLOAD_BYTES)).reshape(workers, workers)
 
 
-def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> Outcome:
+def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
     """All-to-all: every worker sends to all others at once, a packet to each in turn, beginning with its successor."""
     packets = stream_packets(boundary, features)
     ready, port = _round_robin(packets)
@@ -36,7 +36,7 @@ def bns_gcn(boundary: Boundary, features: int, fabric: Fabric) -> Outcome:
     return _outcome("bns-gcn", boundary, features, fabric, slots, imbalance(packets.sum(axis=1)), series)
 
 
-def g3(boundary: Boundary, features: int, fabric: Fabric) -> Outcome:
+def g3(boundary: Boundary, features: int, fabric: Fabric) -> ExchangeResult:
     """The same volume with equal loads: G3's partitions balance communication and do not reduce it."""
     packets = int(stream_packets(boundary, features).sum())
     each = -(-packets // boundary.workers)
@@ -76,10 +76,10 @@ def _round_robin(packets: IntArray) -> tuple[IntArray, IntArray]:
 
 def _outcome(
     scheme: str, boundary: Boundary, features: int, fabric: Fabric, slots: int, skew: float, series: Series
-) -> Outcome:
+) -> ExchangeResult:
     slot_s = slot_seconds(fabric)
     volume = host_volume(boundary, features)
-    return Outcome(
+    return ExchangeResult(
         scheme,
         slots * slot_s,
         slot_s,

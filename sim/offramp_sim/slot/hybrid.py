@@ -13,11 +13,11 @@ from offramp.switchgnn.plan import BlockPlan, Plan
 from offramp.workers.traffic import HOST_OVERHEAD_BYTES, HOST_PAYLOAD_BYTES
 from offramp_sim.slot.host_based import slot_seconds
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
+from offramp_sim.slot.result import ExchangeResult
 
 
-def hybrid(boundary: Boundary, features: int, plan: Plan, fabric: Fabric) -> Outcome:
+def hybrid(boundary: Boundary, features: int, plan: Plan, fabric: Fabric) -> ExchangeResult:
     """The leading blocks of ``plan`` through the switch and the other edges host-based, where bytes are fewest.
 
     The stop is chosen between levels by bytes on the wire, so that it never sends more than host-based
@@ -30,7 +30,7 @@ def hybrid(boundary: Boundary, features: int, plan: Plan, fabric: Fabric) -> Out
     host_bytes = len(rest) * 4 * features + int(packets.sum()) * HOST_OVERHEAD_BYTES
     busiest = max(int(packets.sum(axis=axis).max(initial=0)) for axis in (0, 1))
     host_s = busiest * slot_seconds(fabric) + 2 * fabric.delay_s * bool(busiest)
-    return Outcome(
+    return ExchangeResult(
         "hybrid",
         switch.seconds + host_s,
         fabric.slot_s,

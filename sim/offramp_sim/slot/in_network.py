@@ -11,14 +11,16 @@ from offramp.graph.csr import IntArray, distinct
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.wire import SHORT_FRAME_BYTES
 from offramp_base.wire.ethernet import wire_bytes
-from offramp_sim.slot.outcome import Outcome, Series
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, BlockTrace, Fabric, block_trace
+from offramp_sim.slot.result import ExchangeResult, Series
 
 ACK_WIRE_BYTES = wire_bytes(SHORT_FRAME_BYTES)
 """An ACK on a link."""
 
 
-def planned(plans: Plan | Sequence[Plan], fabric: Fabric, scheme: str = "switchgnn", *, acks: bool = False) -> Outcome:
+def planned(
+    plans: Plan | Sequence[Plan], fabric: Fabric, scheme: str = "switchgnn", *, acks: bool = False
+) -> ExchangeResult:
     """Run the blocks of a plan one after another, or those of several plans, each for a slice of the features."""
     parts = [plans] if isinstance(plans, Plan) else list(plans)
     traced = {
@@ -28,7 +30,7 @@ def planned(plans: Plan | Sequence[Plan], fabric: Fabric, scheme: str = "switchg
     loads = np.concatenate([np.zeros((1, parts[0].workers), np.int64), *(_loads(plan) for plan in parts)])
     up_bytes = sum(plan.packets for plan in parts) * PACKET_WIRE_BYTES
     blocks = sum(len(plan.blocks) for plan in parts)
-    return Outcome(
+    return ExchangeResult(
         scheme,
         sum(trace.slots for trace in traces) * fabric.slot_s,
         fabric.slot_s,

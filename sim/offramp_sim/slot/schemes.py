@@ -14,8 +14,8 @@ from offramp_sim.slot.chunk_major import chunk_major
 from offramp_sim.slot.host_based import bns_gcn, g3
 from offramp_sim.slot.hybrid import hybrid
 from offramp_sim.slot.in_network import planned
-from offramp_sim.slot.outcome import Outcome
 from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.strawman import strawman
 from offramp_sim.slot.windows import pairwise, windows
 
@@ -58,7 +58,7 @@ class Setting:
         return self.plan.reordered("random", self.seed)
 
 
-SCHEMES: dict[str, Callable[[Setting], Outcome]] = {
+SCHEMES: dict[str, Callable[[Setting], ExchangeResult]] = {
     "bns-gcn": lambda s: bns_gcn(s.boundary, s.features, s.fabric),
     "g3": lambda s: g3(s.boundary, s.features, s.fabric),
     "strawman": lambda s: strawman(s.boundary, s.chunks, s.memory_bytes, s.fabric, s.seed),
@@ -73,7 +73,7 @@ SCHEMES: dict[str, Callable[[Setting], Outcome]] = {
 }
 
 
-def simulate(setting: Setting, scheme: str) -> Outcome:
+def simulate(setting: Setting, scheme: str) -> ExchangeResult:
     """One exchange under ``scheme``.
 
     Raises:

@@ -13,8 +13,8 @@ from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp.switchgnn.wire import DATA_FRAME_BYTES
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_sim.slot.fifo import backlog, departures
-from offramp_sim.slot.outcome import Outcome, Series, imbalance
 from offramp_sim.slot.ports import Fabric
+from offramp_sim.slot.result import ExchangeResult, Series, imbalance
 
 PACKET_WIRE_BYTES = wire_bytes(DATA_FRAME_BYTES)
 
@@ -82,7 +82,7 @@ def _allocate(first: IntArray, done: IntArray, limit: int) -> npt.NDArray[np.boo
 
 def strawman(
     boundary: Boundary, chunks: int, memory_bytes: int | None, fabric: Fabric, seed: int = 0, order: str = "random"
-) -> Outcome:
+) -> ExchangeResult:
     """An exchange without blocks; ``memory_bytes`` None: an aggregator for everyone. Passes are free.
 
     ``order`` ``random`` is the paper's; ``gamr`` shows what the order alone is worth.
@@ -110,7 +110,7 @@ def strawman(
     )
     series = Series(backlog(ready, left), np.cumsum(opened - closed), added.astype(np.int64), np.bincount(left))
     vectors = int(agg.sum()) + len(decided.raw)
-    return Outcome(
+    return ExchangeResult(
         "strawman" if limit is not None else "strawman-unlimited",
         slots * fabric.slot_s,
         fabric.slot_s,

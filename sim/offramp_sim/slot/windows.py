@@ -10,11 +10,11 @@ from offramp.graph.csr import IntArray, distinct, rows_of
 from offramp_base.errors import OfframpError
 from offramp_sim.slot.fifo import backlog, departures
 from offramp_sim.slot.in_network import padded
-from offramp_sim.slot.outcome import Outcome, Series
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, Fabric
+from offramp_sim.slot.result import ExchangeResult, Series
 
 
-def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> Outcome:
+def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> ExchangeResult:
     """A vertex is uploaded in each window that holds some neighbour of it, high degrees first: B down.
 
     Blocks of both ends of an edge keep a graph's locality, and so the vertices of few workers; windows give up the
@@ -27,7 +27,7 @@ def windows(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) 
     return _run("windows", boundary, rows_of(boundary.indptr), uploads, chunks, memory_bytes, fabric)
 
 
-def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> Outcome:
+def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric) -> ExchangeResult:
     """Each worker sums what it has for a vertex and sends the sum: one pass a packet, R up, B down (section 5.7)."""
     # By symmetry, a pair (vertex, worker that needs it) is also a pair (vertex, worker that sends to it).
     to = np.searchsorted(boundary.vertices, boundary.copies[:, 0])
@@ -37,7 +37,7 @@ def pairwise(boundary: Boundary, chunks: int, memory_bytes: int, fabric: Fabric)
 
 def _run(
     scheme: str, boundary: Boundary, to: IntArray, upload: IntArray, chunks: int, memory_bytes: int, fabric: Fabric
-) -> Outcome:
+) -> ExchangeResult:
     """Contributions ``(to, upload)``: ranks of destinations, and worker times B plus what a worker sorts by.
 
     As many destinations as fit make a window, taken from the workers in turn; a window ends with a barrier.
@@ -78,7 +78,7 @@ def _run(
         packets += len(uploads) * chunks
         busiest += int(np.bincount(worker).max()) * chunks
     blocks = len(series)
-    return Outcome(
+    return ExchangeResult(
         scheme,
         slots * fabric.slot_s,
         fabric.slot_s,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp.switchgnn.telemetry import Outcome
+from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import (
     DATA_FRAME_BYTES,
     IP_PROTOCOL,
@@ -27,22 +27,22 @@ from offramp_base.wire.ethernet import (
 Header = dict[str, int]
 
 
-def classify(frame: bytes) -> Header | Outcome:
+def classify(frame: bytes) -> Header | Disposition:
     """The SwitchGNN header of a whole packet, or why the switch drops the frame."""
     if len(frame) < ETHERNET.size:
-        return Outcome.MALFORMED
+        return Disposition.MALFORMED
     if ETHERNET.decode(frame)["ether_type"] != ETHER_TYPE_IPV4:
-        return Outcome.FOREIGN
+        return Disposition.FOREIGN
     if len(frame) < PREFIX_BYTES:
-        return Outcome.MALFORMED
+        return Disposition.MALFORMED
     ip = IPV4.decode(frame[ETHERNET.size :])
     if (ip["version"], ip["ihl"], ip["frag_offset"], ip["protocol"]) != (4, 5, 0, IP_PROTOCOL):
-        return Outcome.FOREIGN
+        return Disposition.FOREIGN
     if len(frame) < SHORT_FRAME_BYTES:
-        return Outcome.MALFORMED
+        return Disposition.MALFORMED
     header = SWITCHGNN.decode(frame[PREFIX_BYTES:])
     if kind_of(header) == Kind.DATA and len(frame) < DATA_FRAME_BYTES:
-        return Outcome.MALFORMED
+        return Disposition.MALFORMED
     return header
 
 

@@ -16,16 +16,16 @@ from offramp.graph.boundary import Boundary
 from offramp.switchgnn.control import sizes_for
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.switchgnn.scheme_plan import SchemePlan
-from offramp.train.carrier import Carrier
-from offramp.train.carry import own_boundary, plan_carry
+from offramp.train.exchange import SwitchExchange
 from offramp.train.propagators.quantised import QuantisedPropagator
+from offramp.train.worker_exchange import own_boundary, plan_worker_exchange
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch
 from offramp_sim.switchgnn import direct
-from offramp_sim.switchgnn.crew import SharedLockstep, ThreadGroup, run_group
 from offramp_sim.switchgnn.lockstep import Lockstep
+from offramp_sim.switchgnn.thread_group import SharedLockstep, ThreadGroup, run_group
 
 Process = Callable[[PacketBatch], PacketBatch]
 
@@ -115,17 +115,17 @@ def run_exchange(
         return out
 
     shared = SharedLockstep(Lockstep([made.plan], ports_of(made), timed))
-    carries = [plan_carry(made, worker) for worker in range(boundary.workers)]
+    worker_exchanges = [plan_worker_exchange(made, worker) for worker in range(boundary.workers)]
     fan_in = int(boundary.need.max(initial=0))
     spent = 0.0
 
     def work(group: ThreadGroup) -> tuple[npt.NDArray[np.generic], Traffic]:
         hosts = Traffic()
-        carrier = Carrier(shared.end_of(group.rank), group, carries[group.rank], 0, made.plan, hosts)
+        exchange = SwitchExchange(shared.end_of(group.rank), group, worker_exchanges[group.rank], 0, made.plan, hosts)
         mine = values[own_boundary(made, group.rank)]
         if made.scheme.bits == LANE_BITS:
-            return carrier.add(carrier.messages(mine.astype(np.int32))), carrier.traffic()
-        propagator = QuantisedPropagator({made.features: carrier}, made.scheme.bits, fan_in, seed)
+            return exchange.add(exchange.messages(mine.astype(np.int32))), exchange.traffic()
+        propagator = QuantisedPropagator({made.features: exchange}, made.scheme.bits, fan_in, seed)
         return propagator.exchange(torch.from_numpy(np.asarray(mine, np.float32))).numpy(), propagator.traffic
 
     start = time.process_time()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.telemetry import Outcome, totals
+from offramp.switchgnn.telemetry import Disposition, totals
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, Kind, next_round
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn.frames import Header, classify, kind_of, reply
@@ -100,7 +100,7 @@ class ReferenceSwitch:
     def process_one(self, port: int, frame: bytes) -> Output:
         """``(port, frame)`` pairs that leave for one frame that came in by ``port``."""
         found = classify(frame)
-        if isinstance(found, Outcome):
+        if isinstance(found, Disposition):
             out = self._drop(found)
         else:
             self._port = port
@@ -120,16 +120,16 @@ class ReferenceSwitch:
 
     def _refuse(self) -> Output:
         self.strangers[self._port] += 1
-        return self._drop(Outcome.STRANGER)
+        return self._drop(Disposition.STRANGER)
 
     def _serve(self, frame: bytes, header: Header) -> Output:
         kind = kind_of(header)
         if kind == Kind.DONE:
             return self._done(frame, header)
         if kind not in self._served:
-            return self._drop(Outcome.FOREIGN)
+            return self._drop(Disposition.FOREIGN)
         if header["round"] != self.round:
-            return self._drop(Outcome.STALE)
+            return self._drop(Disposition.STALE)
         serve = {Kind.DATA: self._data, Kind.FETCH: self._fetch, Kind.RESEND: self._resend, Kind.ACK: self._ack}
         return serve[Kind(kind)](frame, header)
 
@@ -137,33 +137,33 @@ class ReferenceSwitch:
 
     def _data(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
-        if isinstance(found, Outcome):
+        if isinstance(found, Disposition):
             return self._turn_away(found)
         block, chunks, rank = found
         slot = int(block.slots[rank]) * chunks + header["chunk_id"]
         if self._seen.get(slot, 0) == self.round:
-            return self._drop(Outcome.DUPLICATE)
+            return self._drop(Disposition.DUPLICATE)
         self._seen[slot] = self.round
         self.uploads += 1
         neighbours = block.row(rank).tolist()
         if not neighbours:
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         if self._replicates:
             neighbours.sort(key=lambda v: self._ports[block.owner[v]])
         self.recirculations += 0 if self._replicates else len(neighbours) - 1
         return self._multicast(frame, header, block, chunks, neighbours)
 
-    def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Outcome:
+    def _find(self, header: Header) -> tuple[BlockPlan, int, int] | Disposition:
         """Block, chunks and rank of the packet's source, or why the packet is dropped."""
         rank = self._ranks.get((header["block_id"], header["src_id"]))
         if rank is None:
-            return Outcome.UNKNOWN
+            return Disposition.UNKNOWN
         block, chunks = self._blocks[header["block_id"]]
         if not self._known(block, rank):
-            return Outcome.UNKNOWN
+            return Disposition.UNKNOWN
         if not self._is_workers(int(block.owner[rank])):
-            return Outcome.STRANGER
-        return (block, chunks, rank) if header["chunk_id"] < chunks else Outcome.MALFORMED
+            return Disposition.STRANGER
+        return (block, chunks, rank) if header["chunk_id"] < chunks else Disposition.MALFORMED
 
     def _known(self, block: BlockPlan, rank: int) -> bool:  # noqa: ARG002 - a leaf knows some
         """Whether the switch was told of a vertex."""
@@ -185,33 +185,33 @@ class ReferenceSwitch:
     def _contribute(self, index: int, need: int, lanes: Sum, ecn: int, weight: int = 1) -> tuple[Sum, int] | None:
         """Add what stands for ``weight`` contributions to an aggregator; the sum and its mark if that completes it."""
         if need == weight:
-            self.outcomes[Outcome.DELIVERED] += 1
+            self.outcomes[Disposition.DELIVERED] += 1
             return lanes, ecn
         aggregator = self._aggregators.get(index)
         if aggregator is None or aggregator.round != self.round:
             self.open += aggregator is None or not aggregator.open
             self._aggregators[index] = Aggregator(self.round, need - weight, lanes.copy(), ecn)
-            self.outcomes[Outcome.OPENED] += 1
+            self.outcomes[Disposition.OPENED] += 1
             self.peak = max(self.peak, self.open)
             return None
         if aggregator.left == DEAD:
-            self.outcomes[Outcome.RELEASED] += 1
+            self.outcomes[Disposition.RELEASED] += 1
             return None
         aggregator.left -= weight
         aggregator.ecn |= ecn
         with np.errstate(over="ignore"):
             aggregator.lanes += lanes
         if aggregator.left:
-            self.outcomes[Outcome.ADDED] += 1
+            self.outcomes[Disposition.ADDED] += 1
             return None
-        self.outcomes[Outcome.COMPLETED] += 1
+        self.outcomes[Disposition.COMPLETED] += 1
         self.open -= 1
         return aggregator.lanes, aggregator.ecn
 
-    def _turn_away(self, outcome: Outcome) -> Output:
-        return self._refuse() if outcome is Outcome.STRANGER else self._drop(outcome)
+    def _turn_away(self, outcome: Disposition) -> Output:
+        return self._refuse() if outcome is Disposition.STRANGER else self._drop(outcome)
 
-    def _drop(self, outcome: Outcome) -> Output:
+    def _drop(self, outcome: Disposition) -> Output:
         self.outcomes[outcome] += 1
         return []
 
@@ -219,36 +219,36 @@ class ReferenceSwitch:
 
     def _fetch(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
-        if isinstance(found, Outcome):
+        if isinstance(found, Disposition):
             return self._turn_away(found)
         if header["dst_id"] not in self._owners:
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         block, chunks, rank = found
         index = int(block.slots[rank]) * chunks + header["chunk_id"]
         before = self._aggregators.get(index)
         self.open -= before is not None and before.open
         self._aggregators[index] = Aggregator(self.round, DEAD, np.zeros(0, np.int32))
-        return self._forward(frame, header, Outcome.FETCHED)
+        return self._forward(frame, header, Disposition.FETCHED)
 
     def _resend(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
-        if isinstance(found, Outcome):
+        if isinstance(found, Disposition):
             return self._turn_away(found)
         if header["dst_id"] not in self._owners:
-            return self._drop(Outcome.UNKNOWN)
-        return self._forward(frame, header, Outcome.RESENT)
+            return self._drop(Disposition.UNKNOWN)
+        return self._forward(frame, header, Disposition.RESENT)
 
-    def _forward(self, frame: bytes, header: Header, outcome: Outcome) -> Output:
+    def _forward(self, frame: bytes, header: Header, outcome: Disposition) -> Output:
         self.outcomes[outcome] += 1
         return [(self._ports[self._owners[header["dst_id"]]], reply(frame, header, frame[SHORT_FRAME_BYTES:]))]
 
     def _ack(self, frame: bytes, header: Header) -> Output:
         found = self._find(header)
-        if isinstance(found, Outcome):
+        if isinstance(found, Disposition):
             return self._turn_away(found)
         if not self._acks:
-            return self._drop(Outcome.UNKNOWN)
-        self.outcomes[Outcome.ACKNOWLEDGED] += 1
+            return self._drop(Disposition.UNKNOWN)
+        self.outcomes[Disposition.ACKNOWLEDGED] += 1
         block, _, rank = found
         indptr, sources = block.sources
         owners = sorted({int(block.owner[v]) for v in sources[indptr[rank] : indptr[rank + 1]]})
@@ -259,24 +259,24 @@ class ReferenceSwitch:
     def _done(self, frame: bytes, header: Header) -> Output:
         host = header["src_id"]
         if host >= len(self._ports):
-            return self._drop(Outcome.UNKNOWN)
+            return self._drop(Disposition.UNKNOWN)
         if not self._is_workers(host):
             return self._refuse()
         behind = (self.round - header["round"]) & 0xFFFF
         if behind and not self.round:  # a host is ahead of a switch that lost its registers
-            self.outcomes[Outcome.RESUMED] += 1
+            self.outcomes[Disposition.RESUMED] += 1
             return self._begin(header["round"], frame, header)
         if behind >= 0x8000:
-            return self._drop(Outcome.STALE)
+            return self._drop(Disposition.STALE)
         if behind:
-            self.outcomes[Outcome.GO_REPEATED] += 1
+            self.outcomes[Disposition.GO_REPEATED] += 1
             return [(self._ports[host], self._go(frame, header))]
         after = next_round(self.round)
         if self._waits_for[host] == after:
-            return self._drop(Outcome.DONE_REPEATED)
+            return self._drop(Disposition.DONE_REPEATED)
         self._waits_for[host] = after
         self._arrived += 1
-        self.outcomes[Outcome.DONE] += 1
+        self.outcomes[Disposition.DONE] += 1
         if self._arrived < len(self._ports):
             return []
         return self._begin(after, frame, header)
@@ -285,7 +285,7 @@ class ReferenceSwitch:
         self._arrived = 0
         self.round = round_
         self.recirculations += 1
-        self.outcomes[Outcome.GO] += 1
+        self.outcomes[Disposition.GO] += 1
         return [(port, self._go(frame, header)) for port in self._ports]
 
     def _go(self, frame: bytes, header: Header) -> bytes:

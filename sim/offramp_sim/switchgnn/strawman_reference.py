@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offramp.switchgnn.plan import BlockPlan, Plan
-from offramp.switchgnn.telemetry import Outcome
+from offramp.switchgnn.telemetry import Disposition
 from offramp.switchgnn.wire import SHORT_FRAME_BYTES, Kind
 from offramp_sim.switchgnn.frames import Header, reply
 from offramp_sim.switchgnn.reference import Output, ReferenceSwitch
@@ -36,10 +36,10 @@ class ReferenceStrawman(ReferenceSwitch):
             if not self._refuses(index, int(block.need[v])):
                 out += super()._multicast(frame, header, block, chunks, [v])
             elif port in served:
-                self.outcomes[Outcome.SHARED] += 1
+                self.outcomes[Disposition.SHARED] += 1
             else:
                 served.add(port)
-                self.outcomes[Outcome.RAW] += 1
+                self.outcomes[Disposition.RAW] += 1
                 out.append((port, reply(frame, {**header, "count": 1}, frame[SHORT_FRAME_BYTES:])))
         return out
 

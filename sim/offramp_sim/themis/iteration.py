@@ -18,7 +18,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.themis.metrics import Interval, union
 from offramp_sim.themis.workload import Exchange, Layer, Scope, Workload
 
-_POLICIES = {
+_POLICIES: dict[str, Policy] = {
     Scheduler.BASELINE: Policy.FIFO,
     Scheduler.THEMIS_FIFO: Policy.FIFO,
     Scheduler.THEMIS_SCF_SIZE: Policy.SCF_SIZE,
@@ -101,7 +101,7 @@ _Planned = tuple[Plan, list[list[Stage]], list[float]]
 
 
 @lru_cache(maxsize=256)
-def _planned(network: Network, demand: Demand, scheduler: Scheduler, chunks: int) -> _Planned:
+def _planned(network: Network, demand: Demand, scheduler: str, chunks: int) -> _Planned:
     """Saved and used again in later iterations (section 4.6.2)."""
     plan = make_plan(network, [demand], scheduler, chunks)
     stages = plan.stages()
@@ -111,7 +111,7 @@ def _planned(network: Network, demand: Demand, scheduler: Scheduler, chunks: int
 class SimulatedNetwork:
     """Collectives that share the dimensions' queues, each planned when it is asked for and then as before."""
 
-    def __init__(self, network: Network, scheduler: Scheduler, chunks: int = CHUNKS) -> None:
+    def __init__(self, network: Network, scheduler: str, chunks: int = CHUNKS) -> None:
         self.network, self.scheduler, self.chunks = network, scheduler, chunks
         self.sent = [0.0] * len(network.dimensions)
         self._plans: dict[Demand, _Planned] = {}
@@ -242,7 +242,7 @@ def _fused(exchanges: list[Exchange]) -> Iterator[Exchange]:
 def train(
     workload: Workload,
     network: Network,
-    scheduler: Scheduler | None,
+    scheduler: str | None,
     iterations: int = 1,
     chunks: int = CHUNKS,
 ) -> Breakdown:

@@ -54,7 +54,7 @@ def draw_utilisation(axes: Axes, plan: Plan, end_ps: int) -> None:
         shares = share_by_window(busy(plan.timeline, dim), plan.finish_ps, window)
         edges = [min(plan.finish_ps, i * window) / 1e9 for i in range(len(shares) + 1)]
         axes.stairs([100 * share for share in shares], edges, label=f"dim{dim + 1}", linewidth=1.4)
-    axes.set(title=plan.scheduler.value, ylabel="utilisation, %", ylim=(0, 105), xlim=(0, end_ps / 1e9))
+    axes.set(title=str(plan.scheduler), ylabel="utilisation, %", ylim=(0, 105), xlim=(0, end_ps / 1e9))
     axes.set_xlabel("ms")
     axes.legend(loc="center right", fontsize="small")
 
@@ -77,5 +77,5 @@ def draw_operations(axes: Axes, plan: Plan, end_ps: int) -> None:
         axes.plot([], [], color=COLOURS[stage], linewidth=6, label=stage.value)
     axes.set_yticks(range(dims), [f"dim{dim + 1}" for dim in range(dims)])
     axes.invert_yaxis()
-    axes.set(xlim=(0, end_ps / 1e9), xlabel="ms", title=f"{plan.scheduler.value}: {plan.finish_ps / 1e9:.3f} ms")
+    axes.set(xlim=(0, end_ps / 1e9), xlabel="ms", title=f"{plan.scheduler}: {plan.finish_ps / 1e9:.3f} ms")
     axes.legend(loc="lower right", fontsize="small")

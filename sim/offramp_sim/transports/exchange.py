@@ -118,15 +118,15 @@ def _workers(links: list[str], job: Job, features: npt.NDArray[np.int32]) -> Ite
             peer.pipe.close()
 
 
-def _ask(peers: list[_Peer], more: bool, transport: str, patience_s: float) -> list[Any]:
+def _ask(peers: list[_Peer], more: bool, transport: str, timeout_s: float) -> list[Any]:
     """Let all workers do one more step, or say what they have counted; their answers."""
     for peer in peers:
         with suppress(BrokenPipeError):  # its answer says why
             peer.pipe.send(more)
-    return _answers(peers, transport, patience_s)
+    return _answers(peers, transport, timeout_s)
 
 
-def _answers(peers: list[_Peer], transport: str, patience_s: float) -> list[Any]:
+def _answers(peers: list[_Peer], transport: str, timeout_s: float) -> list[Any]:
     """One answer of each worker.
 
     Raises:
@@ -134,7 +134,7 @@ def _answers(peers: list[_Peer], transport: str, patience_s: float) -> list[Any]
     """
     pending = {peer.pipe: index for index, peer in enumerate(peers)}
     answers: dict[int, Any] = {}
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while pending:
         heard = wait(list(pending), max(0.0, deadline - time.monotonic()))
         if not heard:

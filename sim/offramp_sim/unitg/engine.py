@@ -28,7 +28,7 @@ class Bar:
 
 
 @dataclass(slots=True)
-class Outcome:
+class PipelineResult:
     """What a policy gives.
 
     Attributes:
@@ -48,7 +48,7 @@ class Outcome:
     bars: list[Bar] = field(default_factory=list)
 
 
-def simulate(scenario: Scenario, policy: str) -> Outcome:
+def simulate(scenario: Scenario, policy: str) -> PipelineResult:
     """Run it under one of :data:`~offramp_sim.unitg.scenario.POLICIES`."""
     return _Run(scenario, policy).run()
 
@@ -74,9 +74,9 @@ class _Run:
         self._parts = [scenario.stages for _ in ranks]
         self._sums = [0 for _ in ranks]
         self._iteration_start = 0.0
-        self._outcome = Outcome()
+        self._outcome = PipelineResult()
 
-    def run(self) -> Outcome:
+    def run(self) -> PipelineResult:
         """Run to the end of both models."""
         while True:
             self._begin_what_can()

@@ -14,7 +14,7 @@ from offramp_sim.unitg.engine import Bar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from offramp_sim.unitg.engine import Outcome
+    from offramp_sim.unitg.engine import PipelineResult
 
 _LABELS = ("forward", "backward", "language model", "gradients")
 
@@ -36,7 +36,7 @@ def panel(title: str, stages: int, bars: Iterable[Bar], unit: str = "seconds", g
     return Gantt(title, unit, tuple(rows), spans)
 
 
-def draw_outcomes(outcomes: Mapping[str, Outcome], stages: int, path: Path) -> None:
+def draw_outcomes(outcomes: Mapping[str, PipelineResult], stages: int, path: Path) -> None:
     """A PNG with a panel for each policy.
 
     Raises:

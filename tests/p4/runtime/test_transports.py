@@ -67,9 +67,9 @@ def sent_by_another_host(link, frame, at):
         return collect(at, 1, 0.2)
 
 
-def collect(io, count, patience_s=5.0):
+def collect(io, count, timeout_s=5.0):
     frames = []
-    while len(frames) < count and len(batch := io.receive(patience_s)):
+    while len(frames) < count and len(batch := io.receive(timeout_s)):
         frames += batch.frames()
     return frames
 

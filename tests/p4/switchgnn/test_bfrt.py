@@ -107,11 +107,11 @@ def test_another_pipe(device: FakeBfrt, session: BfrtSession) -> None:
 
 
 def test_counters(device: FakeBfrt, session: BfrtSession) -> None:
-    for outcome in telemetry.Outcome:
+    for outcome in telemetry.Disposition:
         device.counters[TNA.full(telemetry.OUTCOMES), int(outcome)] = 100 + outcome
     device.counters["pipe.SwitchGnnIngress.guard.uploads", 0] = 5
     device.counters["pipe.SwitchGnnIngress.recirculations", 0] = 1 << 40
-    outcomes = {int(o): 100 + o for o in telemetry.Outcome}
+    outcomes = {int(o): 100 + o for o in telemetry.Disposition}
     assert SwitchGnnBfrt(session).counters() == telemetry.totals(outcomes, 5, 1 << 40)
 
 

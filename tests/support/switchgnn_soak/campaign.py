@@ -15,7 +15,7 @@ from pathlib import Path
 from offramp.p4src import p4_source
 from offramp_base.errors import OfframpError
 from offramp_p4.frontend import load
-from switchgnn_soak.compiled import RUNS_PER_JOB, VERDICTS, CompiledSoak, Outcome, Rates
+from switchgnn_soak.compiled import RUNS_PER_JOB, VERDICTS, CompiledSoak, Rates, SoakRun
 from switchgnn_soak.jobs import SIZES
 from switchgnn_soak.library import load_library
 
@@ -59,9 +59,9 @@ class Tally:
     seconds: float = 0.0
     frames: int = 0
     verdicts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
-    findings: list[Outcome] = field(default_factory=list)
+    findings: list[SoakRun] = field(default_factory=list)
 
-    def add(self, outcomes: list[Outcome]) -> None:
+    def add(self, outcomes: list[SoakRun]) -> None:
         """The next runs."""
         self.done += len(outcomes)
         self.frames += sum(each.frames for each in outcomes)
@@ -108,7 +108,7 @@ def campaign(
     return tally
 
 
-def _chunks(plan: Plan, done: int, processes: int) -> Iterator[list[Outcome]]:
+def _chunks(plan: Plan, done: int, processes: int) -> Iterator[list[SoakRun]]:
     last = plan.first + plan.runs
     starts = range(plan.first + done, last, _CHUNK)
     tasks = [(plan.kind, plan.rates, start, min(_CHUNK, last - start)) for start in starts]
@@ -126,7 +126,7 @@ def _chunks(plan: Plan, done: int, processes: int) -> Iterator[list[Outcome]]:
                 ) from None
 
 
-def _run(task: tuple[str, Rates, int, int]) -> list[Outcome]:
+def _run(task: tuple[str, Rates, int, int]) -> list[SoakRun]:
     kind, rates, first, count = task
     return list(_soak(kind, rates).run(first, count))
 
@@ -150,7 +150,7 @@ def _read(path: Path, plan: Plan) -> Tally:
             tally["seconds"],
             tally["frames"],
             tally["verdicts"],
-            [Outcome(**each) for each in tally["findings"]],
+            [SoakRun(**each) for each in tally["findings"]],
         )
     except (ValueError, KeyError, TypeError) as error:
         raise OfframpError(f"{path}: not the progress of a soak: {error}") from None

@@ -44,7 +44,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SoakRun:
     """What became of one run."""
 
     seed: int
@@ -75,7 +75,7 @@ class CompiledSoak:
         self._number: int | None = None
         self._data: tuple[SoakJobData, object] | None = None
 
-    def run(self, first: int, count: int) -> Iterator[Outcome]:
+    def run(self, first: int, count: int) -> Iterator[SoakRun]:
         """The runs of ``count`` seeds from ``first``."""
         last = first + count
         while first < last:
@@ -85,7 +85,7 @@ class CompiledSoak:
             results = (SoakResult * together)()
             self._library.soak(ctypes.byref(data), first, together, results)
             for seed, found in enumerate(results, first):
-                yield Outcome(seed, VERDICTS[found.verdict], found.why.decode(), found.frames, found.ticks)
+                yield SoakRun(seed, VERDICTS[found.verdict], found.why.decode(), found.frames, found.ticks)
             first += together
 
     def _load(self, number: int) -> SoakJobData:

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from dgs_runs import auc, hubs, planted, settings
+from offramp.dgs.evaluator import ModelEvaluator
 from offramp.dgs.explainer import PUBLIC, Terms, initial, optimise, terms
 from offramp.dgs.explanation import ExplanationGraph
 from offramp.dgs.interpret import Interpreter
 from offramp.dgs.masks import Masks
-from offramp.dgs.run import Judge, widths
-from offramp.dgs.share import Share, split
-from offramp.models import Model, make_model
+from offramp.dgs.shard import Shard, split
+from offramp.models import Model, make_model, model_widths
 from offramp.models.gat import Gat
 from offramp.models.gcn import Gcn
 from offramp.models.sage import Sage
@@ -110,19 +110,19 @@ def test_initial_masks_have_gnn_explainers_spread() -> None:
 def trained(graph, kind: str = "sage") -> Model:
     """On the whole graph."""
     how = settings(model=kind)
-    judge = Judge(graph, how)
-    model = make_model(how, widths(graph, how))
+    evaluate = ModelEvaluator(graph, how)
+    model = make_model(how, model_widths(how, graph.width, graph.classes))
     adam = torch.optim.Adam(model.parameters(), lr=0.01)
     train, labels = torch.from_numpy(graph.train), torch.from_numpy(graph.labels)
     for _ in range(80):
         adam.zero_grad()
-        scores = model(judge.features, judge.view)
+        scores = model(evaluate.features, evaluate.view)
         torch.nn.functional.cross_entropy(scores[train], labels[train]).backward()
         adam.step()
     return model
 
 
-def shares(graph, **changes) -> list[Share]:
+def shards(graph, **changes) -> list[Shard]:
     how = settings(workers=4, **changes)
     return split(graph, (np.arange(graph.vertices) % 4).astype(np.int32), how)
 
@@ -131,53 +131,55 @@ def test_explaining_changes_no_weight_and_pools_to_probabilities() -> None:
     graph = planted(n=200)[0]
     model = trained(graph)
     before = torch.nn.utils.parameters_to_vector(model.parameters()).clone()
-    share = shares(graph, explain_scope="pooled")[0]
-    interpreter = Interpreter(share, model)
-    masks = interpreter.explain(np.arange(len(share.halo)), graph.features[share.halo], 1)
+    shard = shards(graph, explain_scope="pooled")[0]
+    interpreter = Interpreter(shard, model)
+    masks = interpreter.explain(np.arange(len(shard.halo)), graph.features[shard.halo], 1)
     assert torch.equal(torch.nn.utils.parameters_to_vector(model.parameters()), before)
     for mask in (masks.nodes, masks.features):
         assert ((mask > 0) & (mask < 1)).all()
-    found = interpreter.predictions(share.halo, graph.features[share.halo])
-    assert found.shape == (len(share.vertices), graph.classes)
+    found = interpreter.predictions(shard.halo, graph.features[shard.halo])
+    assert found.shape == (len(shard.vertices), graph.classes)
     assert found.sum(1) == pytest.approx(1, abs=1e-5)
-    assert not np.isin(share.halo, share.vertices).any()
-    assert len(np.unique(share.halo)) == len(share.halo)
+    assert not np.isin(shard.halo, shard.vertices).any()
+    assert len(np.unique(shard.halo)) == len(shard.halo)
 
 
 def test_row_zero_is_the_mean_of_local_rows() -> None:
     """The interpreter's pooled row, seen through a model that hands its input through."""
     graph = planted(n=200)[0]
-    share = shares(graph, explain_scope="pooled")[1]
-    interpreter = Interpreter(share, trained(graph))
-    weights = interpreter._groups(np.ones((len(share.vertices), 3), np.float32))
-    assert (weights @ share.features)[0] == pytest.approx(graph.features[share.vertices].mean(0), abs=1e-5)
+    shard = shards(graph, explain_scope="pooled")[1]
+    interpreter = Interpreter(shard, trained(graph))
+    weights = interpreter._groups(np.ones((len(shard.vertices), 3), np.float32))
+    assert (weights @ shard.features)[0] == pytest.approx(graph.features[shard.vertices].mean(0), abs=1e-5)
 
 
 @pytest.mark.parametrize("scope", ["pooled", "classes"])
 @pytest.mark.parametrize("kind", ["sage", "gcn", "gat"])
 def test_every_model_is_explained(kind: str, scope: str) -> None:
     graph = planted(n=150, columns=16)[0]
-    share = shares(graph, model=kind, explain_scope=scope)[0]
-    interpreter = Interpreter(share, make_model(share.settings, widths(graph, share.settings)))
-    masks = interpreter.explain(np.arange(3), graph.features[share.halo[:3]], 1)
+    shard = shards(graph, model=kind, explain_scope=scope)[0]
+    interpreter = Interpreter(
+        shard, make_model(shard.settings, model_widths(shard.settings, graph.width, graph.classes))
+    )
+    masks = interpreter.explain(np.arange(3), graph.features[shard.halo[:3]], 1)
     assert masks.nodes[3:] == pytest.approx(masks.nodes[:3].mean())  # the others get the mean
-    assert interpreter.outcome is not None
-    assert 1 <= interpreter.outcome.steps <= 50
+    assert interpreter.explanation is not None
+    assert 1 <= interpreter.explanation.steps <= 50
 
 
 def test_nothing_remote_is_all_ones() -> None:
     graph = planted(n=60)[0]
-    share = split(graph, np.zeros(60, np.int32), settings(workers=1))[0]
-    masks = Interpreter(share, trained(graph)).explain(np.empty(0, np.int64), np.empty((0, graph.width), np.float32), 1)
+    shard = split(graph, np.zeros(60, np.int32), settings(workers=1))[0]
+    masks = Interpreter(shard, trained(graph)).explain(np.empty(0, np.int64), np.empty((0, graph.width), np.float32), 1)
     assert len(masks.nodes) == 0
     assert (masks.features == 1).all()
 
 
 def test_no_local_vertex_is_an_error() -> None:
     graph = planted(n=60)[0]
-    share = split(graph, np.zeros(60, np.int32), settings(workers=2))[1]
+    shard = split(graph, np.zeros(60, np.int32), settings(workers=2))[1]
     with pytest.raises(OfframpError, match=r"^worker 1: explanation: there are no local vertices$"):
-        Interpreter(share, trained(graph))
+        Interpreter(shard, trained(graph))
 
 
 def test_a_target_that_is_met_ends_the_explanation_once_the_loss_rests() -> None:
@@ -194,9 +196,9 @@ def test_masks_find_planted_vertices_and_columns(seed: int) -> None:
     graph, informative, hub = hubs(seed)
     model = trained(graph)
     found = []
-    for share in shares(graph)[:2]:
-        masks = Interpreter(share, model).explain(np.arange(len(share.halo)), graph.features[share.halo], 1)
-        found.append((auc(informative, masks.features), auc(hub[share.halo], masks.nodes)))
+    for shard in shards(graph)[:2]:
+        masks = Interpreter(shard, model).explain(np.arange(len(shard.halo)), graph.features[shard.halo], 1)
+        found.append((auc(informative, masks.features), auc(hub[shard.halo], masks.nodes)))
     assert min(map(min, found)) >= 0.8, found
 
 

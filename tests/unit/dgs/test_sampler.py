@@ -12,46 +12,46 @@ import torch
 
 from dgs_runs import planted, settings
 from offramp.dgs.cost import halo
+from offramp.dgs.evaluator import ModelEvaluator
 from offramp.dgs.importance import column_norms, draw
 from offramp.dgs.masks import Masks
-from offramp.dgs.picks import ALL, Rows
-from offramp.dgs.post import Post
-from offramp.dgs.run import Judge, widths
+from offramp.dgs.messenger import Messenger
 from offramp.dgs.sampler import Sampler
-from offramp.dgs.share import split
+from offramp.dgs.sampling import ALL, LocalAdjacency
+from offramp.dgs.shard import split
 from offramp.dgs.wire import DGS
 from offramp.graph.data import build_graph
 from offramp.graph.partition import partition
-from offramp.models import make_model
+from offramp.models import make_model, model_widths
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 GRAPH = planted(n=150, columns=12, informative=4)[0]
 OWNER = partition(GRAPH, 3, "random", 0)
 
 
-def masks_of(share, seed: int = 0) -> Masks:
-    rng = np.random.default_rng([seed, share.worker])
-    return Masks(1, rng.random(len(share.halo)).astype(np.float32), rng.random(share.width).astype(np.float32))
+def masks_of(shard, seed: int = 0) -> Masks:
+    rng = np.random.default_rng([seed, shard.worker])
+    return Masks(1, rng.random(len(shard.halo)).astype(np.float32), rng.random(shard.width).astype(np.float32))
 
 
 def batches(how, *, masked: bool = False, graph=GRAPH, owner=OWNER, count: int = 2) -> list[Any]:
     """Of each worker: ledger, and of each batch sources, features, edges and sums of ones over each view."""
-    shares = split(graph, owner, how)
+    shards = split(graph, owner, how)
 
     def work(group):
-        share, post = shares[group.rank], Post(group)
-        sampler = Sampler(share, post)
+        shard, messenger = shards[group.rank], Messenger(group)
+        sampler = Sampler(shard, messenger)
         if masked:
-            masks = masks_of(share)
-            sampler.publish(1, masks, masks.columns(how.chosen_columns(share.width)))
+            masks = masks_of(shard)
+            sampler.publish(1, masks, masks.columns(how.chosen_columns(shard.width)))
         found = []
         for number in range(1, count + 1):
-            batch = sampler.sample(share.train[number - 1 :: 3], number)
+            batch = sampler.sample(shard.train[number - 1 :: 3], number)
             x = sampler.features(batch.sources, number)
             sums = [view.sum(torch.arange(float(view._matrix.values.shape[1])).unsqueeze(1)) for view in batch.views]
             found.append((batch.sources, x, batch.edges, sums))
-        return post.ledger, found
+        return messenger.ledger, found
 
     return run_group(how.workers, work)
 
@@ -127,19 +127,19 @@ def test_positive_epsilon_gives_saving_back() -> None:
 
 def test_node_masks_go_only_to_those_who_draw_by_them() -> None:
     how = settings(columns=5)
-    shares = split(GRAPH, OWNER, how)
-    for share, (ledger, _) in zip(shares, batches(how, masked=True), strict=True):
-        values = sum(len(places) for peer, places in enumerate(share.known_to) if peer != share.worker)
+    shards = split(GRAPH, OWNER, how)
+    for shard, (ledger, _) in zip(shards, batches(how, masked=True), strict=True):
+        values = sum(len(places) for peer, places in enumerate(shard.known_to) if peer != shard.worker)
         assert ledger.masks == 2 * 2 + 4 * values
-        for peer in {0, 1, 2} - {share.worker}:
-            told = share.halo[share.known_to[peer]]
-            assert np.array_equal(told, shares[peer].drawn_for[share.worker])
+        for peer in {0, 1, 2} - {shard.worker}:
+            told = shard.halo[shard.known_to[peer]]
+            assert np.array_equal(told, shards[peer].drawn_for[shard.worker])
 
 
 def test_a_pull_for_an_own_vertex_is_a_fault() -> None:
     def work(group):
-        share = split(GRAPH, OWNER, settings())[group.rank]
-        return Sampler(share, Post(group)).pull([share.vertices[:1]] * 3, 1, 0, "features")
+        shard = split(GRAPH, OWNER, settings())[group.rank]
+        return Sampler(shard, Messenger(group)).pull([shard.vertices[:1]] * 3, 1, 0, "features")
 
     with pytest.raises(OfframpError, match=r"vertex \d+ is its own, there is no pull for it"):
         run_group(3, work)
@@ -149,19 +149,19 @@ def test_a_pull_for_an_own_vertex_is_a_fault() -> None:
 def test_with_all_neighbours_gradients_are_those_of_the_whole_graph(model: str) -> None:
     """One batch of all training vertices, three workers, any model: to 1e-6 of one process."""
     how = settings(sampler="full", model=model, batch=10_000, fanout=(ALL, ALL))
-    judge = Judge(GRAPH, how)
-    alone = make_model(how, widths(GRAPH, how))
-    scores = alone(judge.features, judge.view)
+    evaluate = ModelEvaluator(GRAPH, how)
+    alone = make_model(how, model_widths(how, GRAPH.width, GRAPH.classes))
+    scores = alone(evaluate.features, evaluate.view)
     train = torch.from_numpy(GRAPH.train)
     torch.nn.functional.cross_entropy(scores[train], torch.from_numpy(GRAPH.labels)[train]).backward()
-    shares = split(GRAPH, OWNER, how)
+    shards = split(GRAPH, OWNER, how)
 
     def work(group):
         from offramp.dgs.trainer import MiniBatchTrainer
 
-        trainer = MiniBatchTrainer(shares[group.rank], group, None)
-        share = shares[group.rank]
-        trainer.step(share.train, share.batch_sizes(0))
+        trainer = MiniBatchTrainer(shards[group.rank], group, None)
+        shard = shards[group.rank]
+        trainer.step(shard.train, shard.batch_sizes(0))
         return [p.grad.clone() for p in trainer.model.parameters()]
 
     for gradients in run_group(3, work):
@@ -186,7 +186,7 @@ def test_fastgcn_is_the_squared_norm_of_columns() -> None:
     root = np.diag(dense.sum(1) ** -0.5)
     expected = ((root @ dense @ root) ** 2).sum(0)
     everyone = np.arange(150)
-    found = column_norms(Rows(GRAPH.indptr, GRAPH.indices), everyone, everyone, GRAPH.degrees)
+    found = column_norms(LocalAdjacency(GRAPH.indptr, GRAPH.indices), everyone, everyone, GRAPH.degrees)
     assert found == pytest.approx(expected)
 
 
@@ -195,7 +195,7 @@ def test_ladies_draws_one_layer_for_all_workers() -> None:
     how = settings(sampler="ladies", columns=1.0, fanout=(1, 1))
     size = int(split(GRAPH, OWNER, how)[0].batch_sizes(0).sum())
     found = batches(how, count=1)
-    seeds = {int(v) for share in split(GRAPH, OWNER, how) for v in share.train[0::3]}
+    seeds = {int(v) for shard in split(GRAPH, OWNER, how) for v in shard.train[0::3]}
     others = {int(v) for _, all_of in found for v in all_of[0][0]} - seeds
     assert 0 < len(others) <= 2 * size < 150 - len(seeds)
 

@@ -12,11 +12,10 @@ import pytest
 import torch
 
 from dgs_runs import planted, settings, train
-from offramp.dgs.beside import Beside, Inline, Process
-from offramp.dgs.interpret import Interpreter
 from offramp.dgs.mask_file import load_masks, save_masks
 from offramp.dgs.run import prepare, train_dgs
 from offramp.dgs.settings import FREE, DgsSettings
+from offramp.dgs.sidecar import Inline, Sidecar, SidecarProcess
 from offramp.graph.load import load
 from offramp.models import make_model, model_widths
 from offramp_base.errors import OfframpError
@@ -34,7 +33,7 @@ def _one_compute_thread():
 
 
 def numbers(result) -> list[tuple[float, ...]]:
-    return [(e.progress.loss, e.test_accuracy, *vars(e.progress.ledger).values()) for e in result.epochs]
+    return [(e.reported.loss, e.test_accuracy, *vars(e.reported.ledger).values()) for e in result.epochs]
 
 
 def test_explanations_come_every_period() -> None:
@@ -43,9 +42,9 @@ def test_explanations_come_every_period() -> None:
         result = train(GRAPH, settings(epochs=4, period=7, lag=lag))
         batches = -(-int(max(prepare(GRAPH, settings())[0].train_counts)) // 16)
         total = 4 * batches
-        assert result.epochs[-1].progress.explanations == total // 7
+        assert result.epochs[-1].reported.explanations == total // 7
         expected = [max(0, (min(total, n * batches) - 1 - lag) // 7) for n in range(1, 5)]
-        assert [e.progress.version for e in result.epochs] == expected, versions
+        assert [e.reported.version for e in result.epochs] == expected, versions
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
@@ -61,12 +60,12 @@ def test_masks_save_and_both_save_most() -> None:
     by_nodes = train(GRAPH, replace(base, columns=1.0))
     by_features = train(GRAPH, replace(base, node_mask=False, columns=0.85))
     both = train(GRAPH, base)
-    last = [run.epochs[-1].progress.ledger.total for run in (both, by_nodes, by_features, random)]
+    last = [run.epochs[-1].reported.ledger.total for run in (both, by_nodes, by_features, random)]
     assert last[0] < min(last[1], last[2])
     assert max(last[1], last[2]) < last[3]
     assert last[1] <= 0.95 * last[3]
     assert last[0] <= 0.8 * last[3]
-    saved = by_features.epochs[-1].progress.ledger.features / random.epochs[-1].progress.ledger.features
+    saved = by_features.epochs[-1].reported.ledger.features / random.epochs[-1].reported.ledger.features
     assert saved == pytest.approx(0.85, abs=0.01)
 
 
@@ -112,33 +111,33 @@ def test_random_columns_are_drawn_anew_each_period(sampler: str) -> None:
 @pytest.mark.parametrize("model", ["sage", "gcn", "gat"])
 def test_every_model_learns(model: str) -> None:
     result = train(GRAPH, settings(model=model, epochs=6, fanout=(5, 5), lr=0.02))
-    assert result.epochs[-1].progress.loss < 0.8 * result.epochs[0].progress.loss
+    assert result.epochs[-1].reported.loss < 0.8 * result.epochs[0].reported.loss
 
 
 def test_one_worker_has_nothing_to_explain() -> None:
     result = train_dgs(GRAPH, settings(workers=1))
     assert result is not None
     assert result.ledger.total == 0
-    assert result.epochs[-1].progress.explanations == 0
+    assert result.epochs[-1].reported.explanations == 0
 
 
 def test_processes_with_a_process_beside_each_are_the_inline_run() -> None:
     """Gloo between workers, shared memory to the explanation: bit for bit the run of threads, with the same lag."""
     how = settings(workers=2, epochs=2, lag=2)
-    beside = train_dgs(GRAPH, replace(how, explain="beside"))
-    assert beside is not None
+    sidecar = train_dgs(GRAPH, replace(how, explain="beside"))
+    assert sidecar is not None
     inline = train(GRAPH, how)
-    assert beside.epochs[-1].progress.explanations > 0
-    assert [vars(e.progress.ledger) for e in beside.epochs] == [vars(e.progress.ledger) for e in inline.epochs]
-    losses = [[e.progress.loss for e in run.epochs] for run in (beside, inline)]
+    assert sidecar.epochs[-1].reported.explanations > 0
+    assert [vars(e.reported.ledger) for e in sidecar.epochs] == [vars(e.reported.ledger) for e in inline.epochs]
+    losses = [[e.reported.loss for e in run.epochs] for run in (sidecar, inline)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_a_process_beside_that_ends_is_named() -> None:
-    share = prepare(GRAPH, settings())[1]
+    shard = prepare(GRAPH, settings())[1]
     parameters = 20 * 16 * 2 + 16 + 16 * 4 * 2 + 4
-    process = Process(share, parameters)
-    explanations = Beside(share, process.handle, parameters)
+    process = SidecarProcess(shard)
+    explanations = Sidecar(shard, process.handle)
     try:
         process._process.terminate()
         process._process.join()
@@ -150,22 +149,22 @@ def test_a_process_beside_that_ends_is_named() -> None:
 
 
 def test_masks_of_a_version_belong_together_and_come_from_the_rows_received() -> None:
-    share = prepare(GRAPH, settings())[0]
-    model = make_model(share.settings, model_widths(share.settings, share.width, share.classes))
+    shard = prepare(GRAPH, settings())[0]
+    model = make_model(shard.settings, model_widths(shard.settings, shard.width, shard.classes))
     parameters = sum(p.numel() for p in model.parameters())
-    explanations = Inline(share, Interpreter(share, model), parameters)
-    explanations.cache.received(share.halo[:5], GRAPH.features[share.halo[:5]], None)
-    explanations.cache.received(share.halo[:2], np.full((2, 1), 7, np.float32), np.array([3]))
+    explanations = Inline(shard)
+    explanations.cache.received(shard.halo[:5], GRAPH.features[shard.halo[:5]], None)
+    explanations.cache.received(shard.halo[:2], np.full((2, 1), 7, np.float32), np.array([3]))
     places, rows = explanations.cache.content()
     assert places.tolist() == [0, 1, 2, 3, 4]
     assert rows[0, 3] == 7
-    assert rows[0, 4] == GRAPH.features[share.halo[0], 4]  # what did not travel keeps its last value
-    assert len(explanations.cache.missing) == len(share.halo) - 5
+    assert rows[0, 4] == GRAPH.features[shard.halo[0], 4]  # what did not travel keeps its last value
+    assert len(explanations.cache.missing) == len(shard.halo) - 5
     explanations.start(np.zeros(parameters, np.float32), 3)
     masks = explanations.take(wait=True)
     assert masks is not None
     assert masks.version == 3
-    assert (len(masks.nodes), len(masks.features)) == (len(share.halo), share.width)
+    assert (len(masks.nodes), len(masks.features)) == (len(shard.halo), shard.width)
 
 
 def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
@@ -173,8 +172,8 @@ def test_masks_are_saved_and_go_on(tmp_path: Path) -> None:
     path = str(tmp_path / "masks.npz")
     save_masks(path, first.masks)
     again = train(GRAPH, settings(epochs=1, masks=path))
-    assert again.epochs[0].progress.version >= 1
-    assert again.epochs[0].progress.ledger.total < 0.9 * first.epochs[0].progress.ledger.total
+    assert again.epochs[0].reported.version >= 1
+    assert again.epochs[0].reported.ledger.total < 0.9 * first.epochs[0].reported.ledger.total
     with pytest.raises(OfframpError, match=r"nodes_3: missing, for workers 4$"):
         load_masks(path, 4)
     with pytest.raises(OfframpError, match=r"^node mask: expected "):
@@ -190,7 +189,7 @@ def test_saving_on_real_graphs(name: str) -> None:
     graph = load(path, 0)
     base = settings(workers=2, epochs=3, period=2, fanout=(3, 3), batch=100, partition="random", explain_epochs=15)
     totals = {
-        what: train(graph, replace(base, **changes)).epochs[-1].progress.ledger.total
+        what: train(graph, replace(base, **changes)).epochs[-1].reported.ledger.total
         for what, changes in {
             "random": {"sampler": "random", "columns": 1.0},
             "nodes": {"columns": 1.0},
@@ -210,7 +209,7 @@ def test_saving_on_real_graphs(name: str) -> None:
         ({"fanout": (5, 5, 5)}, "fanout 5,5,5: expected 2 numbers, one per layer"),
         ({"epsilon": 1.5}, "epsilon 1.5: expected -1 to 1"),
         ({"epsilon": float("nan")}, "epsilon nan: expected -1 to 1"),
-        ({"sampler": "none"}, "sampler none: expected one of dgs, random, fastgcn, ladies, clustergcn, full"),
+        ({"sampler": "none"}, "sampler none: expected one of clustergcn, dgs, fastgcn, full, ladies, random"),
         ({"lag": 4}, "lag 4: expected 0 to 3, below period, or free"),
         ({"lag": FREE}, "lag free: goes with explain beside only"),
         ({"sampler": "ladies", "model": "gat"}, "sampler ladies: weighs neighbours, so not with model gat"),

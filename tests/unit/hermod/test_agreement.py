@@ -13,7 +13,7 @@ from offramp.hermod.models import Model
 from offramp_sim.hermod.flow.network import Loaded
 from offramp_sim.hermod.flow.study import Setup, one, prepare
 from offramp_sim.hermod.fluid import fluid
-from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
+from offramp_sim.hermod.simulate import PacketResult, simulate_packets
 from offramp_sim.hermod.wire import Wire
 
 MODELS: Final = {
@@ -40,7 +40,7 @@ JOBS: Final = {
 NEAR: Final = 0.03
 
 
-def both(name: str, policy: str, queues: int | None, hosts: str) -> tuple[PacketOutcome, Loaded, Setup, Wire]:
+def both(name: str, policy: str, queues: int | None, hosts: str) -> tuple[PacketResult, Loaded, Setup, Wire]:
     described, packets = JOBS[name]
     setup = Setup(2, granularity="flow", queues=queues, hosts=hosts)
     loaded, wire = prepare(described, setup), Wire(packets, engine="python")

@@ -15,7 +15,7 @@ from offramp_sim.hermod.faults import Faults, Pause, parse_pause
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import Loaded, load
 from offramp_sim.hermod.flow.study import Setup, prepare
-from offramp_sim.hermod.simulate import PacketOutcome, simulate_packets
+from offramp_sim.hermod.simulate import PacketResult, simulate_packets
 from offramp_sim.hermod.wire import Wire
 
 MODEL = Model("dense", 4, 256, 4, 4, 100, 1024)
@@ -28,17 +28,17 @@ def loaded() -> Loaded:
 
 
 @pytest.fixture(scope="module")
-def quiet(loaded: Loaded) -> PacketOutcome:
+def quiet(loaded: Loaded) -> PacketResult:
     return run(loaded)
 
 
-def run(loaded: Loaded, *, buffer_bytes: int | None = None, seed: int = 0, **faults: object) -> PacketOutcome:
+def run(loaded: Loaded, *, buffer_bytes: int | None = None, seed: int = 0, **faults: object) -> PacketResult:
     wire = Wire(3_000, engine="python", buffer_bytes=buffer_bytes)
     return simulate_packets(loaded, "hermod", wire=wire, faults=Faults(**faults), seed=seed)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.1])
-def test_what_is_lost_is_sent_again(loaded: Loaded, quiet: PacketOutcome, loss: float) -> None:
+def test_what_is_lost_is_sent_again(loaded: Loaded, quiet: PacketResult, loss: float) -> None:
     found = run(loaded, loss=loss, seed=1)
     assert found.lost > 0
     assert found.data - found.retransmitted == quiet.data
@@ -48,13 +48,13 @@ def test_what_is_lost_is_sent_again(loaded: Loaded, quiet: PacketOutcome, loss: 
     assert run(loaded, loss=loss, seed=2).end.tolist() != found.end.tolist()
 
 
-def test_small_buffers_drop_and_all_arrives(loaded: Loaded, quiet: PacketOutcome) -> None:
+def test_small_buffers_drop_and_all_arrives(loaded: Loaded, quiet: PacketResult) -> None:
     found = run(loaded, buffer_bytes=2 * 4200)
     assert found.dropped > 0
     assert found.data - found.retransmitted == quiet.data
 
 
-def test_a_pause_holds_up_and_ends(loaded: Loaded, quiet: PacketOutcome) -> None:
+def test_a_pause_holds_up_and_ends(loaded: Loaded, quiet: PacketResult) -> None:
     middle, long = float(quiet.end[-1]) / 2, 0.02
     found = run(loaded, pauses=(Pause(1, middle, long),))
     assert quiet.end.max() < found.end.max() < quiet.end.max() + 1.5 * long

@@ -10,10 +10,22 @@ from offramp.workers.traffic import Traffic
 
 def result(scale: int = 0, epochs: int = 3, switch: SwitchTotals | None = None) -> dict:
     """A run of two workers whose links carried ``scale`` times the same."""
-    records = [Epoch(i, 2.5 / i, 0.3 * i, 0.29 * i, 0.28 * i, 0.1, 0.05, 0.01) for i in range(1, epochs + 1)]
+    records = [
+        Epoch(
+            epoch=i,
+            loss=2.5 / i,
+            train_accuracy=0.3 * i,
+            val_accuracy=0.29 * i,
+            test_accuracy=0.28 * i,
+            seconds=0.1,
+            communication_seconds=0.05,
+            reduction_seconds=0.01,
+        )
+        for i in range(1, epochs + 1)
+    ]
     links = [Traffic(*(scale * n * (worker + 1) for n in (1000, 900, 1500, 1400, 8, 7))) for worker in range(2)]
     settings = {"graph_name": "tiny <graph>", "workers": 2, "lr": 0.01, "split": None}
-    return TrainingResult(settings, records, links, 12.25, switch or SwitchTotals()).as_dict()
+    return TrainingResult(settings, records, 12.25, links, switch or SwitchTotals()).as_dict()
 
 
 @pytest.fixture

@@ -8,7 +8,16 @@ from rich.console import Console
 from offramp.report.console import epoch_line, epoch_progress, runs_table
 from offramp.train.results import Epoch
 
-EPOCH = Epoch(7, 0.51234, 0.99, 0.931, 0.92, 0.4204, 0.3111, 0.0204)
+EPOCH = Epoch(
+    epoch=7,
+    loss=0.51234,
+    train_accuracy=0.99,
+    val_accuracy=0.931,
+    test_accuracy=0.92,
+    seconds=0.4204,
+    communication_seconds=0.3111,
+    reduction_seconds=0.0204,
+)
 
 
 def test_one_line_an_epoch() -> None:

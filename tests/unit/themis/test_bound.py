@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.themis.bound import best_bound, closed_form_ps, ideal_ps
+from offramp.themis.bound import best_bound, ideal_ps
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, Kind, Network
 from offramp.themis.plan import Scheduler, make_plan
@@ -15,6 +15,7 @@ from offramp.themis.schedule import active
 from offramp.themis.topologies import PAPER
 from offramp_base.errors import OfframpError
 from offramp_sim.themis.metrics import utilisation
+from themis_closed_form import closed_form_ps
 
 from .test_themis import networks
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from offramp.themis import themis
-from offramp.themis.bound import closed_form_ps, ideal_ps
+from offramp.themis.bound import ideal_ps
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, Kind, Network
 from offramp.themis.plan import Scheduler, make_plan
@@ -17,6 +17,7 @@ from offramp.themis.topologies import PAPER
 from offramp_sim.themis.iteration import train
 from offramp_sim.themis.metrics import utilisation
 from offramp_sim.themis.workload import Exchange, Layer, Workload
+from themis_closed_form import closed_form_ps
 
 AR, RS = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER
 STUDIED = ("3D-SW_SW_SW_hetero", "4D-Ring_FC_Ring_SW")

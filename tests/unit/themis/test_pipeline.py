@@ -11,7 +11,7 @@ from offramp.themis import themis
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective
 from offramp.themis.pipeline import Policy, execute
-from offramp.themis.plan import PAPER_SCHEDULERS, Scheduler, make_plan, replay
+from offramp.themis.plan import PAPER_SCHEDULERS, SCHEDULERS, Scheduler, make_plan, replay
 from offramp.themis.schedule import split
 from offramp.themis.topologies import EXAMPLE, PAPER
 from offramp_base.errors import OfframpError
@@ -135,8 +135,8 @@ def test_the_same_plan_everywhere_has_the_same_digest():
 def test_a_plan_for_nothing_is_an_error():
     with pytest.raises(OfframpError, match="plan: expected a collective of at least one byte"):
         make_plan(EXAMPLE, [Demand(AR, 0)])
-    with pytest.raises(OfframpError, match="scheduler 'fast': expected one of baseline"):
-        Scheduler.named("fast")
+    with pytest.raises(OfframpError, match="scheduler fast: expected one of balanced, baseline"):
+        SCHEDULERS.get("fast")
 
 
 def test_concurrent_collectives_share_the_dimensions():

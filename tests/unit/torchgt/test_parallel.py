@@ -12,7 +12,7 @@ from offramp.torchgt.run import prepare, train
 from offramp.torchgt.trainer import Trainer
 from offramp.workers.group import Group
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 CASES = {
     "topology": {"attention": "topology"},

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from offramp.graph.data import Graph, build_graph
-from offramp_sim.switchgnn.crew import ThreadGroup, run_group
+from offramp_sim.switchgnn.thread_group import ThreadGroup, run_group
 from one_thread import one_compute_thread
 
 __all__ = ["graph", "in_group", "make_graph", "one_compute_thread"]

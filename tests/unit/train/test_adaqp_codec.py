@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from feature_codecs import decoded
+from offramp.codecs.adaqp import AdaqpCodec
 from offramp.sylvie.adaqp import row_weights, variance
-from offramp.sylvie.adaqp_codec import AdaqpCodec
 from offramp.sylvie.message import message_bytes
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
@@ -61,7 +62,7 @@ def test_the_mean_of_what_is_read_is_the_row(pair) -> None:
     steps = 2000
     for step in range(steps):
         key = Key(step, 1, backward=False, bin=sent.bin)
-        total += receiver.decode(sender.encode(x, sent, key), got, key, COLUMNS)
+        total += decoded(receiver, sender.encode(x, sent, key), got, key, COLUMNS)
     rows = x[sent.rows]
     step_of = (rows.amax(1) - rows.amin(1)) / 3 * 1.03  # at 2 bits, bounds as bfloat16
     assert ((total / steps - rows).abs() <= 5 * step_of[:, None] / 2 / steps**0.5).all()
@@ -102,4 +103,4 @@ def test_damage_is_refused(pair) -> None:
         (payload, key._replace(step=4)), (payload[:-1], key), (payload[:1], key), (payload[:0], key), (strange, key),
     ):  # fmt: skip
         with pytest.raises(OfframpError):
-            receiver.decode(spoilt, got, asked, COLUMNS)
+            decoded(receiver, spoilt, got, asked, COLUMNS)

@@ -13,10 +13,10 @@ from offramp.graph.boundary import Boundary
 from offramp.graph.data import build_graph
 from offramp.switchgnn.scheme import Scheme
 from offramp.switchgnn.scheme_plan import plan_scheme
-from offramp.train.carrier import Carrier
-from offramp.train.carry import plan_carry
-from offramp.train.codec import CarriedCodec, Site
+from offramp.train.codec import CarriedCodec, ExchangeId
+from offramp.train.exchange import SwitchExchange
 from offramp.train.propagators.switch import SwitchPropagator
+from offramp.train.worker_exchange import plan_worker_exchange
 from offramp.workers.group import Group
 from offramp.workers.traffic import Traffic
 from offramp_base.errors import OfframpError
@@ -57,8 +57,8 @@ def worker() -> Loopback:
 def propagator(worker: Loopback) -> SwitchPropagator:
     boundary = Boundary(build_graph("edge", 6, ([0, 1, 2], [3, 4, 5])), [0, 0, 0, 1, 1, 1])
     made = plan_scheme(boundary, Scheme(), 2, 10_000)
-    carrier = Carrier(worker, Group(), plan_carry(made, 0), 0, made.plan, Traffic())  # type: ignore[arg-type]
-    return SwitchPropagator(CarriedCodec(Group(), FAN_IN), {2: carrier}, worker.boundary(0))
+    exchange = SwitchExchange(worker, Group(), plan_worker_exchange(made, 0), 0, made.plan, Traffic())  # type: ignore[arg-type]
+    return SwitchPropagator(CarriedCodec(Group(), FAN_IN), {2: exchange}, worker.boundary(0))
 
 
 def test_growth_within_the_headroom_needs_no_repetition(propagator, worker) -> None:
@@ -91,8 +91,8 @@ def test_directions_have_scales_of_their_own(propagator, worker) -> None:
         propagator.remote_sum(y).backward(torch.full((3, 2), gradient))
         np.testing.assert_allclose(y.grad.numpy(), gradient, rtol=1e-6)
     assert propagator.repeated == 0
-    assert propagator.site == Site(1, backward=True)
-    assert str(propagator.site) == "layer 1, backward"
+    assert propagator.exchange_id == ExchangeId(1, backward=True)
+    assert str(propagator.exchange_id) == "layer 1, backward"
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf")])

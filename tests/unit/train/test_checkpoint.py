@@ -20,7 +20,7 @@ import torch
 
 from offramp.train.checkpoint import Snapshot, facts, load, save
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_way
+from offramp.train.propagators import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp_base.ending.files import written
@@ -34,8 +34,8 @@ def losses(in_group, graph, run_settings) -> list[float]:
     jobs = plan_run(graph, run_settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            return [epoch.loss for epoch in Trainer(jobs[group.rank], group, way).run()]
+        with open_channel(jobs[group.rank], group) as channel:
+            return [epoch.loss for epoch in Trainer(jobs[group.rank], group, channel).run()]
 
     return in_group(run_settings.workers, work)[0]
 

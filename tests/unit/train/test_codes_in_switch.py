@@ -11,13 +11,13 @@ import torch
 
 from offramp.train import quantiser
 from offramp.train.planned import plan_run
-from offramp.train.propagators import through_switch
+from offramp.train.propagators.switch_link import through
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp_base.errors import OfframpError
-from offramp_sim.switchgnn.crew import SharedLockstep
 from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch
+from offramp_sim.switchgnn.thread_group import SharedLockstep
 
 BASE = TrainSettings(
     "random", workers=4, propagator="switch", partition="hash", hidden=40, memory=100_000, epochs=4, lr=0.03
@@ -38,7 +38,7 @@ def on_switch(in_group, graph, settings, work):
     jobs = planned.jobs(["unused"] * settings.workers)
 
     def on_rank(group):
-        return work(jobs[group.rank], group, through_switch(jobs[group.rank], group, shared.end_of(group.rank)))
+        return work(jobs[group.rank], group, through(jobs[group.rank], group, shared.end_of(group.rank)))
 
     return planned, in_group(settings.workers, on_rank), switch
 

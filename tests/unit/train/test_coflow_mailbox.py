@@ -12,7 +12,7 @@ import torch
 from offramp.hermod.factors import CType
 from offramp.hermod.mailbox import CoflowMailbox
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_way
+from offramp.train.propagators import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.mailbox import Key, parse_header
@@ -32,9 +32,9 @@ def losses(in_group, graph, settings) -> list[float]:
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            epochs = Trainer(jobs[group.rank], group, way).run()
-            return [epoch.loss for epoch in epochs], way.traffic
+        with open_channel(jobs[group.rank], group) as channel:
+            epochs = Trainer(jobs[group.rank], group, channel).run()
+            return [epoch.loss for epoch in epochs], channel.traffic
 
     outcomes = in_group(settings.workers, work)
     assert sum(t.payload_up for _, t in outcomes) == sum(t.payload_down for _, t in outcomes)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.codecs.features import PlainCodec
+from offramp.codecs.plain import PlainCodec
 from offramp.g3.arrivals import Arrivals
-from offramp.g3.engine import RowEngine
+from offramp.g3.engine import HaloEngine
 from offramp.g3.schedule import SCHEDULES
 from offramp.graph.bins import memory_limit
 from offramp.graph.data import build_graph
-from offramp.graph.halo_plan import plan_rows
+from offramp.graph.halo_plan import plan_halo_features
 from offramp.models.base import Model
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
@@ -54,13 +54,13 @@ class Golden(Model):
 def test_golden_a_values_and_gradients(in_group, schedule: str, bins: int) -> None:
     graph = build_graph("golden A", 8, (EDGES[:, 0], EDGES[:, 1]))
     how = SCHEDULES[schedule]
-    plans = plan_rows(graph, OWNER, 3, bins=bins, boundary_first=how.boundary_first)
+    plans = plan_halo_features(graph, OWNER, 3, bins=bins, boundary_first=how.boundary_first)
 
     def work(group):
         plan = plans[group.rank]
         inputs = torch.tensor(plan.ids + 1, dtype=torch.float64).unsqueeze(1).requires_grad_()
         mailbox = group.mailbox(10, None)
-        engine = RowEngine(Golden(), plan, inputs, how, mailbox, PlainCodec(torch.float64), torch.float64)
+        engine = HaloEngine(Golden(), plan, inputs, how, mailbox, PlainCodec(torch.float64), torch.float64)
         scores = engine.forward()
         first, second = (leaf.detach().ravel().numpy() for leaf in engine._leaves[-2:])
         engine.backward(scores.sum(), lambda _: None)
@@ -78,7 +78,7 @@ def test_golden_a_values_and_gradients(in_group, schedule: str, bins: int) -> No
 def test_golden_a_tables() -> None:
     """Section 5.1: symmetric, sorted, none to itself; eight rows in all."""
     graph = build_graph("golden A", 8, (EDGES[:, 0], EDGES[:, 1]))
-    plans = plan_rows(graph, OWNER, 3)
+    plans = plan_halo_features(graph, OWNER, 3)
     sends = {(p, m.peer): m.ids.tolist() for p, plan in enumerate(plans) for m in plan.sends}
     receives = {(m.peer, p): m.ids.tolist() for p, plan in enumerate(plans) for m in plan.receives}
     assert sends == receives == {(0, 1): [2], (0, 2): [1, 2], (1, 0): [3], (1, 2): [5], (2, 0): [6, 7], (2, 1): [6]}
@@ -148,7 +148,7 @@ def test_a_layer_is_summed_only_when_every_worker_has_its_gradients(in_group) ->
 
 def test_layers_are_summed_last_first_and_weights_wait_for_all(in_group, graph, monkeypatch) -> None:
     """The same order on every worker; no weight changes before the last layer's gradients are there."""
-    from offramp.train.propagators import open_way
+    from offramp.train.propagators import open_channel
     from offramp.train.trainer import Trainer
 
     orders: dict[int, list[list[tuple[int, ...]]]] = {}
@@ -162,8 +162,8 @@ def test_layers_are_summed_last_first_and_weights_wait_for_all(in_group, graph, 
     jobs = plan_run(graph, replace(SETTINGS, model="gcn")).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            trainer = Trainer(jobs[group.rank], group, way)
+        with open_channel(jobs[group.rank], group) as channel:
+            trainer = Trainer(jobs[group.rank], group, channel)
             before = [p.detach().clone() for p in trainer.model.parameters()]
             step = trainer._adam.step
             seen = []
@@ -185,8 +185,8 @@ def test_layers_are_summed_last_first_and_weights_wait_for_all(in_group, graph, 
 def test_alone_without_messages() -> None:
     """One process: no worker, no message, the golden values."""
     graph = build_graph("golden A", 8, (EDGES[:, 0], EDGES[:, 1]))
-    (plan,) = plan_rows(graph, np.zeros(8, np.int32), 1, bins=3)
+    (plan,) = plan_halo_features(graph, np.zeros(8, np.int32), 1, bins=3)
     inputs = torch.arange(1.0, 9, dtype=torch.float64).unsqueeze(1)
     mailbox = Group().mailbox(1, None)
-    engine = RowEngine(Golden(), plan, inputs, SCHEDULES["g3"], mailbox, PlainCodec(torch.float64), torch.float64)
+    engine = HaloEngine(Golden(), plan, inputs, SCHEDULES["g3"], mailbox, PlainCodec(torch.float64), torch.float64)
     np.testing.assert_allclose(engine.forward().detach().ravel().numpy(), SECOND, atol=1e-6)

@@ -68,7 +68,7 @@ def test_one_failing_worker_ends_the_run_with_one_line(work, name: str, culprit:
 
 def test_a_stopped_worker_is_named_once_patience_ends(work) -> None:
     with pytest.raises(OfframpError, match=r"worker 1 is stopped, and has not gone on for 0\.5 s; the run has ended"):
-        run_workers(work.stop, [1, 1], lambda _: None, patience_s=0.5)
+        run_workers(work.stop, [1, 1], lambda _: None, timeout_s=0.5)
     assert not multiprocessing.active_children()
 
 

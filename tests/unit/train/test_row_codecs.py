@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from offramp.codecs.features import PlainCodec, SampledCodec
-from offramp.sylvie.codec import SylvieCodec
+from feature_codecs import decoded
+from offramp.codecs.plain import PlainCodec
+from offramp.codecs.sampled import SampledCodec
+from offramp.codecs.sylvie import SylvieCodec
 from offramp.sylvie.message import message_bytes
 from offramp.sylvie.widths import candidates, importance, joint_widths
 from offramp.sylvie.wire import SYLVIE
 from offramp.train.control import AdaptiveControl
 from offramp.train.planned import plan_run
-from offramp.train.propagators import open_way
+from offramp.train.propagators import open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.mailbox import Key
@@ -32,8 +34,8 @@ def run(in_group, graph, settings):
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            return Trainer(jobs[group.rank], group, way).run(), way.traffic
+        with open_channel(jobs[group.rank], group) as channel:
+            return Trainer(jobs[group.rank], group, channel).run(), channel.traffic
 
     outcomes = in_group(settings.workers, work)
     return outcomes[0][0], [traffic for _, traffic in outcomes], jobs
@@ -128,7 +130,7 @@ def test_means_of_quantised_and_sampled_rows_are_the_rows(graph) -> None:
         total = torch.zeros(len(sent.rows), 16)
         for step in range(2000):
             key = Key(step, 1, backward=False, bin=sent.bin)
-            total += receiver.decode(sender.encode(x, sent, key), got, key, 16)
+            total += decoded(receiver, sender.encode(x, sent, key), got, key, 16)
         assert (total / 2000 - x[sent.rows]).abs().mean() < deviation
 
 
@@ -139,8 +141,8 @@ def test_a_sample_is_the_same_there_and_back(graph) -> None:
     sent = plans[0].sends[0]
     got = next(m for m in plans[1].receives if m.bin == sent.bin)
     there, back = (Key(7, 1, backward=backward, bin=sent.bin) for backward in (False, True))
-    rows = receiver.decode(sender.encode(torch.ones(len(plans[0].ids), 4), sent, there), got, there, 4)
-    gradients = sender.decode(receiver.encode(torch.ones(len(plans[1].ids), 4), got, back), sent, back, 4)
+    rows = decoded(receiver, sender.encode(torch.ones(len(plans[0].ids), 4), sent, there), got, there, 4)
+    gradients = decoded(sender, receiver.encode(torch.ones(len(plans[1].ids), 4), got, back), sent, back, 4)
     assert torch.equal(rows, gradients)
     assert set(rows.unique().tolist()) == {0.0, 2.5}
 
@@ -151,10 +153,10 @@ def test_foreign_messages_are_refused(graph) -> None:
     got = next(m for m in plans[1].receives if m.bin == sent.bin)
     key = Key(3, 1, backward=False, bin=sent.bin)
     payload = sender.encode(torch.rand(len(plans[0].ids), 8), sent, key)
-    receiver.decode(payload, got, key, 8)
+    decoded(receiver, payload, got, key, 8)
     for spoilt, asked in ((payload, key._replace(step=4)), (payload[:-1], key), (payload[:3], key), (payload[1:], key)):
         with pytest.raises(OfframpError):
-            receiver.decode(spoilt, got, asked, 8)
+            decoded(receiver, spoilt, got, asked, 8)
 
 
 def test_all_workers_decide_alike(in_group, graph) -> None:
@@ -163,8 +165,8 @@ def test_all_workers_decide_alike(in_group, graph) -> None:
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            return [(epoch.bits, epoch.stale) for epoch in Trainer(jobs[group.rank], group, way).run()]
+        with open_channel(jobs[group.rank], group) as channel:
+            return [(epoch.bits, epoch.stale) for epoch in Trainer(jobs[group.rank], group, channel).run()]
 
     decisions = in_group(settings.workers, work)
     assert decisions[0] == decisions[1] == decisions[2]
@@ -186,4 +188,4 @@ def test_bounds_are_compact_where_there_are_any_and_it_was_asked(graph, base: in
     assert len(payload) == message_bytes(counts, 8, base, compact=compact and base != 32)
     assert SYLVIE.decode(payload.numpy().tobytes())["compact"] == (compact and base != 32)
     if base == 32:
-        assert torch.equal(receiver.decode(payload, got, key, 8), x[sent.rows])
+        assert torch.equal(decoded(receiver, payload, got, key, 8), x[sent.rows])

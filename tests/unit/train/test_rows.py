@@ -18,7 +18,7 @@ from offramp.graph.data import build_graph
 from offramp.models import MODELS as REGISTRY
 from offramp.models import make_model
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_way
+from offramp.train.propagators import LocalPropagator, open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.group import Group
@@ -31,10 +31,10 @@ BASE = TrainSettings(
 EXACT = [name for name, schedule in SCHEDULES.items() if not (schedule.stale or schedule.adaptive or schedule.isolated)]
 
 
-def gradients(graph, run_settings, group, way) -> list[np.ndarray]:
+def gradients(graph, run_settings, group, channel) -> list[np.ndarray]:
     """Weights' gradients of each epoch, one after the other."""
     jobs = plan_run(graph, run_settings).jobs([])
-    trainer = Trainer(jobs[group.rank], group, way)
+    trainer = Trainer(jobs[group.rank], group, channel)
     found = []
     for number in range(1, run_settings.epochs + 1):
         trainer.epoch(number)
@@ -53,13 +53,13 @@ def together(in_group, graph, run_settings, delay_s: float = 0) -> list[np.ndarr
     jobs = plan_run(graph, run_settings).jobs([])
     late = random.Random(1)
 
-    def carry(deliver) -> None:
+    def transport(deliver) -> None:
         threading.Timer(late.uniform(0, delay_s), deliver).start() if delay_s else deliver()
 
     def work(group):
-        group.carry = carry
-        with open_way(jobs[group.rank], group) as way:
-            return gradients(graph, run_settings, group, way)
+        group.transport = transport
+        with open_channel(jobs[group.rank], group) as channel:
+            return gradients(graph, run_settings, group, channel)
 
     outcomes = in_group(run_settings.workers, work)
     for other in outcomes[1:]:
@@ -126,9 +126,9 @@ def test_bytes_are_widths_times_copies(in_group, graph, model: str) -> None:
     jobs = planned.jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as way:
-            Trainer(jobs[group.rank], group, way).run()
-            return way.traffic
+        with open_channel(jobs[group.rank], group) as channel:
+            Trainer(jobs[group.rank], group, channel).run()
+            return channel.traffic
 
     traffic = in_group(run_settings.workers, work)
     widths = make_model(run_settings, jobs[0].widths).messages
@@ -169,9 +169,9 @@ def test_a_message_that_does_not_come_ends_the_epoch(in_group, graph) -> None:
     lost = iter([True])
 
     def work(group):
-        group.carry = lambda deliver: None if next(lost, False) else deliver()
-        with open_way(jobs[group.rank], group) as way:
-            return gradients(graph, run_settings, group, way)
+        group.transport = lambda deliver: None if next(lost, False) else deliver()
+        with open_channel(jobs[group.rank], group) as channel:
+            return gradients(graph, run_settings, group, channel)
 
     with pytest.raises(OfframpError, match=r"worker \d hears nothing from workers? .* for 0.2 s"):
         in_group(run_settings.workers, work)

@@ -16,7 +16,7 @@ from offramp_base.errors import OfframpError
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"propagator": "tcp"}, "propagator tcp: expected one of local, p2p, switch, strawman"),
+        ({"propagator": "tcp"}, "propagator tcp: expected one of local, p2p, strawman, switch"),
         ({"target": "psa"}, "target psa: expected one of v1model, v1model-replicated, tna"),
         ({"racks": 0}, "racks 0: expected at least 1"),
         ({"racks": 5}, "racks 5: expected at most one for each of 4 workers"),
@@ -26,7 +26,7 @@ from offramp_base.errors import OfframpError
         ({"racks": 2, "target": "tna"}, "racks 2: goes with propagator switch and target v1model only"),
         ({"target": "tna", "propagator": "strawman"}, "target tna: goes with propagator switch only"),
         ({"aggregator": "max"}, "aggregator max: expected one of gcn, mean, sum"),
-        ({"codec": "fp8"}, "codec fp8: expected one of fp32, fixed, sylvie, adaqp, q1, q2, q4, q8"),
+        ({"codec": "fp8"}, "codec fp8: expected one of adaqp, fixed, fp32, q1, q2, q4, q8, sylvie"),
         ({"order": "up"}, "order up: expected one of gamr, degree, bfs, random, id"),
         ({"layers": 1}, "layers 1: expected 2 to 64"),
         ({"layers": 65}, "layers 65: expected 2 to 64"),

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from offramp.codecs.sylvie import SylvieCodec
 from offramp.graph.data import build_graph
-from offramp.sylvie.codec import SylvieCodec
 from offramp.sylvie.wire import PLAIN
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_way
+from offramp.train.propagators import LocalPropagator, open_channel
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.group import Group
@@ -35,15 +35,15 @@ BASE = TrainSettings(
 )
 
 
-def train(in_group, graph, settings, before=lambda trainer, number: None, carry=None) -> list[float]:
-    """Losses; ``before`` is called on every worker before each epoch, ``carry(rank)`` brings what a worker sends."""
+def train(in_group, graph, settings, before=lambda trainer, number: None, transport=None) -> list[float]:
+    """Losses; ``before`` is called on every worker before each epoch, ``transport(rank)`` delivers messages."""
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        if carry is not None:
-            group.carry = carry(group.rank)
-        with open_way(jobs[group.rank], group) as way:
-            trainer = Trainer(jobs[group.rank], group, way)
+        if transport is not None:
+            group.transport = transport(group.rank)
+        with open_channel(jobs[group.rank], group) as channel:
+            trainer = Trainer(jobs[group.rank], group, channel)
             found = []
             for number in range(1, settings.epochs + 1):
                 before(trainer, number)
@@ -65,8 +65,8 @@ def test_s14_32_bits_in_step_are_training_without_sylvie(in_group, graph, monkey
     assert train(in_group, graph, settings) == vanilla
     alone = replace(settings, propagator="local", schedule="sequential" if model == "gat" else "plain", bins=None)
     (job,) = plan_run(graph, alone).jobs([])
-    with open_way(job, Group()) as way:
-        expected = [e.loss for e in Trainer(job, Group(), way if model == "gat" else LocalPropagator()).run()]
+    with open_channel(job, Group()) as channel:
+        expected = [e.loss for e in Trainer(job, Group(), channel if model == "gat" else LocalPropagator()).run()]
     np.testing.assert_allclose(vanilla, expected, rtol=1e-5)
 
 
@@ -132,21 +132,21 @@ def test_s19_no_deadlock_with_a_slow_worker_and_one_without_boundary(in_group, s
     assert not jobs[-1].rows.sends
     assert not jobs[-1].rows.receives
 
-    def carry(rank: int):
+    def transport(rank: int):
         return (lambda deliver: threading.Timer(0.02, deliver).start()) if rank == 0 else (lambda deliver: deliver())
 
     prompt = train(in_group, graph, settings)
-    assert train(in_group, graph, settings, carry=carry) == prompt
+    assert train(in_group, graph, settings, transport=transport) == prompt
 
 
 @pytest.mark.parametrize("codec", ["q1", "adaqp"])
 def test_s20_the_same_seed_gives_the_same_run_whatever_arrives_when(in_group, graph, codec: str) -> None:
     late = random.Random(1)
 
-    def carry(_: int):
+    def transport(_: int):
         return lambda deliver: threading.Timer(late.uniform(0, 0.004), deliver).start()
 
     settings = replace(BASE, codec=codec)
     prompt = train(in_group, graph, settings)
-    assert train(in_group, graph, settings, carry=carry) == prompt
+    assert train(in_group, graph, settings, transport=transport) == prompt
     assert train(in_group, graph, replace(settings, seed=1)) != prompt

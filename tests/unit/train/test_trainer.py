@@ -13,7 +13,8 @@ from offramp.switchgnn.volume import host_volume
 from offramp.switchgnn.worker import Worker
 from offramp.train.job import exchange_widths, layer_widths
 from offramp.train.planned import plan_run
-from offramp.train.propagators import LocalPropagator, open_way, through_switch
+from offramp.train.propagators import LocalPropagator, open_channel
+from offramp.train.propagators.switch_link import through
 from offramp.train.settings import TrainSettings
 from offramp.train.trainer import Trainer
 from offramp.workers.group import Group
@@ -37,7 +38,7 @@ def train_p2p(in_group, graph, settings):
     jobs = plan_run(graph, settings).jobs([])
 
     def work(group):
-        with open_way(jobs[group.rank], group) as propagator:
+        with open_channel(jobs[group.rank], group) as propagator:
             return Trainer(jobs[group.rank], group, propagator).run(), propagator.traffic
 
     outcomes = in_group(settings.workers, work)
@@ -72,7 +73,7 @@ def train_switch(in_group, graph, settings):
         job = jobs[group.rank]
         worker = Worker(group.rank, plans, links[group.rank][0], timeout_s=20)
         worker.start()
-        propagator = through_switch(job, group, worker)
+        propagator = through(job, group, worker)
         return Trainer(job, group, propagator).run(), propagator.traffic
 
     try:

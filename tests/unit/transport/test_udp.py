@@ -49,9 +49,9 @@ def call_often(io):
         io.receive(0.1)
 
 
-def received(port, patience_s=5.0):
+def received(port, timeout_s=5.0):
     """What comes next; the loopback delivers before send(2) returns, but errors may come first."""
-    end = time.monotonic() + patience_s
+    end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         if len(batch := port.receive()):
             return list(batch.frames())

@@ -12,14 +12,14 @@ import pytest
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
 from offramp.unitg.job import plan
-from offramp.unitg.run import Outcome, train_rank
+from offramp.unitg.run import BothModels, train_rank
 from offramp.unitg.settings import UnitgSettings
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 from one_thread import one_compute_thread
 
 __all__ = ["Train", "base", "graph", "one_compute_thread", "train"]
 
-Train = Callable[..., Outcome]
+Train = Callable[..., BothModels]
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +45,7 @@ def base() -> UnitgSettings:
 
 @pytest.fixture
 def train(graph: Graph, base: UnitgSettings) -> Train:
-    def run(**changes: Any) -> Outcome:
+    def run(**changes: Any) -> BothModels:
         settings = replace(base, **changes)
         jobs = plan(graph, settings).jobs
         outcomes = run_group(settings.stages, lambda group: train_rank(group, jobs[group.rank], lambda _: None))

@@ -11,12 +11,13 @@ from offramp.hermod.dag import Coflow, Compute
 from offramp.hermod.factors import CType, key
 from offramp.hermod.queues import plan_queues
 from offramp.hermod.switch.entries import Role
-from offramp.unitg.coflows import OF_TEXT, codec_of, gated_plan, gradient_factors, transfer_factors, unitg_dag
+from offramp.unitg.coflows import codec_of, gated_plan, gradient_factors, transfer_factors
 from offramp.unitg.schedule import Op, Place
 from offramp.unitg.timetable import timetable
 from offramp_base.errors import OfframpError
-from offramp_sim.hermod.flow.simulate import Outcome, simulate
+from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.study import Setup, prepare_traces
+from unitg_dag import OF_TEXT, unitg_dag
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 PLACE = Place(0, 4, 4)
 
 
-def transfers(outcome: Outcome) -> np.ndarray:
+def transfers(outcome: FlowResult) -> np.ndarray:
     """Seconds of each coflow between stages."""
     tasks = outcome.loaded.dag.tasks
     chosen = [k for k, t in enumerate(tasks) if isinstance(t, Coflow) and t.ctype is CType.PP]

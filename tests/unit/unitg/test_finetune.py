@@ -22,7 +22,7 @@ from offramp.unitg.job import plan
 from offramp.unitg.language_model import LanguageModel
 from offramp.unitg.rank import Rank
 from offramp.unitg.settings import UnitgSettings
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 STEPS = 6
 
@@ -121,15 +121,15 @@ def test_a_crashed_replica_stops_neither_pipeline_nor_peers(train: Any, monkeypa
     monkeypatch.setattr(FineTuner, "_step", step)
     outcome = train(epochs=6, device_ms=2)
     assert len(outcome.epochs) == 6
-    assert outcome.stages[1].progress.fault == "RuntimeError: out of memory"
-    assert outcome.stages[0].progress.fault == "OfframpError: rank 1 has ended its part"
+    assert outcome.ranks[1].progress.fault == "RuntimeError: out of memory"
+    assert outcome.ranks[0].progress.fault == "OfframpError: rank 1 has ended its part"
 
 
 def test_done_early_and_done_late(train: Any) -> None:
     early = train(epochs=8, lm_batch=60, device_ms=2)
-    assert early.stages[0].progress.steps == early.stages[1].progress.steps == 1
+    assert early.ranks[0].progress.steps == early.ranks[1].progress.steps == 1
     late = train(epochs=1, lm_epochs=4)
-    assert late.stages[0].progress.steps == late.stages[1].progress.steps > 8
+    assert late.ranks[0].progress.steps == late.ranks[1].progress.steps > 8
     assert late.seconds > late.gnn_seconds
 
 

@@ -14,7 +14,7 @@ from offramp.unitg.device import Device
 from offramp.unitg.gate import Gate, Interval, Stopped
 from offramp.unitg.hooks import GateHooks
 from offramp.unitg.language_model import seeded
-from offramp.unitg.windows import outside, overruns
+from unitg_windows import outside, overruns
 
 
 def test_pausing_twice_and_resuming_twice_change_nothing() -> None:
@@ -140,7 +140,7 @@ def test_an_emulated_device_is_shared() -> None:
 def test_modules_of_a_run_began_in_windows(train: Any) -> None:
     """A whole run on emulated devices: no module begins outside a window, none runs longer than itself behind one."""
     outcome = train(device_ms=4, lm_ms=0.2, epochs=8)
-    for record in outcome.stages:
+    for record in outcome.ranks:
         assert record.progress.fault is None
         assert len(record.openings) > 2
         assert record.modules
@@ -151,8 +151,8 @@ def test_modules_of_a_run_began_in_windows(train: Any) -> None:
 
 def test_the_pipeline_computes_while_the_gate_is_closed(train: Any) -> None:
     outcome = train(device_ms=4, lm_ms=0.2, epochs=6)
-    end_of_pipeline = max(done.end for record in outcome.stages for done in record.spans)
-    for record in outcome.stages:
+    end_of_pipeline = max(done.end for record in outcome.ranks for done in record.spans)
+    for record in outcome.ranks:
         for start, end in record.openings:
             if end < end_of_pipeline:
                 inside = [d for d in record.spans if d.start < end - 1e-4 and d.end > start + 1e-4]

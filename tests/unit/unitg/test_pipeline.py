@@ -22,7 +22,7 @@ from offramp.unitg.microbatches import make_microbatches, owner
 from offramp.unitg.pipeline import Stage
 from offramp.unitg.schedule import Place
 from offramp.unitg.settings import MODELS, UnitgSettings
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import run_group
 
 
 def without_cut(graph: Graph, settings: UnitgSettings) -> Block:
@@ -105,8 +105,8 @@ def test_a_stage_keeps_its_own_weights_only(graph: Graph, base: UnitgSettings) -
 def test_one_stage(train: Any) -> None:
     outcome = train(stages=1)
     assert len(outcome.epochs) == 3
-    assert outcome.stages[0].progress.fault is None
-    assert outcome.stages[0].progress.steps > 0
+    assert outcome.ranks[0].progress.fault is None
+    assert outcome.ranks[0].progress.steps > 0
 
 
 def test_a_microbatch_without_training_vertices(graph: Graph, base: UnitgSettings) -> None:
@@ -141,5 +141,5 @@ def test_bytes_between_stages(train: Any, graph: Graph) -> None:
     """N hidden values each way and iteration (section 3.3), and the evaluation at the end."""
     outcome = train(mode="alone", epochs=3, model="revgcn")
     of_pass = graph.vertices * 8 * 8
-    assert outcome.stages[0].traffic.payload_up == 4 * of_pass
-    assert outcome.stages[1].traffic.payload_up == 3 * of_pass
+    assert outcome.ranks[0].traffic.payload_up == 4 * of_pass
+    assert outcome.ranks[1].traffic.payload_up == 3 * of_pass

@@ -20,8 +20,9 @@ from typer.testing import CliRunner
 from offramp.graph.data import Graph
 from offramp.unitg.job import UnitgJob, plan
 from offramp.unitg.measure import Task, measure
-from offramp.unitg.run import in_processes, train_unitg
+from offramp.unitg.run import train_unitg
 from offramp.unitg.settings import UnitgSettings
+from offramp.workers.launch import open_launcher
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
@@ -93,8 +94,8 @@ def fail(group: Any, item: Any, report: Any) -> None:
 
 
 def test_a_stage_that_fails_ends_the_run(graph: Graph, base: UnitgSettings) -> None:
-    with pytest.raises(OfframpError, match=r"^rank 1 has no room$"):
-        in_processes(fail, plan(graph, base).jobs, UnitgJob, base, lambda _: None)
+    with pytest.raises(OfframpError, match=r"^rank 1 has no room$"), open_launcher(base.stages) as launcher:
+        launcher.run(fail, plan(graph, base).jobs, UnitgJob, lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -124,5 +125,7 @@ def test_torchrun_with_another_number_of_processes(
 ) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "3")
-    with pytest.raises(OfframpError, match=r"^stages 2: torchrun started WORLD_SIZE=3 processes$"):
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    with pytest.raises(OfframpError, match=r"^stages 2: needs 2 processes, torchrun started WORLD_SIZE=3$"):
         train_unitg(graph, base)

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
-from offramp_sim.unitg.engine import Outcome, simulate
+from offramp_sim.unitg.engine import PipelineResult, simulate
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
 
 SLOW_LINK = Scenario(link_bps=8.0, activation_bytes=0.5, gradient_bytes=2.0, lm_step_s=5.0, lm_modules=500)
 
 
-def idle(outcome: Outcome, stage: int, start: float, end: float) -> list[tuple[float, float]]:
+def idle(outcome: PipelineResult, stage: int, start: float, end: float) -> list[tuple[float, float]]:
     bars = sorted((b.start, b.end) for b in outcome.bars if b.stage == stage and b.name.startswith(("f", "b")))
     found, at = [], start
     for begin, over in bars:

@@ -216,7 +216,7 @@ def test_what_is_not_marked_does_not_travel() -> None:
 def test_the_jobs_of_every_kind_of_training_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     from offramp.dgs.run import prepare
     from offramp.dgs.settings import DgsSettings
-    from offramp.dgs.share import Share
+    from offramp.dgs.shard import Shard
     from offramp.graph.load import load
     from offramp.torchgt import run as torchgt
     from offramp.torchgt.settings import TorchGtSettings
@@ -239,7 +239,7 @@ def test_the_jobs_of_every_kind_of_training_travel(monkeypatch: pytest.MonkeyPat
         settings = TrainSettings("karate", **{"workers": 2, **changes})
         planned = plan_run(karate, settings)
         jobs += [(job, WorkerJob) for job in planned.jobs(["unix:a", "unix:b"])]
-    jobs += [(share, Share) for share in prepare(karate, DgsSettings("karate", workers=2))]
+    jobs += [(shard, Shard) for shard in prepare(karate, DgsSettings("karate", workers=2))]
     jobs += [(job, UnitgJob) for job in plan(karate, UnitgSettings("karate")).jobs]
     jobs += [(job, RankJob) for job in torchgt.prepare(TorchGtSettings("karate", clusters=2)).jobs]
     for job, kind in jobs:

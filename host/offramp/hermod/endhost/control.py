@@ -20,11 +20,11 @@ _MOST_HELD: Final = 1 << 26
 class Control:
     """Frames to one peer, from any thread."""
 
-    def __init__(self, sock: socket.socket, patience_s: float) -> None:
+    def __init__(self, sock: socket.socket, timeout_s: float) -> None:
         self._sock = sock
         self._lock = threading.Lock()
-        seconds = int(patience_s)
-        limit = struct.pack("@ll", seconds, int((patience_s - seconds) * 1e6))
+        seconds = int(timeout_s)
+        limit = struct.pack("@ll", seconds, int((timeout_s - seconds) * 1e6))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def send(self, header: Header, payload: bytes = b"") -> None:

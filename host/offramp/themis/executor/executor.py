@@ -41,7 +41,7 @@ class Executor:
         self,
         mesh: Mesh,
         network: Network,
-        scheduler: Scheduler = Scheduler.BALANCED,
+        scheduler: str = Scheduler.BALANCED,
         chunks: int = CHUNKS,
         *,
         exact: bool = True,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from offramp.themis.network import Network
-from offramp.themis.plan import Scheduler
 from offramp_base.iproute import enter_namespace
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Trial:
     """
 
     network: Network
-    schedulers: tuple[Scheduler, ...]
+    schedulers: tuple[str, ...]
     elements: int
     chunks: int
     repeats: int = 1
@@ -50,7 +49,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialResult:
     """What one scheduler did.
 
     Attributes:
@@ -61,14 +60,14 @@ class Outcome:
         spans: operations of rank 0 in the last all-reduce.
     """
 
-    scheduler: Scheduler
+    scheduler: str
     seconds: float
     predicted_s: float
     exact: bool
     spans: tuple[Span, ...]
 
 
-def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[Outcome]:
+def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> list[TrialResult]:
     """Run a trial with a process for each rank on this machine; ``report`` hears each outcome.
 
     Raises:
@@ -79,7 +78,7 @@ def measure(trial: Trial, report: Callable[[Any], None] = lambda _: None) -> lis
 
     nowhere = nullcontext([None] * trial.network.npus)
     with namespaces(trial.network) if trial.namespaces else nowhere as places:
-        outcomes: list[Outcome] = run_workers(rank_work, [(trial, place) for place in places], report)
+        outcomes: list[TrialResult] = run_workers(rank_work, [(trial, place) for place in places], report)
     return outcomes
 
 
@@ -97,7 +96,7 @@ def _join(trial: Trial, place: str | None) -> tuple[Mesh, list[TokenBucket | Non
     return Mesh(trial.network, [interface(k) for k in range(len(dimensions))]), [None] * len(dimensions)
 
 
-def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[Outcome]:
+def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[Any], None]) -> list[TrialResult]:
     """What one rank does, perhaps in a network namespace; the outcomes are complete on rank 0."""
     import torch
 
@@ -131,7 +130,7 @@ def rank_work(group: Group, item: tuple[Trial, str | None], report: Callable[[An
                 for dim, record in enumerate(executor.records)
                 for chunk, index, begun, ended in record.operations
             )
-            outcome = Outcome(scheduler, float(facts[0]), plan.finish_ps / 1e12, not facts[1], spans)
+            outcome = TrialResult(scheduler, float(facts[0]), plan.finish_ps / 1e12, not facts[1], spans)
         outcomes.append(outcome)
         if group.rank == 0:
             report(outcome)

@@ -3,42 +3,32 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import torch
-
-from offramp.switchgnn.scheme import LANE_BITS
-from offramp.train.codec import CarriedCodec, FixedPointCodec
-from offramp.train.propagators.base import Propagator
+from offramp.train.propagators.base import PROPAGATORS, Propagator
 from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.p2p import P2pPropagator
-from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from offramp.nic.worker import NicWorker
-    from offramp.switchgnn.worker import Worker
-    from offramp.train.carrier import Exchanger
     from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
     from offramp.workers.mailbox import Mailbox
 
-__all__ = ["LocalPropagator", "P2pPropagator", "Propagator", "open_propagator", "open_way", "through_switch"]
-
-_RETRY_CAP_S = 8.0
+__all__ = ["PROPAGATORS", "LocalPropagator", "P2pPropagator", "Propagator", "open_channel"]
 
 
 @contextmanager
-def open_way(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
+def open_channel(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]:
     """How the job's features travel: a propagator of sums, or a mailbox for rows.
 
     Raises:
-        OfframpError: as :func:`open_propagator`.
+        OfframpError: as :meth:`~offramp.train.propagators.base.Propagator.open`.
     """
     if job.rows is None:
-        with open_propagator(job, group) as propagator:
+        with PROPAGATORS.get(job.settings.propagator).open(job, group) as propagator:
             yield propagator
     else:
         mailbox = _mailbox(job, group)
@@ -56,105 +46,3 @@ def _mailbox(job: WorkerJob, group: Group) -> Mailbox:
     return CoflowMailbox(
         group, settings.timeout_s, layers, by_priority=settings.priorities == "hermod", rate_bps=settings.link_bps
     )
-
-
-@contextmanager
-def open_propagator(job: WorkerJob, group: Group) -> Iterator[Propagator]:
-    """The propagator that the job's settings name, ready for its first exchange.
-
-    Raises:
-        OfframpError: the link to the switch cannot be opened, the workers have different plans, or not every
-            worker reached the switch.
-    """
-    settings = job.settings
-    if settings.propagator == "local":
-        yield LocalPropagator()
-    elif settings.propagator == "p2p":
-        assert job.halo is not None
-        codec = _codec(job, group) if settings.codec == "fixed" else None
-        yield P2pPropagator(group, job.halo, codec, getattr(torch, settings.dtype))
-    else:
-        from offramp.switchgnn.fingerprint import job_fingerprint
-
-        assert job.exchanges is not None
-        _agree(group, job_fingerprint(job.exchanges.plans))
-        with ExitStack() as stack:
-            worker = _open_worker(job, group, stack)
-            worker.start()
-            yield through_switch(job, group, worker)
-
-
-def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | NicWorker:
-    """The worker's end of its link: frames that are made here, or the agent of a smartNIC that makes them."""
-    from offramp.switchgnn.rate import RateControl
-    from offramp.switchgnn.recovery import Recovery
-    from offramp.switchgnn.worker import Worker
-    from offramp_base.transport import open_io
-    from offramp_base.transport.faulty import Faults, Faulty
-    from offramp_base.transport.links import NIC
-
-    assert job.exchanges is not None
-    settings, plans = job.settings, job.exchanges.plans
-    faults = Faults(loss=settings.loss, duplication=settings.duplication)
-    recovery = Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S))
-    racks = settings.network.racks if settings.network else ()
-    seed = settings.seed + group.rank
-    if job.link.startswith(f"{NIC}:"):
-        from offramp.nic.worker import NicWorker
-
-        agent = NicWorker(
-            group.rank,
-            plans,
-            job.link,
-            settings.timeout_s,
-            window=settings.window,
-            gap_s=settings.gap_s,
-            recovery=recovery,
-            racks=racks,
-            faults=faults,
-            seed=seed,
-        )
-        return stack.enter_context(closing(agent))
-    link = stack.enter_context(closing(open_io(job.link)))
-    io = Faulty(link, seed=seed, sending=faults, receiving=faults)
-    return Worker(
-        group.rank,
-        plans,
-        io if settings.loss or settings.duplication else link,
-        settings.timeout_s,
-        window=settings.window,
-        gap_s=settings.gap_s,
-        recovery=recovery,
-        rate=RateControl(),
-        racks=racks,
-    )
-
-
-def through_switch(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
-    """The propagator that carries the job's exchanges through the switch at the other end of ``exchanger``."""
-    from offramp.train.carrier import Carrier
-    from offramp.train.propagators.quantised import QuantisedPropagator
-    from offramp.train.propagators.switch import SwitchPropagator
-    from offramp.workers.traffic import Traffic
-
-    assert job.exchanges is not None
-    hosts, plans = Traffic(), job.exchanges.plans
-    carriers = {
-        width: Carrier(exchanger, group, job.carries[width], index, plans[index], hosts)
-        for width, index in job.exchanges.plan_of_width.items()
-    }
-    if job.bits < LANE_BITS or job.code_bits:
-        return QuantisedPropagator(carriers, job.bits, job.fan_in, job.settings.seed, job.code_bits)
-    return SwitchPropagator(_codec(job, group), carriers, job.local.vertices[job.local.boundary])
-
-
-def _codec(job: WorkerJob, group: Group) -> FixedPointCodec:
-    return (CarriedCodec if job.settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
-
-
-def _agree(group: Group, fingerprint: str) -> None:
-    """Refuse to send a packet when the workers' plans differ."""
-    mine = torch.tensor(float(int(fingerprint[:12], 16)), dtype=torch.float64)  # 48 bits: exact
-    largest, least = group.max(mine.clone()), -group.max(-mine)
-    if not bool(largest == mine == least):
-        raise OfframpError(f"worker {group.rank}: its plan is not that of the other workers")

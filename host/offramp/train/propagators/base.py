@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from offramp.models.sparse import self_adjoint
-from offramp.train.codec import Site
+from offramp.train.codec import ExchangeId
 from offramp.workers.traffic import Timers, Traffic
+from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
     import torch
+
+    from offramp.train.job import WorkerJob
+    from offramp.workers.group import Group
 
 
 class Propagator(ABC):
@@ -20,14 +27,14 @@ class Propagator(ABC):
     Attributes:
         traffic: what this worker's link has carried so far.
         timers: seconds, under ``communication``.
-        site: the exchange that runs.
+        exchange_id: the exchange that runs.
         repeated: exchanges that were repeated because a value saturated.
     """
 
     def __init__(self) -> None:
         self.traffic = Traffic()
         self.timers = Timers()
-        self.site = Site(1, backward=False)
+        self.exchange_id = ExchangeId(1, backward=False)
         self.repeated = 0
         self._layer = 0
 
@@ -43,11 +50,11 @@ class Propagator(ABC):
         so gradients take the same way as features.
         """
         self._layer += 1
-        directions = iter((Site(self._layer, backward=False), Site(self._layer, backward=True)))
+        directions = iter((ExchangeId(self._layer, backward=False), ExchangeId(self._layer, backward=True)))
         return self_adjoint(lambda x: self._timed(x, next(directions)), y)
 
-    def _timed(self, y: torch.Tensor, site: Site) -> torch.Tensor:
-        self.site = site
+    def _timed(self, y: torch.Tensor, exchange_id: ExchangeId) -> torch.Tensor:
+        self.exchange_id = exchange_id
         with self.timers("communication"):
             return self.exchange(y.detach())
 
@@ -58,3 +65,23 @@ class Propagator(ABC):
         Raises:
             OfframpError: another worker or the switch cannot be reached, or a value is not finite.
         """
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """A way of carrying boundary features that a run may name.
+
+    Attributes:
+        open: gives a job's propagator, ready for its first exchange, for as long as the block runs; it raises an
+            OfframpError where the link to a switch cannot be opened, or workers do not agree.
+        alone: whether one process owns the whole graph.
+        through_switch: whether a switch takes part, for which exchanges are planned; otherwise a job has a
+            :class:`~offramp.train.halo.Halo`.
+    """
+
+    open: Callable[[WorkerJob, Group], AbstractContextManager[Propagator]]
+    alone: bool = False
+    through_switch: bool = False
+
+
+PROPAGATORS: Final[Registry[Propagation]] = Registry("propagator", "offramp.propagators", "offramp.train.propagators")

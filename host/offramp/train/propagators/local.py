@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from offramp.train.propagators.base import Propagator
+from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
 
 if TYPE_CHECKING:
     import torch
@@ -18,3 +19,6 @@ class LocalPropagator(Propagator):
         """``(0, F)`` to ``(0, F)``."""
         assert not len(y), "a graph on one worker has no boundary"
         return y
+
+
+PROPAGATORS.register("local")(Propagation(lambda _job, _group: nullcontext(LocalPropagator()), alone=True))

@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from offramp.models.sparse import torch_csr
-from offramp.train.propagators.base import Propagator
-from offramp.workers.all_to_all import swap
+from offramp.train.codec import ExactCodec, FixedPointCodec
+from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
+from offramp.workers.all_to_all import all_to_all
 
 if TYPE_CHECKING:
-    from offramp.train.codec import FixedPointCodec
+    from contextlib import AbstractContextManager
+
+    import numpy.typing as npt
+
+    from offramp.train.codec import SumCodec
     from offramp.train.halo import Halo
+    from offramp.train.job import WorkerJob
     from offramp.workers.group import Group
 
 
@@ -25,11 +32,12 @@ class P2pPropagator(Propagator):
     """
 
     def __init__(
-        self, group: Group, halo: Halo, codec: FixedPointCodec | None = None, dtype: torch.dtype = torch.float32
+        self, group: Group, halo: Halo, codec: SumCodec | None = None, dtype: torch.dtype = torch.float32
     ) -> None:
+        """``codec``: :class:`~offramp.train.codec.ExactCodec` by default."""
         super().__init__()
         self._group = group
-        self._codec = codec
+        self._codec = codec or ExactCodec()
         self._rows = torch.from_numpy(halo.send_rows)
         self._send = halo.send_counts.tolist()
         self._receive = halo.receive_counts.tolist()
@@ -38,11 +46,23 @@ class P2pPropagator(Propagator):
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(b, F)`` to ``(b, F)``."""
-        if self._codec is None:
-            return self._remote_float @ self._swap(y)
-        values, exponent = self._codec.encode(y)
-        received = self._swap(torch.from_numpy(values)).numpy()
-        return self._codec.decode(self._remote_integer @ received.astype(np.int64), exponent)
+        return self._codec.sums(y, self.exchange_id, self._add, lambda *_: None)
 
-    def _swap(self, rows: torch.Tensor) -> torch.Tensor:
-        return swap(self._group, self.traffic, rows[self._rows], self._send, self._receive)
+    def _add(self, values: torch.Tensor | npt.NDArray[np.int32]) -> torch.Tensor | npt.NDArray[np.int64]:
+        """Sums of what other workers send, in the numbers that this one sends."""
+        if isinstance(values, torch.Tensor):
+            return self._remote_float @ self._all_to_all(values)
+        sums: npt.NDArray[np.int64] = self._remote_integer @ self._all_to_all(torch.from_numpy(values)).numpy()
+        return sums
+
+    def _all_to_all(self, vectors: torch.Tensor) -> torch.Tensor:
+        return all_to_all(self._group, self.traffic, vectors[self._rows], self._send, self._receive)
+
+
+def _open(job: WorkerJob, group: Group) -> AbstractContextManager[Propagator]:
+    assert job.halo is not None
+    codec = FixedPointCodec(group, job.fan_in) if job.settings.codec == "fixed" else None
+    return nullcontext(P2pPropagator(group, job.halo, codec, getattr(torch, job.settings.dtype)))
+
+
+PROPAGATORS.register("p2p")(Propagation(_open))

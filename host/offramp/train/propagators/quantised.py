@@ -10,15 +10,15 @@ import torch
 
 from offramp.train import quantiser
 from offramp.train.propagators.base import Propagator
-from offramp.workers.all_to_all import swap
+from offramp.workers.all_to_all import all_to_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from offramp.train.carrier import Carrier
-    from offramp.train.carry import Peers
+    from offramp.train.exchange import SwitchExchange
+    from offramp.train.worker_exchange import Peers
 
 
 class QuantisedPropagator(Propagator):
@@ -32,10 +32,12 @@ class QuantisedPropagator(Propagator):
     specification, section 1.10); otherwise the levels of a field are shared out by their ranges.
     """
 
-    def __init__(self, carriers: Mapping[int, Carrier], bits: int, fan_in: int, seed: int, code_bits: int = 0) -> None:
-        """Args: carriers: by width; bits: of a field; fan_in: most contributions of any sum; seed: of the rounding."""
+    def __init__(
+        self, exchanges: Mapping[int, SwitchExchange], bits: int, fan_in: int, seed: int, code_bits: int = 0
+    ) -> None:
+        """Args: exchanges: by width; bits: of a field; fan_in: most contributions of any sum; seed: of the rounding."""
         super().__init__()
-        self._carriers = carriers
+        self._exchange_of_width = exchanges
         self._bits = bits
         self._code_bits = code_bits
         self._fan_in = fan_in
@@ -44,42 +46,42 @@ class QuantisedPropagator(Propagator):
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(b, F)`` to ``(b, F)``."""
-        carrier = self._carriers[y.shape[1]]
-        carry = carrier.carry
-        rng = np.random.default_rng([self._seed, carrier.group.rank, self._exchanges])
+        exchange = self._exchange_of_width[y.shape[1]]
+        part = exchange.part
+        rng = np.random.default_rng([self._seed, exchange.group.rank, self._exchanges])
         self._exchanges += 1
         values = y.numpy().astype(np.float64)
-        messages = values if carry.messages is None else np.asarray(carry.messages @ values)
+        messages = values if part.messages is None else np.asarray(part.messages @ values)
         ends = quantiser.least_and_largest(messages)
-        if carry.peers is None:
-            least, step = self._agree_on_one(carrier, ends)
+        if part.peers is None:
+            least, step = self._agree_on_one(exchange, ends)
             common = quantiser.common_levels(self._fan_in, self._bits)
             codes = quantiser.encode(messages, least, step, common, rng)
-            bias, sum_scale = carry.terms * least, np.full(len(carry.terms), step)
+            bias, sum_scale = part.terms * least, np.full(len(part.terms), step)
         else:
-            scale, sum_scale, bias = self._agree_on_each(carrier, carry.peers, ends)
+            scale, sum_scale, bias = self._agree_on_each(exchange, part.peers, ends)
             ranges = ends[:, 1:] - ends[:, :1].astype(np.float64)
             levels = (1 << self._code_bits) - 1 if self._code_bits else quantiser.levels_of(ranges, scale)
             codes = quantiser.encode(messages, ends[:, :1], scale, levels, rng)
-        sums = carrier.add(quantiser.pack(codes, self._bits))
+        sums = exchange.add(quantiser.pack(codes, self._bits))
         total = quantiser.unpack(sums, self._bits, y.shape[1]) * sum_scale.reshape(-1, 1) + bias.reshape(-1, 1)
-        self.traffic = carrier.traffic()
+        self.traffic = exchange.traffic()
         return torch.from_numpy(total.astype(np.float32))
 
-    def _agree_on_one(self, carrier: Carrier, ends: npt.NDArray[np.float32]) -> tuple[float, float]:
+    def _agree_on_one(self, exchange: SwitchExchange, ends: npt.NDArray[np.float32]) -> tuple[float, float]:
         """The least value of all workers, and the step of their range."""
         outermost = torch.full((2,), -torch.inf, dtype=torch.float64)
         if len(ends):
             outermost = torch.tensor([float((-ends[:, 0]).max()), float(ends[:, 1].max())], dtype=torch.float64)
-        least, largest = (carrier.group.max(outermost) * torch.tensor([-1.0, 1.0], dtype=torch.float64)).tolist()
+        least, largest = (exchange.group.max(outermost) * torch.tensor([-1.0, 1.0], dtype=torch.float64)).tolist()
         return least, (largest - least) / quantiser.common_levels(self._fan_in, self._bits)
 
     def _agree_on_each(
-        self, carrier: Carrier, peers: Peers, ends: npt.NDArray[np.float32]
+        self, exchange: SwitchExchange, peers: Peers, ends: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.floating], npt.NDArray[np.float64]]:
         """The step of each message and of each sum, and the sum of the least values behind each sum."""
-        to, counts, terms = peers.to.tolist(), peers.counts.tolist(), carrier.carry.terms
-        told = _swap(carrier, ends, to, counts).astype(np.float64)
+        to, counts, terms = peers.to.tolist(), peers.counts.tolist(), exchange.part.terms
+        told = _all_to_all(exchange, ends, to, counts).astype(np.float64)
         ranges, bias = np.zeros(len(terms)), np.zeros(len(terms))
         collect = np.maximum if self._code_bits else np.add
         collect.at(ranges, peers.vertices, told[:, 1] - told[:, 0])
@@ -88,11 +90,11 @@ class QuantisedPropagator(Propagator):
             scale = quantiser.common_scale(ranges, self._code_bits)
         else:
             scale = quantiser.shared_scale(ranges, terms, self._bits)
-        return _swap(carrier, scale[peers.vertices, np.newaxis], counts, to), scale, bias
+        return _all_to_all(exchange, scale[peers.vertices, np.newaxis], counts, to), scale, bias
 
 
-def _swap(
-    carrier: Carrier, rows: npt.NDArray[np.float32], send: list[int], receive: list[int]
+def _all_to_all(
+    exchange: SwitchExchange, rows: npt.NDArray[np.float32], send: list[int], receive: list[int]
 ) -> npt.NDArray[np.float32]:
     data = torch.from_numpy(quantiser.to_bytes(rows))
-    return quantiser.from_bytes(swap(carrier.group, carrier.hosts, data, send, receive).numpy())
+    return quantiser.from_bytes(all_to_all(exchange.group, exchange.hosts, data, send, receive).numpy())

@@ -6,18 +6,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from offramp.train.codec import CarriedCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
-    import numpy.typing as npt
     import torch
 
     from offramp.graph.csr import IntArray
-    from offramp.train.carrier import Carrier
+    from offramp.train.codec import SumCodec
+    from offramp.train.exchange import SwitchExchange
 
 
 _SHOWN = 5  # vertices that one exchange reports
@@ -27,42 +25,27 @@ _log = logging.getLogger(__name__)
 class SwitchPropagator(Propagator):
     """The switch adds the fixed-point features of remote neighbours; which program it runs is its affair."""
 
-    def __init__(self, codec: FixedPointCodec, carriers: Mapping[int, Carrier], boundary: IntArray) -> None:
-        """Args: codec: of values; carriers: by width of the features; boundary: the worker's boundary vertices."""
+    def __init__(self, codec: SumCodec, exchanges: Mapping[int, SwitchExchange], boundary: IntArray) -> None:
+        """Args: codec: of sums; exchanges: by width of the features; boundary: the worker's boundary vertices."""
         super().__init__()
         self._codec = codec
-        self._carriers = carriers
+        self._exchanges = exchanges
         self._boundary = boundary
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """``(b, F)`` to ``(b, F)``."""
-        carrier = self._carriers[y.shape[1]]
-        if isinstance(self._codec, CarriedCodec):
-            sums, exponent = self._exchange_carried(y, carrier, self._codec)
-        else:
-            values, exponent = self._codec.encode(y)
-            sums = carrier.add(carrier.messages(values))
-        self.traffic = carrier.traffic()
-        return self._codec.decode(sums, exponent)
+        exchange = self._exchanges[y.shape[1]]
+        sums = self._codec.sums(
+            y, self.exchange_id, lambda values: exchange.add(exchange.messages(values)), self._saturated
+        )
+        self.traffic = exchange.traffic()
+        return sums
 
-    def _exchange_carried(
-        self, y: torch.Tensor, carrier: Carrier, codec: CarriedCodec
-    ) -> tuple[npt.NDArray[np.int64], int]:
-        """Under the carried scale; what saturates is reported, and the exchange repeated under an agreed one."""
-        bound = codec.bound(self.site)
-        if bound is not None:
-            values, exponent = codec.encode_within(y, bound)
-            sums = carrier.add(carrier.messages(values))
-            if codec.settle(y, self.site, bound):
-                return sums, exponent
-            self._report(y, bound)
-        values, exponent = codec.encode_first(y, self.site)
-        return carrier.add(carrier.messages(values)), exponent
-
-    def _report(self, y: torch.Tensor, bound: float) -> None:
+    def _saturated(self, y: torch.Tensor, bound: float) -> None:
+        """Count and report: the exchange is repeated."""
         self.repeated += 1
         beyond = (~(y.abs() <= bound)).any(dim=1).numpy()
         for vertex in self._boundary[beyond][:_SHOWN].tolist():
             _log.warning(
-                "%s: vertex %d saturates at magnitude %g; repeated with a wider scale", self.site, vertex, bound
+                "%s: vertex %d saturates at magnitude %g; repeated with a wider scale", self.exchange_id, vertex, bound
             )

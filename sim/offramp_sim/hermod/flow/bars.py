@@ -11,7 +11,7 @@ import numpy as np
 from offramp.hermod.dag import Coflow, Compute
 from offramp.hermod.factors import CType
 from offramp_sim.hermod.flow.fabric import Fabric
-from offramp_sim.hermod.flow.simulate import Outcome
+from offramp_sim.hermod.flow.simulate import FlowResult
 
 _KINDS: Final = ("compute", CType.EP, CType.PP, CType.DP)
 LANES: Final = len(_KINDS)
@@ -54,7 +54,7 @@ class Bars:
         return 1 - idle / (stages * (end - begin))
 
 
-def bars(outcome: Outcome, begin: float, end: float, replica: int = 0) -> Bars:
+def bars(outcome: FlowResult, begin: float, end: float, replica: int = 0) -> Bars:
     """What happens between two times; a coflow belongs to the rank of its sender, if the replica takes part."""
     dag = outcome.loaded.dag
     replicas = dag.workers // dag.stages

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.hermod.factors import CType
-from offramp_sim.hermod.flow.simulate import Outcome
+from offramp_sim.hermod.flow.simulate import FlowResult
 
 
-def concurrent(outcome: Outcome, samples: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def concurrent(outcome: FlowResult, samples: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Times since the last iteration began, and coflows in flight at them by core switch.
 
     A coflow counts where one of its flows between leaves passes, from its start to its end.

@@ -25,7 +25,7 @@ SLACK_S: Final = 1e-6
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FlowResult:
     """When everything happened.
 
     Attributes:
@@ -65,7 +65,7 @@ def simulate(
     hosts: str = "queues",
     slack_s: float = SLACK_S,
     progress: Callable[[float], None] | None = None,
-) -> Outcome:
+) -> FlowResult:
     """Run a policy (:func:`offramp_sim.hermod.flow.policies.order_of`); ``progress`` hears the share of the tasks done.
 
     Raises:
@@ -84,7 +84,7 @@ def simulate(
         if state == 1:
             break
     end = kept[Context.end]
-    return Outcome(loaded, kept[Context.start], end, iteration_ends(loaded.dag, end), context.events)
+    return FlowResult(loaded, kept[Context.start], end, iteration_ends(loaded.dag, end), context.events)
 
 
 def iteration_ends(dag: Dag, end: npt.NDArray[np.float64]) -> tuple[float, ...]:

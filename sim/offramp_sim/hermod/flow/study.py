@@ -14,7 +14,7 @@ from offramp.hermod.job import Job
 from offramp.hermod.placement import Placement
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import PROPORTIONAL, Loaded, load
-from offramp_sim.hermod.flow.simulate import Outcome, simulate
+from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ def _load(dag: Dag, fabric: Fabric, setup: Setup) -> Loaded:
 
 def compare(
     job: Job, policies: Iterable[str], setup: Setup, progress: Callable[[str, float], None] | None = None
-) -> dict[str, Outcome]:
+) -> dict[str, FlowResult]:
     """An outcome for each policy; ``progress`` hears the policy and the share that is done."""
     loaded = prepare(job, setup)
     return {name: one(loaded, name, setup, progress) for name in policies}
 
 
-def one(loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, float], None] | None = None) -> Outcome:
+def one(loaded: Loaded, policy: str, setup: Setup, progress: Callable[[str, float], None] | None = None) -> FlowResult:
     """One policy; the queues are those of Hermod."""
     queues = setup.queues if policy.startswith("hermod") else None
     report = None if progress is None else lambda share: progress(policy, share)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from offramp_base.errors import OfframpError
 from offramp_sim.figures import save
 from offramp_sim.hermod.flow.bars import LANES, Stretch, bars
-from offramp_sim.hermod.flow.simulate import Outcome
+from offramp_sim.hermod.flow.simulate import FlowResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ _LATER: Final = 0.3
 """Opacity of what belongs to the next iteration."""
 
 
-def draw(outcomes: dict[str, Outcome], path: Path, title: str) -> None:
+def draw(outcomes: dict[str, FlowResult], path: Path, title: str) -> None:
     """Write a PNG: the last iteration of each outcome, from the end of the one before, on one time axis.
 
     Raises:
@@ -76,7 +76,7 @@ def draw(outcomes: dict[str, Outcome], path: Path, title: str) -> None:
     save(figure, path)
 
 
-def _panel(axes: Axes, name: str, outcome: Outcome, stages: int, longest: float) -> set[str]:
+def _panel(axes: Axes, name: str, outcome: FlowResult, stages: int, longest: float) -> set[str]:
     """Draw one outcome; returns the colours that it needs."""
     span, end = outcome.iteration_s, outcome.iteration_ends[-1]
     begin = end - span

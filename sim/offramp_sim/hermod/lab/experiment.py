@@ -17,7 +17,7 @@ from offramp_sim.hermod.lab.switch import LabSwitch
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LabResult:
     """What was measured.
 
     Attributes:
@@ -71,7 +71,7 @@ class Outcome:
         }
 
 
-def measure(scenario: Scenario) -> Outcome:
+def measure(scenario: Scenario) -> LabResult:
     """Run a scenario in namespaces on this machine.
 
     Raises:
@@ -102,7 +102,7 @@ def measure(scenario: Scenario) -> Outcome:
     for rank in ranks:
         for value, count in rank.sent.items():
             host_bytes[value] = host_bytes.get(value, 0) + count
-    return Outcome(
+    return LabResult(
         scenario,
         {kind: min(rank.spans[kind][0] for rank in ranks) for kind in KINDS},
         {kind: max(rank.spans[kind][1] for rank in ranks) for kind in KINDS},

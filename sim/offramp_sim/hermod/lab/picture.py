@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from offramp_sim.figures import save
-from offramp_sim.hermod.lab.experiment import Outcome
+from offramp_sim.hermod.lab.experiment import LabResult
 from offramp_sim.hermod.lab.scenario import KINDS
 
 _COLOURS: Final = {"EP": "#d55e00", "PP": "#0072b2", "DP-0": "#009e73", "DP-1": "#8fd4bf"}
 _LABELS: Final = {"EP": "EP: tokens", "PP": "PP: activations", "DP-0": "DP: first layers", "DP-1": "DP: last layers"}
 
 
-def draw(outcomes: list[Outcome], path: Path) -> None:
+def draw(outcomes: list[LabResult], path: Path) -> None:
     """Bars of the coflows, a panel for each run, as SVG, PNG or PDF by the file's name.
 
     Raises:

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from offramp.dgs.results import DgsResult, Progress
-from offramp.dgs.run import Outcome, train_dgs, train_rank
+from offramp.dgs.results import DgsResult
+from offramp.dgs.run import train_dgs
 from offramp.dgs.settings import DgsSettings
-from offramp.dgs.share import Share
 from offramp.graph.data import Graph
 from offramp.graph.generate import generate
 from offramp_base.progress import report
 from offramp_sim.reproduce.dgs.graphs import planted
-from offramp_sim.switchgnn.crew import run_group
+from offramp_sim.switchgnn.thread_group import open_threads
 
 THREADS: Final = "workers are threads, messages are real"
 GRAPHS: Final = {
@@ -27,11 +25,6 @@ GRAPHS: Final = {
     "Ogbn-papers": "degree=30,features=128,k=16",
 }
 """Stand-ins: the real graphs' numbers of features, and degrees in their order."""
-
-
-def in_threads(shares: list[Share], report: Callable[[Progress], None]) -> Outcome | None:
-    """Workers of a run as threads, explanations inline."""
-    return run_group(len(shares), lambda group: train_rank(group, (shares[group.rank], None), report))[0]
 
 
 def stand_in(name: str, scale: float, seed: int) -> Graph:
@@ -60,14 +53,14 @@ def traffic(graph: Graph, **changes: Any) -> DgsResult:
 
 def run(graph: Graph, settings: DgsSettings) -> DgsResult:
     """One run."""
-    result = train_dgs(graph, settings, run_jobs=in_threads)
+    result = train_dgs(graph, settings, launch=open_threads)
     assert result is not None
     return result
 
 
 def steady_bytes(result: DgsResult) -> int:
     """Bytes of the last epoch, by which masks are there."""
-    return result.epochs[-1].progress.ledger.total
+    return result.epochs[-1].reported.ledger.total
 
 
 @lru_cache(maxsize=256)

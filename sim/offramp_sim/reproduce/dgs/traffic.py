@@ -61,7 +61,7 @@ def figure35(scale: float, seed: int) -> Reproduction:
     lines: dict[str, tuple[list[Any], list[float]]] = {name: (list(workers), []) for name in names}
     for name in counted("samplers", names):
         for count in workers:
-            last = traffic(graph, seed=seed, workers=count, **methods[name]).epochs[-1].progress
+            last = traffic(graph, seed=seed, workers=count, **methods[name]).epochs[-1].reported
             seconds = epoch_s(last.vertices, graph.width, last.ledger.total, count)
             lines[name][1].append(float(graph.train.sum()) / seconds / 1e3)
     published = {"LADIES": "1.10 to 3.24x", "random": "up to 1.25x", "FastGCN": "up to 1.25x"}
@@ -109,7 +109,7 @@ def figure39(scale: float, seed: int) -> Reproduction:
             width = point if what == "features" else 64
             graph = generate(f"sbm:n={n},degree=30,homophily=0.8,gamma=2.5,k=8,features={width}", "0.5/0.2/0.3", seed)
             for method, how in methods.items():
-                last = traffic(graph, seed=seed, **deeper, **how).epochs[-1].progress
+                last = traffic(graph, seed=seed, **deeper, **how).epochs[-1].reported
                 lines[method][0].append(point)
                 lines[method][1].append(epoch_s(last.vertices, width, last.ledger.total))
         data[what] = lines
@@ -145,12 +145,12 @@ def table35(scale: float, seed: int) -> Reproduction:
     """Time of explanations beside training."""
     graph = stand_in("Ogbn-products", scale, seed)
     result = traffic(graph, seed=seed, workers=2, epochs=9, period=30)
-    explaining = sum(epoch.progress.explaining_s for epoch in result.epochs)
-    training = sum(epoch.progress.sampling_s + epoch.progress.computing_s for epoch in result.epochs)
+    explaining = sum(epoch.reported.explaining_s for epoch in result.epochs)
+    training = sum(epoch.reported.sampling_s + epoch.reported.computing_s for epoch in result.epochs)
     share = 100 * explaining / training
     comparisons = [
         Comparison("processor time with explanations over without", "+13.3 %", f"+{share:.1f} %"),
-        Comparison("explanations of a worker", None, str(result.epochs[-1].progress.explanations)),
+        Comparison("explanations of a worker", None, str(result.epochs[-1].reported.explanations)),
     ]
     bars = {"training": (["seconds"], [training]), "explaining": (["seconds"], [explaining])}
     panel = Curves("time of the slowest worker", "", "s", bars, bars=True, stacked=True)

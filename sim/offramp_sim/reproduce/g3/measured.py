@@ -14,7 +14,7 @@ import torch
 
 from offramp.g3.block import Block
 from offramp.graph.generate import generate
-from offramp.graph.halo_plan import plan_rows
+from offramp.graph.halo_plan import plan_halo_features
 from offramp.graph.partition import partition
 from offramp.models import Inputs, make_model
 from offramp.train.settings import TrainSettings
@@ -51,7 +51,7 @@ def calibrate(graph: Graph, settings: TrainSettings) -> Costs:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     for bins in (4, 16, 64):
-        (plan,) = plan_rows(graph, owner, 1, bins=bins)
+        (plan,) = plan_halo_features(graph, owner, 1, bins=bins)
         for part in plan.bins[:: max(1, bins // 4)]:
             block = Block(plan.adjacency, part, plan.ids, plan.degree, torch.float32)
             message = torch.ones(len(block.sources), settings.hidden, requires_grad=True)

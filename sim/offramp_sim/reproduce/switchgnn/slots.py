@@ -14,7 +14,7 @@ from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.bench import bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS
 from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
-from offramp_sim.slot.outcome import Outcome
+from offramp_sim.slot.result import ExchangeResult
 from offramp_sim.slot.strawman import decide
 
 
@@ -68,7 +68,7 @@ def figure2(scale: float, seed: int, folder: Path | None = None) -> Reproduction
     return Reproduction(comparisons, panels, made.settings(), note, data)
 
 
-def _after_1ms(outcome: Outcome, ratio: float) -> float:
+def _after_1ms(outcome: ExchangeResult, ratio: float) -> float:
     """Megabytes that wait then, at full size."""
     slot = round(1e-3 * ratio / outcome.slot_s)
     queue = outcome.series.queue

@@ -9,7 +9,7 @@ from offramp.unitg.settings import UnitgSettings
 from offramp.unitg.timetable import timetable
 from offramp_sim.figures.panels import Curves, Panel
 from offramp_sim.reproduce.item import Comparison, Reproduction, reproduces
-from offramp_sim.unitg.engine import Outcome, simulate
+from offramp_sim.unitg.engine import PipelineResult, simulate
 from offramp_sim.unitg.picture import panel
 from offramp_sim.unitg.scenario import COLOCATED, GATED, INTERLEAVED, POLICIES, SEQUENTIAL, Scenario
 
@@ -128,7 +128,7 @@ def figure513(scale: float, seed: int) -> Reproduction:
     )
 
 
-def _bubble_use(outcome: Outcome, scenario: Scenario) -> float:
+def _bubble_use(outcome: PipelineResult, scenario: Scenario) -> float:
     """Share of the stages' idle time, while the pipeline ran, in which the language model worked."""
     table = scenario.undisturbed()
     whole = outcome.pipeline_s * scenario.stages

@@ -22,7 +22,7 @@ from offramp_sim.hermod.flow.concurrency import concurrent
 from offramp_sim.hermod.flow.fabric import Fabric
 from offramp_sim.hermod.flow.network import load
 from offramp_sim.hermod.flow.policies import NAMES
-from offramp_sim.hermod.flow.simulate import Outcome, simulate
+from offramp_sim.hermod.flow.simulate import FlowResult, simulate
 from offramp_sim.hermod.flow.study import Setup, compare
 
 SPARSE = Model("sparse", 8, 256, 4, 4, 100, 1024, experts=4, top_k=2)
@@ -64,7 +64,7 @@ def test_every_policy_ends_and_respects_the_dag(policy: str) -> None:
     _respected(outcome)
 
 
-def _respected(outcome: Outcome) -> None:
+def _respected(outcome: FlowResult) -> None:
     tasks = outcome.loaded.dag.tasks
     slack = 1e-6
     for k, task in enumerate(tasks):
@@ -76,7 +76,7 @@ def _respected(outcome: Outcome) -> None:
             assert outcome.end[k] - outcome.start[k] >= _alone(outcome, task) - slack
 
 
-def _alone(outcome: Outcome, coflow: Coflow) -> float:
+def _alone(outcome: FlowResult, coflow: Coflow) -> float:
     """What its busiest link needs for it."""
     fabric = outcome.loaded.fabric
     _, resource, amount = fabric.route(coflow.flows, coflow.ctype)

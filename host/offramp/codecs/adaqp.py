@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AdaQP (Wan, Zhao, Wu 2023) on the messages of row-based training: 2, 4 or 8 bits, by what rounding does to sums."""
+"""AdaQP (Wan, Zhao, Wu 2023) on halo features: 2, 4 or 8 bits, by what rounding does to sums."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 import torch
 
-from offramp.codecs.features import RowCodec
+from offramp.codecs.base import CODECS, FeatureCodec
+from offramp.codecs.sylvie import label_of
 from offramp.sylvie.adaqp import BASE, WIDTHS, balanced_widths, row_weights
-from offramp.sylvie.codec import label_of
 from offramp.sylvie.message import Layout
 from offramp.sylvie.quantiser import row_bytes
 from offramp.sylvie.streams import stream
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
-    from offramp.graph.halo_plan import Message
+    from offramp.codecs.base import CodecSettings
+    from offramp.graph.halo_plan import HaloPlan, Message
     from offramp.sylvie.model import Bytes
     from offramp.sylvie.widths import Widths
     from offramp.workers.mailbox import Key
@@ -29,12 +30,21 @@ _CODE_BITS: Final = 2
 """Of a row's width in the table before each message."""
 
 
-class AdaqpCodec(RowCodec):
+@CODECS.register("adaqp")
+class AdaqpCodec(FeatureCodec):
     """Each message's sender chooses the widths that balance variance and bytes, and tells them with 2 bits a row.
 
     AdaQP balances all pairs of workers at once; here every message by itself, as bins are sent one by one. Gradients
     are added once by their owner, so that their ranges alone count.
     """
+
+    bits: ClassVar[int | None] = BASE
+    samples = False
+
+    @classmethod
+    def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:  # noqa: ARG003
+        """With AdaQP's own tradeoff and period."""
+        return cls(rank, settings.seed)
 
     def __init__(self, rank: int, seed: int, *, tradeoff: float = 0.5, period: int = PERIOD) -> None:
         """Args: rank: the worker; seed: of the rounding; tradeoff: 1 looks at variance alone; period: in steps."""
@@ -54,8 +64,10 @@ class AdaqpCodec(RowCodec):
         made = layout.encode(rows, message.rows, label, stream(self._seed, *label, key.bin))
         return torch.from_numpy(np.concatenate([_table(widths), made]))
 
-    def decode(self, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
-        """``(r, width)`` float32.
+    def decode(
+        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+    ) -> None:
+        """Write float32 values, quantised as the table before the message says.
 
         Raises:
             OfframpError: not the message that ``key`` says, or damaged.
@@ -66,10 +78,8 @@ class AdaqpCodec(RowCodec):
         codes = np.unpackbits(payload.numpy()[:size], bitorder="little").reshape(-1, _CODE_BITS) @ (1, 2)
         if len(codes) < count or (codes[:count] >= len(WIDTHS)).any():
             raise OfframpError(f"{label}: cut off or damaged in its table of widths")
-        rows = np.empty((count, width), np.float32)
-        layout = Layout(np.array(WIDTHS, np.uint8)[codes[:count]], width, BASE, compact=True)
-        layout.decode(payload.numpy()[size:], label, rows, None)
-        return torch.from_numpy(rows)
+        layout = Layout(np.array(WIDTHS, np.uint8)[codes[:count]], out.shape[1], BASE, compact=True)
+        layout.decode(payload.numpy()[size:], label, out.numpy(), message.rows, add=add)
 
     def _widths(self, x: np.ndarray, message: Message, key: Key) -> Widths:
         place = message.peer, message.bin, key.layer, key.backward

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from offramp.torchgt.affordable import LONG, check_full, full_bytes, resolved
+from offramp.torchgt.memory_check import LONG, check_full, full_bytes, resolved
 from offramp_base.errors import OfframpError
 
 

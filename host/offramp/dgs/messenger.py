@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LENGTH_BYTES = 8
 
 
-class Post:
+class Messenger:
     """One worker's messages; all workers call it in the same order.
 
     Attributes:
@@ -31,7 +31,7 @@ class Post:
         self.ledger = Ledger()
         self._group = group
 
-    def swap(self, records: Sequence[Sequence[Record]]) -> list[bytes]:
+    def all_to_all(self, records: Sequence[Sequence[Record]]) -> list[bytes]:
         """Records for each worker in rank order, against those from each; those for itself are not sent."""
         rank, size = self._group.rank, self._group.size
         messages = [b"".join(record.encode() for record in mine) for mine in records]
@@ -39,9 +39,9 @@ class Post:
         sent = sum(len(mine) for peer, mine in enumerate(records) if peer != rank)
         self.ledger.headers += sent * DGS.size + (size - 1) * _LENGTH_BYTES
         lengths = torch.tensor([len(message) for message in messages])
-        coming = self._group.exchange(lengths, [1] * size, [1] * size).tolist()
+        coming = self._group.all_to_all(lengths, [1] * size, [1] * size).tolist()
         whole = torch.from_numpy(np.frombuffer(bytearray(b"".join(messages)), np.uint8))
-        received = self._group.exchange(whole, lengths.tolist(), coming).numpy().tobytes()
+        received = self._group.all_to_all(whole, lengths.tolist(), coming).numpy().tobytes()
         ends = np.cumsum(coming).tolist()
         return [received[end - length : end] for end, length in zip(ends, coming, strict=True)]
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Final
 
 from offramp.torchgt.settings import AUTO, ELEMENT, TorchGtSettings
+from offramp.workers.place import ranks_here
 from offramp_base.errors import OfframpError
 from offramp_base.memory import available_bytes
 
@@ -49,7 +49,7 @@ def check_full(settings: TorchGtSettings, tokens: int, available: int | None = N
     comes = settings.interleaves and settings.interleave in ("periodic", "conditions")
     if not (comes or settings.attention == "full" or settings.evaluate == "full"):
         return
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
+    ranks = ranks_here(settings.workers)
     needed, there = ranks * full_bytes(settings, tokens), available_bytes() if available is None else available
     if there is not None and needed > there:
         raise OfframpError(

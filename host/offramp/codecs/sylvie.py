@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sylvie's quantiser on the messages of row-based training (specification sections 1.4 to 1.6)."""
+"""Sylvie's quantiser on halo features (specification sections 1.4 to 1.6)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import torch
 
-from offramp.codecs.features import RowCodec
+from offramp.codecs.base import CODECS, FeatureCodec
+from offramp.sylvie.kernel import BITS
 from offramp.sylvie.message import Label, Layout, read_label
 from offramp.sylvie.streams import stream
 from offramp.sylvie.widths import fixed_widths, importance, joint_widths
@@ -17,12 +18,14 @@ from offramp.sylvie.wire import BACKWARD, FORWARD, PLAIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.graph.halo_plan import Message, RowPlan
+    from offramp.codecs.base import CodecSettings
+    from offramp.graph.halo_plan import HaloPlan, Message
     from offramp.sylvie.widths import Doubles, Widths
     from offramp.workers.mailbox import Key
 
 
-class SylvieCodec(RowCodec):
+@CODECS.register("sylvie")
+class SylvieCodec(FeatureCodec):
     """Rows as a few bits a value; with ``joint`` rows of vertices with many neighbours get more.
 
     A vertex's importance is its rank by in-degree among all that one worker needs of another (the public code's
@@ -33,7 +36,15 @@ class SylvieCodec(RowCodec):
             change while one is on its way.
     """
 
-    def __init__(self, plan: RowPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
+    bits: ClassVar[int | None] = None
+    samples = False
+
+    @classmethod
+    def of(cls, settings: CodecSettings, plan: HaloPlan, rank: int) -> Self:
+        """With importance where the controller decides the width."""
+        return cls(plan, rank, settings.seed, base=cls.bits or 1, joint=cls.bits is None)
+
+    def __init__(self, plan: HaloPlan, rank: int, seed: int, *, base: int, joint: bool, compact: bool = True) -> None:
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
@@ -54,18 +65,22 @@ class SylvieCodec(RowCodec):
         seed = stream(self._seed, *label, key.bin)
         return torch.from_numpy(layout.encode(np.ascontiguousarray(x.numpy()), message.rows, label, seed))
 
-    def decode(self, payload: torch.Tensor, message: Message, key: Key, width: int) -> torch.Tensor:
-        """``(r, width)`` float32.
+    def decode(
+        self, payload: torch.Tensor, message: Message, key: Key, out: torch.Tensor, *, add: bool = False
+    ) -> None:
+        """Write float32 values, which differ from the encoded ones by less than a step of the quantiser.
 
         Raises:
             OfframpError: not the message that ``key`` says, or damaged.
         """
         data = payload.numpy()
         _, base = read_label(data)
-        layout = self._layout(message, "sent" if key.backward else "received", width, base)
-        rows = np.empty((len(message.rows), width), np.float32)
-        layout.decode(data, label_of(key, message.peer, self._rank), rows, None)
-        return torch.from_numpy(rows)
+        layout = self._layout(message, "sent" if key.backward else "received", out.shape[1], base)
+        layout.decode(data, label_of(key, message.peer, self._rank), out.numpy(), message.rows, add=add)
+
+    def set_bits(self, bits: int) -> None:
+        """Base width of the messages."""
+        self.base = bits
 
     def _layout(self, message: Message, end: str, width: int, base: int) -> Layout:
         place = end, *_name(message), width, base
@@ -81,11 +96,23 @@ class SylvieCodec(RowCodec):
         return joint_widths(self._importance[end, *_name(message)], base)
 
 
+class _FixedWidth(SylvieCodec):
+    """The same width for every vertex and epoch, so that codes of several workers share their steps and add up."""
+
+    summable = True
+    samples = True
+
+
+for _bits in BITS:
+    _docs = {"__doc__": f"Always {_bits} bits per value.", "bits": _bits}
+    CODECS.register(f"q{_bits}")(type(f"Q{_bits}", (_FixedWidth,), _docs))
+
+
 def _name(message: Message) -> tuple[int, int]:
     return message.peer, message.bin
 
 
-def _pools(plan: RowPlan, messages: Sequence[Message]) -> list[tuple[Message, Doubles]]:
+def _pools(plan: HaloPlan, messages: Sequence[Message]) -> list[tuple[Message, Doubles]]:
     """The importance of each message's rows among all rows of the same pair of workers."""
     pools = []
     for peer in sorted({message.peer for message in messages}):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from offramp.switchgnn.wire import LANES
-from offramp.workers.all_to_all import swap
+from offramp.workers.all_to_all import all_to_all
 from offramp.workers.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.stats import WorkerStats
-    from offramp.train.carry import Carry
+    from offramp.train.worker_exchange import WorkerExchange
     from offramp.workers.group import Group
     from offramp_base.transport.base import LinkStats
 
@@ -37,34 +37,36 @@ class Exchanger(Protocol):
         """Sums of a plan's rows."""
 
 
-class Carrier:
+class SwitchExchange:
     """One worker's way to the sums of an exchange of one width.
 
     Args:
         exchanger: the worker's end of the switch.
         group: the workers.
-        carry: its part of the exchange.
+        part: its part of the exchange.
         plan_index: position of the plan among those that the switch has.
         plan: that plan.
         hosts: counts what is sent from worker to worker.
     """
 
     def __init__(
-        self, exchanger: Exchanger, group: Group, carry: Carry, plan_index: int, plan: Plan, hosts: Traffic
+        self, exchanger: Exchanger, group: Group, part: WorkerExchange, plan_index: int, plan: Plan, hosts: Traffic
     ) -> None:
-        self.carry = carry
+        self.part = part
         self.group = group
         self.hosts = hosts
         self._exchanger = exchanger
         self._plan_index = plan_index
         self._blocks = len(plan.blocks)
         self._width = plan.chunks * LANES
+        uploads = np.arange(part.rows)
+        self._in_order = np.array_equal(part.upload_rows, uploads) and np.array_equal(part.upload_messages, uploads)
 
     def messages(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """``(b, F)`` int32 values of the boundary vertices to ``(m, F)`` messages; no sum leaves int32."""
-        if self.carry.messages is None:
+        if self.part.messages is None:
             return values.astype(np.int32, copy=False)
-        return np.asarray(self.carry.messages @ values.astype(np.int64)).astype(np.int32)
+        return np.asarray(self.part.messages @ values.astype(np.int64)).astype(np.int32)
 
     def add(self, messages: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """``(m, F)`` messages to the ``(b, F)`` sums of the local boundary vertices.
@@ -72,20 +74,22 @@ class Carrier:
         Raises:
             OfframpError: another worker or the switch cannot be reached.
         """
-        carry = self.carry
-        sums = np.zeros((len(carry.terms), messages.shape[1]), np.int64)
-        if carry.by_hosts:
-            rows = torch.from_numpy(messages[carry.send_messages])
-            counts = carry.send_counts.tolist(), carry.receive_counts.tolist()
-            received = swap(self.group, self.hosts, rows, *counts).numpy()
-            sums += carry.received @ received.astype(np.int64)
+        part = self.part
+        sums = np.zeros((len(part.terms), messages.shape[1]), np.int64)
+        if part.by_hosts:
+            rows = torch.from_numpy(messages[part.send_messages])
+            counts = part.send_counts.tolist(), part.receive_counts.tolist()
+            received = all_to_all(self.group, self.hosts, rows, *counts).numpy()
+            sums += part.received @ received.astype(np.int64)
         if self._blocks:
-            values = np.zeros((carry.rows, messages.shape[1]), np.int32)
-            values[carry.upload_rows] = messages[carry.upload_messages]
+            values = messages[: part.rows]
+            if not self._in_order:
+                values = np.zeros((part.rows, messages.shape[1]), np.int32)
+                values[part.upload_rows] = messages[part.upload_messages]
             for start in range(0, messages.shape[1], self._width):
-                part = np.ascontiguousarray(values[:, start : start + self._width])
-                brought = self._exchanger.exchange(self._plan_index, part)
-                sums[carry.sum_vertices, start : start + self._width] += brought[carry.sum_rows]
+                chunk = np.ascontiguousarray(values[:, start : start + self._width])
+                brought = self._exchanger.exchange(self._plan_index, chunk)
+                sums[part.sum_vertices, start : start + self._width] += brought[part.sum_rows]
         return sums
 
     def traffic(self) -> Traffic:

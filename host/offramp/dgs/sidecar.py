@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from offramp.dgs.cache import Floats, RowCache, slots
+from offramp.dgs.cache import FeatureCache, Floats, slots
 from offramp.dgs.masks import Masks
 from offramp.graph.csr import IntArray
 from offramp_base.ending.block import Block
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
     from offramp.dgs.interpret import Interpreter
-    from offramp.dgs.share import Share
+    from offramp.dgs.shard import Shard
 
 _READY: Final = "ready"
 
@@ -37,18 +37,18 @@ class Memory:
 
     Attributes:
         weights: of the model, one after the other.
-        rows, known: of the :class:`~offramp.dgs.cache.RowCache`.
+        rows, known: of the :class:`~offramp.dgs.cache.FeatureCache`.
         nodes, features: the masks.
     """
 
-    def __init__(self, share: Share, parameters: int, block: Block | None = None) -> None:
-        """In ``block``, which other processes have, too; or of this process alone."""
-        self.places = slots(len(share.halo), share.width, share.settings.seed)
+    def __init__(self, shard: Shard, block: Block | None = None) -> None:
+        """Place the arrays in ``block``, which other processes share; in memory of this process alone without one."""
+        self.places = slots(len(shard.halo), shard.width, shard.settings.seed)
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
-            "weights": ((parameters,), np.float32),
-            "rows": ((len(self.places), share.width), np.float32),
-            "nodes": ((len(share.halo),), np.float32),
-            "features": ((share.width,), np.float32),
+            "weights": ((shard.parameters,), np.float32),
+            "rows": ((len(self.places), shard.width), np.float32),
+            "nodes": ((len(shard.halo),), np.float32),
+            "features": ((shard.width,), np.float32),
             "known": ((len(self.places),), np.bool_),
         }
         sizes = [int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes.values()]
@@ -71,8 +71,8 @@ class Explanations(ABC):
         count: explanations begun.
     """
 
-    def __init__(self, share: Share, memory: Memory) -> None:
-        self.cache = RowCache(share.halo, memory.places, memory.rows, memory.known)
+    def __init__(self, shard: Shard, memory: Memory) -> None:
+        self.cache = FeatureCache(shard.halo, memory.places, memory.rows, memory.known)
         self.memory = memory
         self.seconds = 0.0
         self.count = 0
@@ -87,15 +87,17 @@ class Explanations(ABC):
 
 
 class Inline(Explanations):
-    """In the trainer, which stands still meanwhile."""
+    """Explains in the trainer itself, which waits meanwhile."""
 
-    def __init__(self, share: Share, interpreter: Interpreter, parameters: int) -> None:
-        super().__init__(share, Memory(share, parameters))
-        self._interpreter = interpreter
+    def __init__(self, shard: Shard) -> None:
+        from offramp.dgs.interpret import Interpreter
+
+        super().__init__(shard, Memory(shard))
+        self._interpreter = Interpreter(shard)
         self._masks: Masks | None = None
 
     def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
-        """Now."""
+        """Explain before this returns."""
         begin = time.perf_counter()
         self._masks = explain(self._interpreter, weights, *self.cache.content(), version)
         self.seconds = time.perf_counter() - begin
@@ -114,16 +116,16 @@ class Handle:
     block: Block
 
 
-class Beside(Explanations):
-    """In a process beside the trainer."""
+class Sidecar(Explanations):
+    """Explains in a process beside the trainer, which goes on."""
 
-    def __init__(self, share: Share, handle: Handle, parameters: int) -> None:
-        super().__init__(share, Memory(share, parameters, handle.block))
+    def __init__(self, shard: Shard, handle: Handle) -> None:
+        super().__init__(shard, Memory(shard, handle.block))
         self._connection = handle.connection
-        self._worker, self._version = share.worker, 0
+        self._worker, self._version = shard.worker, 0
 
     def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
-        """Ring the bell; goes on when the process has its copy of what was received."""
+        """Tell the process; return when it has its copy of what was received."""
         self.memory.weights[:] = weights
         self._version = version
         with self._named():
@@ -163,21 +165,21 @@ def explain(
     return interpreter.explain(places, rows, version)
 
 
-class Process:
+class SidecarProcess:
     """A process that explains the model of one worker, for as long as the block runs.
 
     Attributes:
         handle: for the worker.
     """
 
-    def __init__(self, share: Share, parameters: int, context: BaseContext | None = None) -> None:
+    def __init__(self, shard: Shard, context: BaseContext | None = None) -> None:
         context = context or multiprocessing.get_context("forkserver")
         self._block = Block()
         ours, theirs = context.Pipe()
         self.handle = Handle(ours, self._block)
-        arguments = (theirs, share, parameters, self._block)
+        arguments = (theirs, shard, self._block)
         self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
-            target=_serve, args=arguments, name=f"explanation {share.worker}", daemon=True
+            target=_serve, args=arguments, name=f"explanation {shard.worker}", daemon=True
         )
         self._process.start()
         theirs.close()
@@ -189,19 +191,30 @@ class Process:
         self._block.close()
 
 
-def _serve(connection: Connection, share: Share, parameters: int, block: Block) -> None:
-    """The process: one explanation for each ring of the bell, until the trainer is gone."""
+@contextmanager
+def open_sidecar(shard: Shard) -> Iterator[Handle | None]:
+    """The worker's end of a sidecar, where its settings ask for one and there is something to explain."""
+    if shard.settings.explain != "beside" or not shard.explains:
+        yield None
+        return
+    process = SidecarProcess(shard)
+    try:
+        yield process.handle
+    finally:
+        process.close()
+
+
+def _serve(connection: Connection, shard: Shard, block: Block) -> None:
+    """The process: one explanation for each version that it is told, until the trainer is gone."""
     import torch
 
     from offramp.dgs.interpret import Interpreter
-    from offramp.models import make_model, model_widths
 
     ends_with_parent()
     torch.set_num_threads(1)
-    memory = Memory(share, parameters, block)
-    cache = RowCache(share.halo, memory.places, memory.rows, memory.known)
-    settings = share.settings
-    interpreter = Interpreter(share, make_model(settings, model_widths(settings, share.width, share.classes)))
+    memory = Memory(shard, block)
+    cache = FeatureCache(shard.halo, memory.places, memory.rows, memory.known)
+    interpreter = Interpreter(shard)
     try:
         while True:
             version = connection.recv()

@@ -30,7 +30,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExchangeResult:
     """One exchange of one layer, all workers together. Bytes are bytes of link time: headers and gaps count.
 
     Attributes:

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
 from offramp.workers.group import Group
+from offramp.workers.launch import Launcher
 from offramp.workers.mailbox import Mailbox, MemoryMailbox
+from offramp.workers.processes import Work
 from offramp_base.transport.base import LinkStats
 from offramp_sim.switchgnn.lockstep import Lockstep
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from offramp.switchgnn.stats import WorkerStats
 
 T = TypeVar("T")
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 class ThreadGroup(Group):
@@ -31,14 +34,14 @@ class ThreadGroup(Group):
 
     def __init__(self, rank: int, slots: list[Any], barrier: threading.Barrier) -> None:
         self.rank, self.size = rank, len(slots)
-        self.carry: Callable[[Callable[[], None]], None] = lambda deliver: deliver()
+        self.transport: Callable[[Callable[[], None]], None] = lambda deliver: deliver()
         self._slots, self._barrier = slots, barrier
 
     def _all(self, item: Any) -> list[Any]:
         self._slots[self.rank] = item
-        self._barrier.wait(PATIENCE_S)
+        self._barrier.wait(TIMEOUT_S)
         items = list(self._slots)
-        self._barrier.wait(PATIENCE_S)
+        self._barrier.wait(TIMEOUT_S)
         return items
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
@@ -54,7 +57,7 @@ class ThreadGroup(Group):
         items = self._all(item)
         return None if self.rank else items
 
-    def exchange(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
+    def all_to_all(self, rows: torch.Tensor, send: Sequence[int], receive: Sequence[int]) -> torch.Tensor:
         """Rows for each worker, in rank order, against the rows from each worker, in rank order."""
         received = [parts[self.rank] for parts in self._all(torch.split(rows, list(send)))]
         assert [len(part) for part in received] == list(receive)
@@ -67,7 +70,7 @@ class ThreadGroup(Group):
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages through shared memory, whatever the rate."""
         boxes = self._all({})[0]
-        box = MemoryMailbox(self.rank, boxes, timeout_s, self.carry)
+        box = MemoryMailbox(self.rank, boxes, timeout_s, self.transport)
         self._all(None)  # nobody posts to a worker that has none yet
         return box
 
@@ -97,6 +100,22 @@ def run_group(size: int, work: Callable[[ThreadGroup], T]) -> list[T]:
     return [future.result() for future in futures]
 
 
+class Threads(Launcher):
+    """Ranks as threads of this process."""
+
+    def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:  # noqa: ARG002
+        """``work`` of every rank; what that of rank 0 returns."""
+        assert jobs is not None
+        return run_group(len(jobs), lambda group: work(group, jobs[group.rank], report))[0]
+
+
+@contextmanager
+def open_threads(ranks: int, **_: Any) -> Iterator[Threads]:
+    """As :func:`offramp.workers.launch.open_launcher`; a thread starts for each job, whatever ``ranks`` says."""
+    del ranks
+    yield Threads()
+
+
 class SharedLockstep:
     """One lockstep for workers that are threads: an exchange runs when all have come to it."""
 
@@ -122,7 +141,7 @@ class SharedLockstep:
         """Exchange contributions for sums, as ``Worker.exchange`` does."""
         self._values[worker], self._plan = values, plan_index
         try:
-            self._barrier.wait(PATIENCE_S)
+            self._barrier.wait(TIMEOUT_S)
         except threading.BrokenBarrierError:
             raise self._fault or threading.BrokenBarrierError from None
         return self._sums[worker]
@@ -138,7 +157,7 @@ class SharedLockstep:
 
 @dataclass(frozen=True)
 class ThreadExchanger:
-    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.train.carrier.Exchanger`."""
+    """One worker's end of a :class:`SharedLockstep`: an :class:`offramp.train.exchange.Exchanger`."""
 
     shared: SharedLockstep
     worker: int

@@ -20,7 +20,7 @@ ALL: Final = -1
 """The fan-out that takes every neighbour."""
 
 
-class Picks(NamedTuple):
+class SampledNeighbours(NamedTuple):
     """Neighbours drawn for some rows.
 
     Attributes:
@@ -33,7 +33,7 @@ class Picks(NamedTuple):
 
 
 @sendable
-class Rows(NamedTuple):
+class LocalAdjacency(NamedTuple):
     """Adjacency of some vertices: ``indices`` are vertices of the whole graph.
 
     Attributes:
@@ -73,13 +73,13 @@ def stream_of(seed: int, worker: int, batch: int, layer: int) -> int:
     return word >> 1
 
 
-def every(graph: Rows, rows: IntArray) -> Picks:
+def every(graph: LocalAdjacency, rows: IntArray) -> SampledNeighbours:
     """All neighbours of ``rows``."""
     entries, counts = entries_of(graph.indptr, rows)
-    return Picks(counts, graph.indices[entries])
+    return SampledNeighbours(counts, graph.indices[entries])
 
 
-def uniform(graph: Rows, rows: IntArray, ids: IntArray, fanout: int, stream: int) -> Picks:
+def uniform(graph: LocalAdjacency, rows: IntArray, ids: IntArray, fanout: int, stream: int) -> SampledNeighbours:
     """``fanout`` neighbours of each row without replacement, all alike; whole rows where there are no more.
 
     Args:
@@ -93,15 +93,15 @@ def uniform(graph: Rows, rows: IntArray, ids: IntArray, fanout: int, stream: int
         return every(graph, rows)
     kernel = machine_code(kernels.uniform)
     if kernel is None:
-        return Picks(*reference.uniform(*graph, rows, ids, fanout, stream))
+        return SampledNeighbours(*reference.uniform(*graph, rows, ids, fanout, stream))
     rows, ids = whole(rows), whole(ids)
     counts, out = np.empty(len(rows), np.int64), np.empty(graph.room(rows, fanout), np.int64)
     kernel(*graph, rows, ids, len(rows), fanout, stream, counts, out)
-    return Picks(counts, out)
+    return SampledNeighbours(counts, out)
 
 
 def weighted(
-    graph: Rows,
+    graph: LocalAdjacency,
     rows: IntArray,
     ids: IntArray,
     fanout: int,
@@ -110,7 +110,7 @@ def weighted(
     owner: npt.NDArray[np.int32],
     worker: int,
     shift: int = 0,
-) -> Picks:
+) -> SampledNeighbours:
     """As :func:`uniform`, each draw in proportion to ``weights`` (of all vertices) among those that are left.
 
     ``shift`` more of a row's draws are of other workers than ``worker`` than that, with clamps where a row has too few
@@ -120,7 +120,9 @@ def weighted(
         return every(graph, rows)
     kernel = machine_code(kernels.weighted)
     if kernel is None:
-        return Picks(*reference.weighted(*graph, rows, ids, fanout, shift, owner != worker, weights, stream))
+        return SampledNeighbours(
+            *reference.weighted(*graph, rows, ids, fanout, shift, owner != worker, weights, stream)
+        )
     rows, ids, weights = whole(rows), whole(ids), np.ascontiguousarray(weights, np.float64)
     owner = np.ascontiguousarray(owner, np.int32)
     counts, out = np.empty(len(rows), np.int64), np.empty(graph.room(rows, fanout), np.int64)
@@ -128,7 +130,7 @@ def weighted(
     kernel(
         *graph, rows, ids, len(rows), fanout, shift, owner, worker, weights, stream, keys, places, counts, out
     )  # fmt: skip
-    return Picks(counts, out)
+    return SampledNeighbours(counts, out)
 
 
 class Numbering:

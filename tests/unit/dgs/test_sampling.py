@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.dgs import picks, reference
+from offramp.dgs import reference, sampling
 from offramp.dgs.masks import LEAST, weights
-from offramp.dgs.picks import Rows, stream_of
+from offramp.dgs.sampling import LocalAdjacency, stream_of
 from offramp.graph.generate import generate
 
 GRAPH = generate("ba:n=300,m=6", None, 1)
-ROWS = Rows(GRAPH.indptr, GRAPH.indices)
+ROWS = LocalAdjacency(GRAPH.indptr, GRAPH.indices)
 ALL = np.arange(300)
 OWNER = (ALL % 3).astype(np.int32)
 
 
-def of_rows(found: picks.Picks) -> list[np.ndarray]:
+def of_rows(found: sampling.SampledNeighbours) -> list[np.ndarray]:
     return np.split(found.neighbours, np.cumsum(found.counts)[:-1])
 
 
@@ -30,17 +30,17 @@ def test_machine_code_is_the_reference_to_the_bit(seed: int, fanout: int, shift:
     rows = rng.permutation(300)[: rng.integers(0, 300)]
     stream = stream_of(seed, worker, 1, 1)
     for found, expected in zip(
-        picks.uniform(ROWS, rows, rows, fanout, stream),
+        sampling.uniform(ROWS, rows, rows, fanout, stream),
         reference.uniform(*ROWS, rows, rows, fanout, stream),
         strict=True,
     ):
         assert np.array_equal(found, expected)
     w = rng.random(300) + LEAST
-    found = picks.weighted(ROWS, rows, rows, fanout, stream, w, OWNER, worker, shift)
+    found = sampling.weighted(ROWS, rows, rows, fanout, stream, w, OWNER, worker, shift)
     expected = reference.weighted(*ROWS, rows, rows, fanout, shift, worker != OWNER, w, stream)
     assert np.array_equal(found.counts, expected[0])
     assert np.array_equal(found.neighbours, expected[1])
-    sources, columns = picks.Numbering(300)(rows, found.neighbours)
+    sources, columns = sampling.Numbering(300)(rows, found.neighbours)
     expected = reference.number(rows, found.neighbours)
     assert np.array_equal(sources, expected[0])
     assert np.array_equal(columns, expected[1])
@@ -52,8 +52,8 @@ def test_sizes_and_clamps(seed: int, fanout: int, epsilon: float) -> None:
     """Never more than the fan-out, all where there are no more, no duplicates; epsilon changes no total."""
     w = np.random.default_rng(seed).random(300) + LEAST
     stream, shift = stream_of(seed, 0, 1, 1), round(epsilon * fanout)
-    plain = of_rows(picks.weighted(ROWS, ALL, ALL, fanout, stream, w, OWNER, 0))
-    moved = of_rows(picks.weighted(ROWS, ALL, ALL, fanout, stream, w, OWNER, 0, shift))
+    plain = of_rows(sampling.weighted(ROWS, ALL, ALL, fanout, stream, w, OWNER, 0))
+    moved = of_rows(sampling.weighted(ROWS, ALL, ALL, fanout, stream, w, OWNER, 0, shift))
     for v, (before, after) in enumerate(zip(plain, moved, strict=True)):
         near = GRAPH.indices[GRAPH.indptr[v] : GRAPH.indptr[v + 1]]
         assert len(set(after)) == len(after) == len(before) == min(fanout, len(near))
@@ -68,12 +68,12 @@ def test_sizes_and_clamps(seed: int, fanout: int, epsilon: float) -> None:
 @pytest.mark.parametrize("owners", [np.zeros(300, np.int32), np.ones(300, np.int32)])
 @pytest.mark.parametrize("shift", [-5, 5])
 def test_no_local_or_no_remote_neighbours(owners: np.ndarray, shift: int) -> None:
-    found = picks.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), owners, 0, shift)
+    found = sampling.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), owners, 0, shift)
     assert np.array_equal(found.counts, np.minimum(GRAPH.degrees, 5))
 
 
 def test_epsilon_of_minus_one_takes_local_ones_first() -> None:
-    found = of_rows(picks.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), OWNER, 0, -5))
+    found = of_rows(sampling.weighted(ROWS, ALL, ALL, 5, 1, np.ones(300), OWNER, 0, -5))
     for v, drawn in enumerate(found):
         near = GRAPH.indices[GRAPH.indptr[v] : GRAPH.indptr[v + 1]]
         if len(near) > 5:
@@ -86,7 +86,7 @@ def test_uniform_draws_are_uniform() -> None:
     near = GRAPH.indices[GRAPH.indptr[row] : GRAPH.indptr[row + 1]]
     counts = np.zeros(300)
     for batch in range(4000):
-        counts[picks.uniform(ROWS, np.array([row]), np.array([row]), 7, stream_of(5, 0, batch, 1)).neighbours] += 1
+        counts[sampling.uniform(ROWS, np.array([row]), np.array([row]), 7, stream_of(5, 0, batch, 1)).neighbours] += 1
     expected = 4000 * 7 / len(near)
     chi = ((counts[near] - expected) ** 2 / (expected * (1 - 7 / len(near)))).sum()
     assert chi < len(near) + 5 * (2 * len(near)) ** 0.5
@@ -100,7 +100,7 @@ def test_the_first_weighted_draw_is_in_proportion() -> None:
     counts = np.zeros(300)
     for batch in range(6000):
         stream = stream_of(5, 0, batch, 1)
-        counts[picks.weighted(ROWS, np.array([row]), np.array([row]), 1, stream, w, OWNER, 0).neighbours] += 1
+        counts[sampling.weighted(ROWS, np.array([row]), np.array([row]), 1, stream, w, OWNER, 0).neighbours] += 1
     expected = 6000 * w[near] / w.sum()
     assert ((counts[near] - expected) ** 2 / expected).sum() < len(near) + 5 * (2 * len(near)) ** 0.5
 
@@ -109,8 +109,8 @@ def test_weight_one_for_all_is_uniform() -> None:
     """Masks that are all 1, as local vertices are, say nothing; any other constant would prefer local ones."""
     share = np.zeros(2)
     for batch in range(300):
-        found = picks.weighted(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1), np.ones(300), OWNER, 0)
-        plain = picks.uniform(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1))
+        found = sampling.weighted(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1), np.ones(300), OWNER, 0)
+        plain = sampling.uniform(ROWS, ALL, ALL, 3, stream_of(1, 0, batch, 1))
         share += [(OWNER[found.neighbours] != 0).mean(), (OWNER[plain.neighbours] != 0).mean()]
     assert share[0] == pytest.approx(share[1], rel=0.01)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from offramp.codecs.base import CODECS
 from offramp.switchgnn.cost import Rates, load_rates
 from offramp.switchgnn.fingerprint import require_fit
 from offramp.switchgnn.plan import AGGREGATOR_BYTES, Plan, chunks_for, make_plan
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True)
-class ExchangePlans:
+class SwitchPlans:
     """Plans with disjoint block ids, which one carries features of a width, and under which scheme."""
 
     plans: list[Plan]
@@ -41,7 +42,7 @@ class ExchangePlans:
         return {width: str(made.scheme) for width, made in self.schemes.items()}
 
 
-def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> ExchangePlans:
+def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence[int]) -> SwitchPlans:
     """Plans for exchanges of features of the given widths within the settings' switch memory.
 
     The strawman's are one block each: it allocates aggregators as contributions come (section 10).
@@ -60,7 +61,9 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates)
     scheme, free = parse_scheme(settings.scheme)
     if settings.by_codes:
-        scheme = _coded(scheme, boundary, int(settings.codec.removeprefix("q")))
+        bits = CODECS.get(settings.codec).bits
+        assert bits is not None, "codes of one width add up"
+        scheme = _coded(scheme, boundary, bits)
     schemes = candidates(scheme) if free else [scheme]
     if settings.racks > 1:
         schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]
@@ -73,7 +76,7 @@ def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:
     return replace(scheme, pairwise=True, code_bits=code_bits, bits=next(b for b in FIELDS if largest < 1 << b))
 
 
-def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:
+def _joined(made: Sequence[SchemePlan]) -> SwitchPlans:
     """One plan for those that have the same one, with Block_ids that follow each other."""
     plans: list[Plan] = []
     index_of: dict[tuple[int, ...], int] = {}
@@ -88,7 +91,7 @@ def _joined(made: Sequence[SchemePlan]) -> ExchangePlans:
             first_block += len(one.plan.blocks)
         plan_of_width[one.features] = index_of[key]
         schemes[one.features] = replace(one, plan=plans[index_of[key]])
-    return ExchangePlans(plans, plan_of_width, schemes)
+    return SwitchPlans(plans, plan_of_width, schemes)
 
 
 def _as_published(boundary: Boundary, plan: Plan, width: int) -> SchemePlan:

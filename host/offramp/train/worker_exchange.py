@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @sendable
 @dataclass(frozen=True, eq=False)
-class Carry:
+class WorkerExchange:
     """One worker's part; ``b`` local boundary vertices, ``m`` messages, ``n`` rows of the switch's exchange.
 
     A message is a boundary vertex's feature or, pairwise, the partial sum for a remote vertex; pairwise messages are
@@ -89,7 +89,7 @@ def own_boundary(made: SchemePlan, worker: int) -> IntArray:
     return own
 
 
-def plan_carry(made: SchemePlan, worker: int) -> Carry:
+def plan_worker_exchange(made: SchemePlan, worker: int) -> WorkerExchange:
     """The part of ``worker`` in ``made``."""
     boundary = made.boundary
     messages: sp.csr_matrix | None = None
@@ -115,7 +115,7 @@ def plan_carry(made: SchemePlan, worker: int) -> Carry:
     at, uploaded = find(np.sort(ids), rows)
     by_id = np.argsort(ids)
     vertex, summed = find(own, rows)
-    return Carry(
+    return WorkerExchange(
         messages=messages,
         rows=len(rows),
         upload_rows=np.flatnonzero(uploaded),

@@ -12,18 +12,20 @@ import scipy.sparse as sp
 
 from offramp.dgs.cost import halo
 from offramp.dgs.masks import Masks
-from offramp.dgs.picks import Rows
+from offramp.dgs.sampling import LocalAdjacency
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.csr import IntArray, entries_of
+from offramp.models import make_model, model_widths
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.models import Model
 
 
 @sendable
 @dataclass(frozen=True, eq=False)
-class Share:
+class Shard:
     """One worker's part; who owns which vertex, and degrees, are known of the whole graph.
 
     Attributes:
@@ -50,8 +52,8 @@ class Share:
     owner: npt.NDArray[np.int32]
     degree: IntArray
     vertices: IntArray
-    rows: Rows
-    everything: Rows | None
+    rows: LocalAdjacency
+    everything: LocalAdjacency | None
     features: npt.NDArray[np.float32] | sp.csr_matrix
     labels: IntArray
     train: IntArray
@@ -66,6 +68,20 @@ class Share:
     def width(self) -> int:
         """Features of a vertex."""
         return int(self.features.shape[1])
+
+    def model(self) -> Model:
+        """The run's model, with the weights that its seed makes: equal on every worker."""
+        return make_model(self.settings, model_widths(self.settings, self.width, self.classes))
+
+    @property
+    def parameters(self) -> int:
+        """Number of the model's weights."""
+        return sum(weight.numel() for weight in self.model().parameters())
+
+    @property
+    def explains(self) -> bool:
+        """Whether masks are made, and there are remote vertices to make them of."""
+        return self.settings.explains and len(self.halo) > 0
 
     @property
     def workers(self) -> int:
@@ -85,31 +101,31 @@ class Share:
 
 def split(
     graph: Graph, owner: npt.NDArray[np.int32], settings: DgsSettings, masks: list[Masks] | None = None
-) -> list[Share]:
-    """Every worker's :class:`Share`.
+) -> list[Shard]:
+    """Cut the graph into the shards of all workers, in rank order.
 
     Raises:
         OfframpError: masks to begin with that do not fit.
     """
-    workers, whole = settings.workers, Rows(graph.indptr, graph.indices)
+    workers, whole = settings.workers, LocalAdjacency(graph.indptr, graph.indices)
     replicated = settings.topology == "replicated"
     train = [np.flatnonzero(graph.train & (owner == worker)) for worker in range(workers)]
     halos = [halo(graph, owner, worker, settings.layers) for worker in range(workers)]
     slices = [[_drawn(whole, owner, halos[of], of, at) for at in range(workers)] for of in range(workers)]
-    shares = []
+    shards = []
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker)
         entries, counts = entries_of(whole.indptr, mine)
         if masks is not None:
             masks[worker].check(len(halos[worker]), graph.width)
-        shares.append(
-            Share(
+        shards.append(
+            Shard(
                 settings=settings,
                 worker=worker,
                 owner=owner,
                 degree=graph.degrees,
                 vertices=mine,
-                rows=Rows(np.concatenate([[0], np.cumsum(counts)]), whole.indices[entries]),
+                rows=LocalAdjacency(np.concatenate([[0], np.cumsum(counts)]), whole.indices[entries]),
                 everything=whole if replicated else None,
                 features=graph.features[mine],
                 labels=graph.labels[mine],
@@ -122,10 +138,10 @@ def split(
                 masks=masks[worker] if masks is not None else None,
             )
         )
-    return shares
+    return shards
 
 
-def _drawn(graph: Rows, owner: npt.NDArray[np.int32], halo_of: IntArray, of: int, at: int) -> IntArray:
+def _drawn(graph: LocalAdjacency, owner: npt.NDArray[np.int32], halo_of: IntArray, of: int, at: int) -> IntArray:
     """Vertices of the halo of worker ``of`` among the neighbours of those that worker ``at`` owns."""
     if of == at:
         return np.empty(0, np.int64)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracies of a model by all neighbours and all features, where the whole graph is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import nn
+
+from offramp.dgs.results import DgsEpoch, Progress
+from offramp.g3.block import Block
+from offramp.models import Model, make_model, model_widths
+from offramp.models.neighbourhood import as_features
+
+if TYPE_CHECKING:
+    from offramp.dgs.settings import DgsSettings
+    from offramp.graph.data import Graph
+
+
+class ModelEvaluator:
+    """Evaluates weights on the whole graph.
+
+    Attributes:
+        model: whose weights are set for each evaluation.
+        features, view: of the whole graph.
+    """
+
+    def __init__(self, graph: Graph, settings: DgsSettings) -> None:
+        n, everyone = graph.vertices, np.arange(graph.vertices)
+        edges = sp.csr_matrix((np.ones(len(graph.indices), np.float32), graph.indices, graph.indptr), shape=(n, n))
+        closed = sp.csr_matrix(edges + sp.eye(n, dtype=np.float32, format="csr"))
+        closed.sort_indices()
+        self._graph = graph
+        self.view = Block(closed, everyone, everyone, graph.degrees, torch.float32)
+        self.features = as_features(graph.features)
+        self.model: Model = make_model(settings, model_widths(settings, graph.width, graph.classes)).eval()
+
+    def __call__(self, progress: Progress) -> DgsEpoch:
+        """The epoch with the accuracies of the weights at its end."""
+        graph = self._graph
+        nn.utils.vector_to_parameters(torch.from_numpy(progress.weights), self.model.parameters())
+        with torch.no_grad():
+            right = (self.model(self.features, self.view).argmax(1).numpy() == graph.labels).astype(float)
+        train, val, test = (
+            float(right[mask].mean()) if mask.any() else 0.0 for mask in (graph.train, graph.val, graph.test)
+        )
+        return DgsEpoch(
+            epoch=progress.epoch,
+            loss=progress.loss,
+            seconds=progress.seconds,
+            train_accuracy=train,
+            val_accuracy=val,
+            test_accuracy=test,
+            reported=progress,
+        )

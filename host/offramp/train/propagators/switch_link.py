@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's end of its link to the switch, and the propagator that goes through it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+
+from offramp.switchgnn.scheme import LANE_BITS
+from offramp.train.codec import CarriedCodec, FixedPointCodec
+from offramp.train.exchange import SwitchExchange
+from offramp.train.propagators.base import PROPAGATORS, Propagation, Propagator
+from offramp.train.propagators.quantised import QuantisedPropagator
+from offramp.train.propagators.switch import SwitchPropagator
+from offramp.workers.traffic import Traffic
+from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from offramp.nic.worker import NicWorker
+    from offramp.switchgnn.worker import Worker
+    from offramp.train.exchange import Exchanger
+    from offramp.train.job import WorkerJob
+    from offramp.workers.group import Group
+
+_RETRY_CAP_S = 8.0
+
+
+def _open_worker(job: WorkerJob, group: Group, stack: ExitStack) -> Worker | NicWorker:
+    """The worker's end of its link: frames that are made here, or the agent of a smartNIC that makes them."""
+    from offramp.switchgnn.rate import RateControl
+    from offramp.switchgnn.recovery import Recovery
+    from offramp.switchgnn.worker import Worker
+    from offramp_base.transport import open_io
+    from offramp_base.transport.faulty import Faults, Faulty
+    from offramp_base.transport.links import NIC
+
+    assert job.exchanges is not None
+    settings, plans = job.settings, job.exchanges.plans
+    faults = Faults(loss=settings.loss, duplication=settings.duplication)
+    recovery = Recovery(settings.retry_s, max(settings.retry_s, _RETRY_CAP_S))
+    racks = settings.network.racks if settings.network else ()
+    seed = settings.seed + group.rank
+    if job.link.startswith(f"{NIC}:"):
+        from offramp.nic.worker import NicWorker
+
+        agent = NicWorker(
+            group.rank,
+            plans,
+            job.link,
+            settings.timeout_s,
+            window=settings.window,
+            gap_s=settings.gap_s,
+            recovery=recovery,
+            racks=racks,
+            faults=faults,
+            seed=seed,
+        )
+        return stack.enter_context(closing(agent))
+    link = stack.enter_context(closing(open_io(job.link)))
+    io = Faulty(link, seed=seed, sending=faults, receiving=faults)
+    return Worker(
+        group.rank,
+        plans,
+        io if settings.loss or settings.duplication else link,
+        settings.timeout_s,
+        window=settings.window,
+        gap_s=settings.gap_s,
+        recovery=recovery,
+        rate=RateControl(),
+        racks=racks,
+    )
+
+
+def through(job: WorkerJob, group: Group, exchanger: Exchanger) -> Propagator:
+    """The propagator that carries the job's exchanges through the switch at the other end of ``exchanger``."""
+    assert job.exchanges is not None
+    hosts, plans = Traffic(), job.exchanges.plans
+    exchanges = {
+        width: SwitchExchange(exchanger, group, job.worker_exchanges[width], index, plans[index], hosts)
+        for width, index in job.exchanges.plan_of_width.items()
+    }
+    if job.bits < LANE_BITS or job.code_bits:
+        return QuantisedPropagator(exchanges, job.bits, job.fan_in, job.settings.seed, job.code_bits)
+    codec = (CarriedCodec if job.settings.scale == "carried" else FixedPointCodec)(group, job.fan_in)
+    return SwitchPropagator(codec, exchanges, job.local.vertices[job.local.boundary])
+
+
+@contextmanager
+def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
+    from offramp.switchgnn.fingerprint import job_fingerprint
+
+    assert job.exchanges is not None
+    _agree(group, job_fingerprint(job.exchanges.plans))
+    with ExitStack() as stack:
+        worker = _open_worker(job, group, stack)
+        worker.start()
+        yield through(job, group, worker)
+
+
+for _name in ("switch", "strawman"):
+    PROPAGATORS.register(_name)(Propagation(_open, through_switch=True))
+
+
+def _agree(group: Group, fingerprint: str) -> None:
+    """Refuse to send a packet when the workers' plans differ."""
+    mine = torch.tensor(float(int(fingerprint[:12], 16)), dtype=torch.float64)  # 48 bits: exact
+    largest, least = group.max(mine.clone()), -group.max(-mine)
+    if not bool(largest == mine == least):
+        raise OfframpError(f"worker {group.rank}: its plan is not that of the other workers")

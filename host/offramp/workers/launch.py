@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the ranks of a run work: in this process, in processes of this machine, or in those that a launcher started."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from offramp.workers.group import GlooGroup, Group
+from offramp.workers.mailbox import PeerLostError
+from offramp.workers.place import find_place
+from offramp.workers.processes import TIMEOUT_S, Work, run_workers
+from offramp_base.settings.error import SettingsError
+
+
+class Launcher(ABC):
+    """Gives each rank its job.
+
+    Attributes:
+        leads: whether this process plans the run and gets its result; all do but the other ranks of a launcher.
+        starts: whether it starts the ranks' processes, which have none of their own then.
+    """
+
+    leads = True
+    starts = False
+
+    @abstractmethod
+    def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:
+        """``work`` of every rank; what that of rank 0 returns.
+
+        Args:
+            work: a module-level function.
+            jobs: one for each rank; None where this process does not lead.
+            kind: their type.
+            report: gets what rank 0 reports.
+
+        Raises:
+            OfframpError: a rank failed, died or was stopped.
+        """
+
+
+class Here(Launcher):
+    """Ranks in processes of this machine; a single one in this process."""
+
+    starts = True
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:  # noqa: ARG002
+        """``work`` of every rank, in processes that end with this one."""
+        assert jobs is not None
+        if len(jobs) == 1:
+            return work(Group(), jobs[0], report)
+        return run_workers(work, jobs, report, timeout_s=self._timeout_s)
+
+
+class Joined(Launcher):
+    """This process is one rank of several; the others do the same elsewhere."""
+
+    def __init__(self, group: Group) -> None:
+        self._group, self.leads = group, group.rank == 0
+
+    def run(self, work: Work, jobs: Sequence[Any] | None, kind: Any, report: Callable[[Any], None]) -> Any:
+        """``work`` of this rank, with the job that rank 0 sends it."""
+        return work(self._group, self._group.scatter(jobs, kind), report)
+
+
+OpenLauncher = Callable[..., AbstractContextManager[Launcher]]
+"""As :func:`open_launcher`."""
+
+
+@contextmanager
+def open_launcher(
+    ranks: int, *, field: str = "workers", given: object = None, timeout_s: float = TIMEOUT_S
+) -> Iterator[Launcher]:
+    """The launcher of a run of so many ranks: the processes that torchrun or srun started, otherwise our own.
+
+    Args:
+        ranks: that the run needs.
+        field: of the settings that says so, and the value that was ``given`` for it.
+        given: by default ``ranks``.
+        timeout_s: how long a process of our own may be stopped.
+
+    Raises:
+        OfframpError: the launcher's variables make no sense, or it started another number of processes.
+    """
+    place = find_place()
+    if place is None:
+        yield Here(timeout_s)
+        return
+    if place.size != ranks:
+        problem = f"needs {ranks} {'process' if ranks == 1 else 'processes'}, {place.started}"
+        raise SettingsError(field, problem, ranks if given is None else given)
+    group = GlooGroup(place.rendezvous, place.rank, place.size)
+    try:
+        yield Joined(group)
+    except RuntimeError as error:
+        if "gloo" not in str(error) and "Connection" not in str(error):
+            raise
+        raise PeerLostError(f"rank {place.rank}: another rank is gone: {' '.join(str(error).split())}") from None
+    finally:
+        group.close()

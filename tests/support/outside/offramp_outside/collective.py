@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheduler of collectives: the baseline, with the dimensions the other way round."""
+
+from __future__ import annotations
+
+from offramp.themis.balance import Candidate
+from offramp.themis.demand import Demand
+from offramp.themis.network import Network
+from offramp.themis.pipeline import Policy
+from offramp.themis.schedule import Chunk, Schedule, split
+from offramp.themis.themis import Options, baseline
+
+
+def reversed_dimensions(
+    network: Network, demands: tuple[Demand, ...], chunks: int, options: Options | None, unit: int
+) -> Candidate:
+    """Every chunk takes the dimensions in the order opposite to the baseline's."""
+    schedules = []
+    for demand in demands:
+        made = baseline(demand.part(network), demand.collective, split(demand.size, chunks, unit))
+        turned = tuple(Chunk(chunk.size, chunk.reduce[::-1], chunk.gather[::-1]) for chunk in made.chunks)
+        schedules.append(Schedule(made.network, made.collective, turned))
+    return Candidate.run(network, demands, tuple(schedules), Policy.FIFO)

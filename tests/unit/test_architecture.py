@@ -27,7 +27,6 @@ CIRCLES = {
     "offramp.leo": [
         ["offramp.leo.applications", "offramp.leo.devices", "offramp.leo.runtime", "offramp.leo.transports"]
     ],
-    "offramp_p4.native": [["offramp_p4.native.calls", "offramp_p4.native.parsers", "offramp_p4.native.tables"]],
 }
 """Those that are still there; the list may only become shorter."""
 SOURCES = imports.read()

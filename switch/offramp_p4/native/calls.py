@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Final
 
+from offramp_base.native.llvm import I32, Value, const
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.parsers import may_repeat
 from offramp_p4.native import places
 from offramp_p4.native.emitter import Emitter, aggregate, value
 from offramp_p4.native.headers import header_op
-from offramp_p4.native.llvm import I32, Value, const
+from offramp_p4.native.parsers import write_parser
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE
 from offramp_p4.native.shape import bits_of, is_scalar, shape
 from offramp_p4.source import Unsupported
@@ -230,8 +231,6 @@ def block(g: Emitter, b: walk.Block) -> Value:
     """The LLVM function of a parser or control; its parameters have been set before."""
     if b not in g.memo:
         if isinstance(b, ir.ParserInstance):
-            from offramp_p4.native.parsers import write_parser  # a parser's states call back into here
-
             g.memo[b] = write_parser(g, b)
         else:
             with g.function(b.name, exits=True) as made:

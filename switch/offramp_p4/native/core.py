@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.llvm import I1, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.places import is_place
 from offramp_p4.native import codec, places
 from offramp_p4.native.emitter import BOOL_TRUE, AggregateBuilder, Builder, Emitter
-from offramp_p4.native.llvm import I1, Value, const, i64
 from offramp_p4.native.runtime.buffers import room
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CURSOR, LENGTH

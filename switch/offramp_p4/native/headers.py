@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
+from offramp_base.native.llvm import I32, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine.places import is_place
 from offramp_p4.native import places
 from offramp_p4.native.emitter import Emitter, aggregate, value
-from offramp_p4.native.llvm import I32, Value, const, i64
 from offramp_p4.native.runtime.program import GROWTH
 from offramp_p4.native.shape import bits_of, components, element_offset, offsets, shape
 from offramp_p4.source import Unsupported

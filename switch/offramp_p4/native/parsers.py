@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from offramp_base.native.llvm import I32, Value, const
 from offramp_p4 import ir
 from offramp_p4.engine.faults import NO_ERROR
 from offramp_p4.engine.parsers import MAX_STATES
 from offramp_p4.native import places
 from offramp_p4.native.emitter import BOOL_TRUE, Emitter
-from offramp_p4.native.llvm import I32, Value, const
+from offramp_p4.native.lookup import lookup
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import bits_of
-from offramp_p4.native.tables import lookup
 from offramp_p4.source import Unsupported
 
 

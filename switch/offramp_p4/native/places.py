@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from offramp_base.native.llvm import I1, I8, I32, I64, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine.places import is_place
 from offramp_p4.native.arithmetic import put_bits, take_bits
 from offramp_p4.native.emitter import Emitter, aggregate, value
 from offramp_p4.native.layout import component_offset
-from offramp_p4.native.llvm import I1, I8, I32, I64, Value, const, i64
 from offramp_p4.native.runtime.program import FAULT, FAULTED
 from offramp_p4.native.shape import bits_of, element_offset, offsets, shape
 from offramp_p4.source import Unsupported

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from offramp_p4.native.llvm import ll
+from offramp_base.native.llvm import ll
 from offramp_p4.types import BOOL, ERROR, INT, Bits, Enum, Header, Stack, Structure, Tuple, Type, Varbit, strip
 
 _INT_WIDTH: Final = 512  # of `int`, which is unbounded but seldom more than a constant

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
+from offramp_base.native.llvm import I32, I64, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine.places import unsliced
 from offramp_p4.native import places, tables
 from offramp_p4.native.calls import invoke
 from offramp_p4.native.emitter import Emitter, statement
-from offramp_p4.native.llvm import I32, I64, Value, const, i64
 from offramp_p4.native.runtime.program import DONE, EXITED
 from offramp_p4.native.shape import bits_of, components, element_offset, is_scalar, offsets, shape
 from offramp_p4.source import Unsupported

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.subset import Words, native
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Buffer, Context
-from offramp_p4.native.subset import Words, native
 
 ENTRY: Final = 3  # words of an entry: time, order, item
 _BYTES: Final = 24

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import places
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import I64, Value, const, i64
 from offramp_p4.native.runtime.context import Meter, Table
 from offramp_p4.native.runtime.meters import execute_meter
 from offramp_p4.native.runtime.program import LENGTH

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from offramp_base.native.llvm import I1, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import places
 from offramp_p4.native.arithmetic import divide
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import I1, Value, const, i64
 from offramp_p4.native.runtime import checksums as algorithms
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import places
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import Value, i64
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between

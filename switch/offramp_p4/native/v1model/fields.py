@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.llvm import I8, I64, Value, const, i64, ll
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.bits import scalar_bits
@@ -16,7 +17,6 @@ from offramp_p4.engine.places import is_place
 from offramp_p4.native import codec, places
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
-from offramp_p4.native.llvm import I8, I64, Value, const, i64, ll
 from offramp_p4.native.runtime import buffers
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.shape import is_scalar, offsets, shape

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
+from offramp_base.native.lowering import Library
 from offramp_p4 import ir
 from offramp_p4.native import arithmetic, calls, headers, places, statements, tables
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
-from offramp_p4.native.llvm import I64, PTR, AliasTags, Value, i64, ll
-from offramp_p4.native.lowering import Library
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import gather, run_batch
 from offramp_p4.native.runtime.pipeline import leave

@@ -83,6 +83,7 @@ from offramp.graph.load import load as load_graph
 from offramp.leo.devices import open_device
 from offramp.train.run import train
 from offramp.train.settings import TrainSettings
+from offramp_p4.externs import find_extern
 from offramp_p4.frontend import load
 from offramp_p4.lint import lint
 from offramp.p4src import p4_source
@@ -95,7 +96,8 @@ open_device("counted:service_us=1", "c").close()
 assert "outside/table1" in [item.name for item in items()]
 assert find("outside")[0].reproduce(0.5, 1).comparisons[0].ours == "0.5"
 assert "many-tables" in {found.rule for found in lint(load(p4_source("switchgnn/v1model.p4")))}
-print("all four")
+assert find_extern("parity").behaviour(7) == 1
+print("all five")
 """
 
 
@@ -103,4 +105,4 @@ def test_a_package_outside_adds_one_of_each() -> None:
     paths = [str(ROOT / folder) for folder in ("base", "switch", "host", "sim", "cli")]
     environment = {"PYTHONPATH": ":".join([str(OUTSIDE), *paths]), "PATH": os.environ["PATH"], "HOME": "/tmp"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("all four\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("all five\n", 0), done.stderr

@@ -85,7 +85,7 @@ class Device(Protocol):
 
     @property
     def name(self) -> str:
-        """Of this device, unique on a host."""
+        """Name of this device, unique on a host."""
 
     @property
     def kind(self) -> str:

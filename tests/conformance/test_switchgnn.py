@@ -21,10 +21,10 @@ from offramp.switchgnn.wire import LANES, NO_ID, build_frames
 from offramp.switchgnn.worker import Worker
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
-from offramp_sim.switchgnn.leaf_reference import ReferenceLeaf
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
 from switch_targets import Target
+from switchgnn_leaf_reference import ReferenceLeaf
 
 pytestmark = pytest.mark.p4
 

@@ -56,7 +56,7 @@ WITHOUT: dict[str, str] = {
             "switch stf", "switch trace", "switch doctor", "switch lint", "switch p4info", "switch resources",
             "simulate hermod", "simulate unitg", "coflow models", "coflow plan", "coflow match", "coflow export",
             "fpga lint", "fpga regs", "leo validate", "leo plan", "nic stats", "nic doctor", "transport list",
-            "token",
+            "token", "schema",
         ),
         SHORT,
     ),

@@ -83,7 +83,7 @@ COMMANDS = {
     f"{TRAIN} switch": "offramp train",
     f"{TRAIN} switch --transport udp": "offramp train",
     f"{TRAIN} p2p": "offramp train",
-    "offramp leo run kvs --workload B": "offramp leo run",
+    "offramp leo run kvs --workload B --seconds 0.1 --rounds 1": "offramp leo run",
 }
 SLOW = {
     "offramp demo --epochs 3": "offramp demo",

@@ -17,9 +17,9 @@ from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import LANES, NO_ID, PREFIX_BYTES, SHORT_FRAME_BYTES, Kind, build_frames
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_channel import UnrulyChannel
 
 Process = Callable[[PacketBatch], PacketBatch]
 Forgery = tuple[int, bytes]

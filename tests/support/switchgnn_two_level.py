@@ -13,9 +13,9 @@ from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch, ir, make_switch
 from offramp_sim.switchgnn import direct
-from offramp_sim.switchgnn.leaf_reference import ReferenceLeaf, ReferenceSpine
-from offramp_sim.switchgnn.leaf_spine import LeafSpineNetwork
 from offramp_sim.switchgnn.lockstep import Channel, perfect
+from switchgnn_leaf_reference import ReferenceLeaf, ReferenceSpine
+from switchgnn_leaf_spine import LeafSpineNetwork
 
 
 @dataclass

@@ -48,7 +48,7 @@ class Faulty:
 
     @property
     def stats(self) -> LinkStats:
-        """Of the link inside."""
+        """Counters of the link inside, whose packets the faults fall on."""
         return self._inner.stats
 
     def send(self, batch: PacketBatch) -> None:

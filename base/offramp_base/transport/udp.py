@@ -58,7 +58,7 @@ class UdpSocket:
         self.stats = stats or LinkStats()
         self._inbox = Inbox()
         self._guard: Guard | None = None  # the kernel knows the peer
-        self._heard = self._joining = False
+        self._heard = self._joining = self._told = False
         self._peer: bytes | None = None
         self._longest_run = 0
         self._drops = 0
@@ -73,7 +73,7 @@ class UdpSocket:
 
     @classmethod
     def connect(cls, where: str, token: Token | None = None) -> Self:
-        """To the port at ``HOST:PORT``, as its host.
+        """Connect to the port at ``HOST:PORT``, as its host.
 
         Args:
             where: the port's address.
@@ -159,17 +159,28 @@ class UdpSocket:
         Raises:
             OSError: ECONNREFUSED when the peer has closed its socket; EACCES when the port refuses this host.
         """
+        try:
+            batch = self._receive()
+        except ConnectionRefusedError:
+            if self._peer_closed():
+                raise
+            batch = PacketBatch.empty()
+        fits = batch.lengths <= MAX_FRAME
+        if not fits.all():
+            self.stats.malformed += len(batch) - int(fits.sum())
+            batch = batch.select(fits)
+        self.stats.received += len(batch)
+        return batch
+
+    def _receive(self) -> PacketBatch:
+        if self._told and self._peer_closed():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
         if self._guard is None:
             batch = self._inbox.receive(self.socket)
             if self._joining and len(batch):
                 batch = self._look_for_refusal(batch)
         else:
             batch = self._inbox.receive(self.socket, self._peer if self._heard else None, self._admit)
-        fits = batch.lengths <= MAX_FRAME
-        if not fits.all():
-            self.stats.malformed += len(batch) - int(fits.sum())
-            batch = batch.select(fits)
-        self.stats.received += len(batch)
         return batch
 
     def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Datagrams:
@@ -190,14 +201,23 @@ class UdpSocket:
         fitting = datagrams.fitting(start, MAX_FRAME)
         if fitting == start < len(datagrams):
             raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
+        part = datagrams.part(start, fitting)
         try:
-            done = datagrams.part(start, fitting).send(self.socket, self._peer)
+            done = self._sent(part, self._peer)
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
             return 0
         self.stats.sent += done
         return done
+
+    def _sent(self, part: Datagrams, peer: bytes) -> int:
+        try:
+            return part.send(self.socket, peer)
+        except ConnectionRefusedError:
+            if self._peer_closed():
+                raise
+            return part.send(self.socket, peer)
 
     def forget(self) -> None:
         """Send to nobody until somebody is heard, where the peer is not sure to be the right one.
@@ -207,9 +227,15 @@ class UdpSocket:
         if self._guard is None or not self._guard.proved:
             self._peer = None
             self._heard = False
+
+    def _peer_closed(self) -> bool:
+        """Whether a datagram that nobody took went to the peer, not to a stranger that was answered; asked once."""
+        self._told, closed = False, self._guard is None
         with contextlib.suppress(BlockingIOError):
-            while True:  # what the kernel says about datagrams that nobody took
-                self.socket.recvmsg(0, 0, socket.MSG_ERRQUEUE)
+            while True:
+                about = self.socket.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3]
+                closed |= self._peer is not None and _same(about, self._peer)
+        return closed
 
     def refresh(self) -> None:
         """Count the datagrams that came while the buffer was full."""
@@ -237,8 +263,12 @@ class UdpSocket:
         assert self._guard is not None
         verdict = self._guard.hear(sender, datagram(), self._peer)
         if verdict.reply:
-            with contextlib.suppress(OSError):
+            try:
                 self.socket.sendto(verdict.reply, _unpack(sender))
+            except ConnectionRefusedError:  # of a datagram before
+                self._told = True
+            except OSError:
+                pass
         if verdict.meets and sender != self._peer:
             self._meet(sender)
         self._heard |= verdict.frame
@@ -261,8 +291,14 @@ def _path_mtu(sock: socket.socket) -> int:
     return sock.getsockopt(level, option) - headers
 
 
+def _same(address: Address, name: bytes) -> bool:
+    """Whether an address is that of a struct sockaddr, whatever interface it names."""
+    host, port, *_ = _unpack(name)
+    return (str(address[0]).partition("%")[0], address[1]) == (host, port)
+
+
 def _unpack(name: bytes) -> Address:
-    """Of struct sockaddr_in or sockaddr_in6."""
+    """The address that a struct sockaddr_in or sockaddr_in6 holds."""
     port = int.from_bytes(name[2:4], "big")
     if len(name) < _IPV6_NAME_BYTES:
         return socket.inet_ntop(socket.AF_INET, name[4:8]), port

@@ -34,7 +34,7 @@ class PacketBatch:
 
     @classmethod
     def of(cls, packets: Iterable[tuple[int, bytes]]) -> PacketBatch:
-        """From ``(port, frame)`` pairs."""
+        """A batch of ``(port, frame)`` pairs, in their order."""
         pairs = list(packets)
         width = max((len(frame) for _, frame in pairs), default=0)
         joined = b"".join(frame.ljust(width, b"\0") for _, frame in pairs)

@@ -77,7 +77,7 @@ class BfrtInfo:
 
     @classmethod
     def parse(cls, *texts: str | bytes) -> BfrtInfo:
-        """From one or more ``bf-rt.json``; empty ones are left out.
+        """Read one or more ``bf-rt.json``; empty ones are left out.
 
         Raises:
             OfframpError: not JSON of that kind.

@@ -15,7 +15,7 @@ ADDRESS_BITS: Final = 8
 
 
 class Field(NamedTuple):
-    """Of a register; ``low`` is its lowest bit."""
+    """Bits of a register; ``low`` is the lowest."""
 
     name: str
     low: int
@@ -25,7 +25,7 @@ class Field(NamedTuple):
 
 
 class Register(NamedTuple):
-    """At a byte offset from the engine's first."""
+    """A register, at a byte offset from the engine's first."""
 
     name: str
     offset: int
@@ -34,7 +34,7 @@ class Register(NamedTuple):
 
 
 class RegisterMap(NamedTuple):
-    """Of an engine; the version that its ``VERSION`` register reads as."""
+    """Registers of an engine, and the version that its ``VERSION`` register reads as."""
 
     name: str
     text: str

@@ -104,7 +104,7 @@ class _Pack:
 
 
 def kvs_lookup(packets: Iterable[Packet], *, width: int = 512, flight: int = 64, memory: int = 40) -> Cycles:
-    """Of look-ups; a packet's words are its keys.
+    """Cycles of look-ups; a packet's words are its keys.
 
     Args:
         packets: in order.

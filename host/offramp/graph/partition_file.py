@@ -49,8 +49,8 @@ def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np
     """
     n = len(graph.indptr) - 1
 
-    def refused(problem: str) -> SettingsError:
-        return SettingsError("partition", problem, path)
+    def refused(problem: str, line: int | None = None) -> SettingsError:
+        return SettingsError("partition", problem, path if line is None else f"{path}, line {line}")
 
     try:
         lines = read_text(path, None).splitlines()
@@ -64,7 +64,7 @@ def read_partition(path: Path, graph: Adjacency, workers: int) -> npt.NDArray[np
     for number, text in numbers:
         owner_of = whole_number(text)
         if owner_of is None or owner_of >= workers:
-            raise refused(f"line {number}: {text[:20]}: expected a worker from 0 to {workers - 1}")
+            raise refused(f"{text[:20]}: expected a worker from 0 to {workers - 1}", number)
     owner = np.array([int(text) for _, text in numbers], np.int32)
     idle = np.flatnonzero(np.bincount(owner, minlength=workers) == 0)
     if len(idle):

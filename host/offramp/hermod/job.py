@@ -118,7 +118,7 @@ class Job:
 
     @property
     def tokens(self) -> int:
-        """In a microbatch."""
+        """Tokens in a microbatch."""
         return self.micro_batch * self.sequence
 
     @property
@@ -146,11 +146,11 @@ class Job:
         return self.tokens * self.model.top_k * self.model.hidden * 2 / self.tp if self.model.experts else 0.0
 
     def dense_parameters(self) -> float:
-        """On a GPU for a layer, all but the routed experts."""
+        """Parameters of a layer on a GPU, all but the routed experts."""
         return self.model.dense_parameters / self.tp
 
     def expert_parameters(self) -> float:
-        """On a GPU for a layer, routed experts."""
+        """Parameters of a layer's routed experts on a GPU."""
         return float(self.local_experts * self.model.expert_parameters)
 
     def as_json(self) -> dict[str, Any]:

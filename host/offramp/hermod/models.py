@@ -37,7 +37,7 @@ class Model:
 
     @property
     def attention_parameters(self) -> int:
-        """Of a layer: queries, keys, values, output."""
+        """Parameters of a layer's attention: queries, keys, values, output."""
         return 2 * self.hidden * self.hidden * (self.heads + self.kv_heads) // self.heads
 
     def _mlp(self, width: int) -> int:
@@ -45,7 +45,7 @@ class Model:
 
     @property
     def expert_parameters(self) -> int:
-        """Of one routed expert; 0 for a dense model."""
+        """Parameters of one routed expert; 0 for a dense model."""
         return self._mlp(self.ffn) if self.experts else 0
 
     @property
@@ -61,21 +61,21 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """Of the whole model with its embeddings."""
+        """Parameters of the whole model with its embeddings."""
         embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
         return self.layers * (self.dense_parameters + self.experts * self.expert_parameters) + embeddings
 
     @property
     def active_parameters(self) -> int:
-        """Of all layers, what a token visits."""
+        """Parameters that a token visits, over all layers."""
         return self.layers * (self.attention_parameters + self.active_ffn_parameters)
 
     def attention_flops(self, tokens: int, sequence: int) -> float:
-        """Of a layer's forward pass, causal attention."""
+        """Operations of causal attention in a layer's forward pass."""
         return 2.0 * tokens * self.attention_parameters + 2.0 * tokens * sequence * self.hidden
 
     def ffn_flops(self, tokens: int) -> float:
-        """Of a layer's forward pass, experts or MLP."""
+        """Operations of the experts or the MLP in a layer's forward pass."""
         return 2.0 * tokens * self.active_ffn_parameters
 
 

@@ -93,7 +93,7 @@ def _free(codes: list[int], kept: frozenset[int]) -> dict[int, int]:
 
 
 def _split(codec: Codec, dscp: dict[int, int], classes: int) -> dict[int, int]:
-    """By microbatch; with fewer microbatches than queues by code. DP below."""
+    """Queues by microbatch, or by code where microbatches are fewer than queues; data parallelism below."""
     del dscp
     low = min(2, classes - 1)
     high = classes - low

@@ -92,7 +92,7 @@ class JobTraffic:
 
     @property
     def shape(self) -> Shape:
-        """Of the job."""
+        """Degrees of parallelism of the job."""
         job = self.job
         return Shape(job.pp, job.micro_batches, job.model.layers, job.dp, job.chunks, job.iteration_barrier)
 

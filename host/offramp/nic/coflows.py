@@ -51,7 +51,7 @@ class Host(NamedTuple):
         return cls(struct.pack(">HI", 0x0200, rank + 1), socket.inet_ntoa(struct.pack(">I", 0x0A000001 + rank)))
 
     def pack(self) -> bytes:
-        """As the agent reads it.
+        """The bytes that the agent reads.
 
         Raises:
             OfframpError: no such address.

@@ -108,7 +108,7 @@ class Rings:
         return found
 
     def wait(self, timeout_s: float) -> None:
-        """Until the agent rings, is gone, or the time is over."""
+        """Wait until the agent rings, is gone, or the time is over."""
         if self._bell is None or self.gone:
             return
         try:

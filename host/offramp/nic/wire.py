@@ -18,7 +18,7 @@ MOST_ENTRIES: Final = 65536
 
 
 class Kind(IntEnum):
-    """Of a message."""
+    """Kinds of messages on the control socket."""
 
     HELLO = 1
     MAP = 2
@@ -49,7 +49,7 @@ NUMBER: Final = struct.Struct("<I")
 
 
 class Flag(IntEnum):
-    """Of a transport."""
+    """Flags of a transport."""
 
     ACKS = 1
     REUPLOAD = 2
@@ -99,5 +99,5 @@ TRANSFER: Final = struct.Struct("<IIQQ")
 
 
 def queue_bytes(entries: int) -> int:
-    """Of a queue's rings in shared memory."""
+    """Bytes that a queue's rings take of shared memory."""
     return RINGS_AT + entries * (SUBMISSION.size + COMPLETION.size)

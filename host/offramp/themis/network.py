@@ -170,7 +170,7 @@ class Network:
 
     @property
     def bandwidth_bps(self) -> float:
-        """Of an NPU, over all dimensions."""
+        """Bandwidth of an NPU over all dimensions, in bits per second."""
         return sum(d.bandwidth_bps for d in self.dimensions)
 
     def part(self, dims: Iterable[int]) -> Network:

@@ -70,7 +70,7 @@ class _Run:
         return self.trace
 
     def _advance(self, rates: Sequence[float]) -> None:
-        """To the next end of a task or flow."""
+        """Advance to the next end of a task or flow."""
         arrivals = [self.now + f.left / rate if rate > 0 else None for f, rate in zip(self.flows, rates, strict=True)]
         ends = [end for end, *_ in self.running] + [t for t in arrivals if t is not None]
         if not ends:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """Of one worker in an epoch.
+    """What one worker computes and sends in an epoch.
 
     Attributes:
         rows: input features that it loads.
@@ -35,7 +35,7 @@ class Work:
     edges: int = 0
 
     def times(self, factor: float) -> Work:
-        """As much of everything, rounded."""
+        """The same work scaled by a factor, rounded."""
         numbers = (self.rows, self.remote, self.targets, self.edges)
         return Work(*(round(number * factor) for number in numbers))
 

@@ -36,7 +36,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Of one run.
+    """Faults of one run.
 
     Attributes:
         loss: probability that a link loses a frame.

@@ -74,7 +74,7 @@ class Flow:
 
 
 def flows_of(loaded: Loaded, marks: Marks, sizes: Sizes) -> list[list[Flow]]:
-    """For each task what it sends over the network.
+    """What each task sends over the network.
 
     Raises:
         OfframpError: more packets or flows than 24 bits count, or a flow to the NIC that it comes from.

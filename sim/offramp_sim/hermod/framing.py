@@ -43,7 +43,7 @@ class End(NamedTuple):
 
     @property
     def ipv4(self) -> int:
-        """In 10.0.0.0/8."""
+        """The host's IPv4 address, in 10.0.0.0/8."""
         return 0x0A00_0000 | self.path << 16 | self.nic
 
 

@@ -32,7 +32,7 @@ class LinkStats:
 
 
 class Link:
-    """From one port to another.
+    """A link from one port to another.
 
     Args:
         rate_bps: bits a second, preamble and gap included.

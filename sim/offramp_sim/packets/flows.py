@@ -36,7 +36,7 @@ class Flows:
 
 
 def flows(rows: npt.ArrayLike) -> Flows:
-    """Of ``(f, 4)`` sources, sinks, bytes, starts in picoseconds.
+    """Flows from ``(f, 4)`` sources, sinks, bytes, starts in picoseconds.
 
     Raises:
         OfframpError: a flow to its own source, or of no bytes.

@@ -72,7 +72,7 @@ class Testbed:
         return sum(outcome.seconds for outcome in self.exchanges(scheme, memory_mb, values)) / self.ratio
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """For the report."""
+        """Settings that the report shows."""
         return {
             "graph": str(self.sample.path or f"generated like {self.sample.data.name}"),
             "vertices": len(self.sample.indptr) - 1,
@@ -101,5 +101,5 @@ def origin(*samples: Sample) -> str:
 
 
 def less(ours: float, other: float) -> str:
-    """By how much less ``ours`` is: ``-74 %``."""
+    """How much less ``ours`` is than ``other``: ``-74 %``."""
     return f"{100 * (ours / other - 1):+.0f} %"

@@ -74,13 +74,13 @@ def run_bench(
 
 
 def settings() -> dict[str, Any]:
-    """In a bench: what :func:`run_bench` was given."""
+    """What :func:`run_bench` was given; for use in a bench."""
     found: dict[str, Any] = json.loads(os.environ.get("OFFRAMP_BENCH_SETTINGS", "{}"))
     return found
 
 
 def report(**found: Any) -> None:
-    """In a bench: add to what :func:`run_bench` returns."""
+    """Add to what :func:`run_bench` returns; for use in a bench."""
     path = Path(os.environ["OFFRAMP_BENCH_REPORT"])
     before: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(before | found))

@@ -119,7 +119,7 @@ class SharedLockstep:
         return self._lockstep.endpoints[worker].stats
 
     def exchange(self, worker: int, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """As ``Worker.exchange``."""
+        """Exchange contributions for sums, as ``Worker.exchange`` does."""
         self._values[worker], self._plan = values, plan_index
         try:
             self._barrier.wait(PATIENCE_S)
@@ -154,5 +154,5 @@ class ThreadExchanger:
         return LinkStats()
 
     def exchange(self, plan_index: int, values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """As ``Worker.exchange``."""
+        """Exchange contributions for sums, as ``Worker.exchange`` does."""
         return self.shared.exchange(self.worker, plan_index, values)

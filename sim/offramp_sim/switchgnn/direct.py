@@ -29,7 +29,7 @@ def load(
     capacity: int | None = None,
     acks: bool = False,
 ) -> None:
-    """As ``SwitchGnnControl.load``.
+    """Load a plan, as ``SwitchGnnControl.load`` does.
 
     Raises:
         OfframpError: plans or ports that do not fit together, or a plan larger than the program's tables.
@@ -41,7 +41,7 @@ def load(
 
 
 def load_place(switch: AnySwitch, entries: SwitchEntries) -> None:
-    """As ``SwitchGnnControl.load_place``."""
+    """Load a plan into one switch of several, as ``SwitchGnnControl.load_place`` does."""
     action, params = entries.place
     switch.tables[PLACE].set_default(ActionData(action, tuple(params.values())))
     _write(switch, entries.rows, entries.groups)
@@ -60,7 +60,7 @@ def _write(switch: AnySwitch, parts: Sequence[Rows], groups: Mapping[int, Sequen
 
 
 def counters(switch: AnySwitch) -> dict[str, int]:
-    """As ``SwitchGnnControl.counters``."""
+    """Counters by name, as ``SwitchGnnControl.counters`` reads them."""
     target = target_of(switch.tables)
     outcomes: Counter[int] = Counter()
     for name in telemetry.outcome_counters(target):
@@ -73,13 +73,13 @@ def counters(switch: AnySwitch) -> dict[str, int]:
 
 
 def strangers(switch: AnySwitch) -> dict[int, int]:
-    """As ``SwitchGnnControl.strangers``."""
+    """Strangers' packets by port, as ``SwitchGnnControl.strangers`` reads them."""
     counts = switch.counters[target_of(switch.tables).full(origin.STRANGERS)].packets
     return {port: packets for port, packets in enumerate(counts) if packets}
 
 
 def occupancy(switch: AnySwitch) -> tuple[int, int] | None:
-    """As ``SwitchGnnControl.occupancy``."""
+    """Aggregators open now and at most, as ``SwitchGnnControl.occupancy`` reads them."""
     target = target_of(switch.tables)
     if not target.occupancy:
         return None

@@ -90,7 +90,7 @@ class ReferenceSwitch:
         self._arrived = 0
 
     def counters(self) -> dict[str, int]:
-        """As the control plane reads them."""
+        """Counters by name, as the control plane reads them."""
         return totals(self.outcomes, self.uploads, self.recirculations)
 
     def process(self, batch: PacketBatch) -> PacketBatch:

@@ -77,7 +77,7 @@ class _Run:
         self._outcome = Outcome()
 
     def run(self) -> Outcome:
-        """To the end of both models."""
+        """Run to the end of both models."""
         while True:
             self._begin_what_can()
             busy = [work for device in self._devices for work in device.works()]

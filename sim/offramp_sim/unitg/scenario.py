@@ -55,7 +55,7 @@ class Scenario:
         return 8 * self.activation_bytes / self.link_bps if self.link_bps else 0.0
 
     def place(self, stage: int) -> Place:
-        """Of a stage in the pipeline."""
+        """Place of a stage in the pipeline."""
         return Place(stage, self.stages, self.microbatches)
 
     def undisturbed(self) -> Timetable:

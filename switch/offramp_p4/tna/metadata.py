@@ -33,6 +33,21 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
         "port": "egress_intrinsic_metadata_for_output_port_t",
     },
 }
+_READ: Final = {
+    "tm": (
+        "ucast_egress_port",
+        "bypass_egress",
+        "copy_to_cpu",
+        "icos_for_copy_to_cpu",
+        "ingress_cos",
+        "mcast_grp_a",
+        "mcast_grp_b",
+        "qid",
+        "rid",
+    ),
+    "deparser": ("drop_ctl",),
+}
+"""What the chip reads behind a pass; a program that declares the types itself must have it."""
 # The parameters of parser, control and deparser; None is the packet.
 _SIGNATURES: Final[dict[str, tuple[tuple[str | None, ...], ...]]] = {
     "ingress": (
@@ -72,6 +87,8 @@ class Cells:
         }
         for role in _TYPES[direction]:
             self.bases[role] = layout.reserve(self.structure(role).slots)
+            for name in _READ.get(role, ()):
+                self.field(role, name)
         kinds = [*[_SIGNATURES[direction][0]] * len(gress.parsers), *_SIGNATURES[direction][1:]]
         for block, roles in zip(gress.blocks, kinds, strict=True):
             if len(block.params) > len(roles):

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from offramp_p4.source import Unsupported
-from offramp_p4.types import Structure, strip
+from offramp_p4.standard_metadata import standard_metadata
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -39,7 +38,7 @@ class Cells:
     """
 
     def __init__(self, layout: Layout, parser: ir.ParserInstance) -> None:
-        _, headers, user, standard = parser.params
+        headers, user, self._standard_type = standard_metadata(parser)
         self.clone = layout.reserve()
         self.resubmit = layout.reserve()
         self.recirculate = layout.reserve()
@@ -47,15 +46,11 @@ class Cells:
         self.truncate = layout.reserve()
         self.checksum_error = layout.reserve()
         self.colour = layout.reserve()
-        self.headers = layout.reserve(headers.type.slots)
+        self.headers = layout.reserve(headers.slots)
         self.headers_end = layout.size
-        self.user = layout.reserve(user.type.slots)
-        self.standard = layout.reserve(standard.type.slots)
+        self.user = layout.reserve(user.slots)
+        self.standard = layout.reserve(self._standard_type.slots)
         self.end = layout.size
-        kind = strip(standard.type)
-        if not isinstance(kind, Structure):
-            raise Unsupported(parser.pos, f"standard metadata of type {kind}")
-        self._standard_type = kind
 
     def field(self, name: str) -> int:
         """The cell of a field of standard_metadata."""

@@ -7,8 +7,8 @@ import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 from offramp_sim.rtl.bench import report, settings
-from rtl.clocking import start
-from rtl.streams import pauses
+from offramp_sim.rtl.models.clocking import start
+from offramp_sim.rtl.models.streams import pauses
 
 
 @cocotb.test()

@@ -14,7 +14,7 @@ from offramp.leo.functions import kvs
 from offramp.leo.functions.reduce import Type
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import settings
-from rtl.clocking import PERIOD_NS, start
+from offramp_sim.rtl.models.clocking import PERIOD_NS, start
 from rtl.reduce_cases import case
 
 LINES, INPUTS = 64, 2

@@ -7,7 +7,7 @@ from bench_ebs_lookup import BLOCKS, LAYOUT, Bench
 from offramp.fpga.timing import Packet, Read, ebs_lookup
 from offramp.leo.functions import ebs
 from offramp_sim.rtl.bench import settings
-from rtl.clocking import Cycles, Handshakes
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes
 from rtl.offered import Offers
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from offramp.fpga.sources import modules
-from offramp_sim.rtl.prove import counterexample, missing
+from rtl.prove import counterexample, missing
 
 pytestmark = [pytest.mark.rtl, pytest.mark.skipif(bool(missing()), reason=f"needs {missing()} (yosys)")]
 HERE = Path(__file__).parent

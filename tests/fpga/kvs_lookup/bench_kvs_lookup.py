@@ -16,10 +16,10 @@ from offramp.device import Status
 from offramp.leo.functions import kvs
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
-from rtl.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.memory import AxiMemory
+from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
-from rtl.memory import AxiMemory
-from rtl.streams import registers, sink, source
 
 BUCKETS = 64
 BASE = 0x1_0000_0040

@@ -6,7 +6,7 @@ from bench_kvs_lookup import Bench
 
 from offramp.fpga.timing import Packet, kvs_lookup
 from offramp_sim.rtl.bench import settings
-from rtl.clocking import Cycles, Handshakes
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes
 from rtl.offered import Offers
 
 

@@ -13,10 +13,10 @@ from offramp.device import Status
 from offramp.leo import dma
 from offramp.leo.memory import HostMemory
 from offramp_sim.rtl.bench import report, settings
-from rtl.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.memory import AxiMemory
+from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
-from rtl.memory import AxiMemory
-from rtl.streams import registers, sink, source
 
 NAMES = ("host", "acc", "nic")
 LIMITS = ("HOST", "ACCELERATOR", "NIC")

@@ -9,9 +9,9 @@ from cocotbext.axi import AxiStreamFrame
 
 from offramp.leo.router import Destination, Port, route
 from offramp_sim.rtl.bench import report, settings
-from rtl.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
-from rtl.streams import registers, sink, source
 
 PORTS = ("ep0", "ep1", "acc", "nic")
 MODEL, MODELS, REFUSED = 0x08, 0x0C, 0x10

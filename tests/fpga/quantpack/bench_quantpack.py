@@ -12,10 +12,10 @@ from offramp_pynq.registers import QUANTPACK_REGS_VERSION
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl import quantpack_cases as cases
-from rtl.clocking import Cycles, Handshakes, reset, start
 from rtl.coverage import Coverage
-from rtl.streams import registers, sink, source
 
 WAYS = {
     "values": (cases.quantise_request, cases.quantise_payload),

@@ -12,10 +12,10 @@ from offramp_pynq.registers import REDUCE_REGS_VERSION
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
-from rtl.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.streams import registers, sink, source
 from rtl.coverage import Coverage
 from rtl.reduce_cases import case
-from rtl.streams import registers, sink, source
 
 
 class Bench:

@@ -6,7 +6,7 @@ from bench_reduce import Bench
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import settings
-from rtl.clocking import start
+from offramp_sim.rtl.models.clocking import start
 from rtl.reduce_cases import case
 
 

@@ -10,10 +10,10 @@ from offramp_pynq.packets import answer, request
 
 from offramp.device import Status
 from offramp_sim.rtl.bench import report, settings
-from rtl.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, reset, start
+from offramp_sim.rtl.models.streams import pauses, sink
 from rtl.coverage import Coverage
 from rtl.reduce_cases import case
-from rtl.streams import pauses, sink
 
 
 class Streams:

@@ -6,7 +6,7 @@ from bench_reduce import Bench
 
 from offramp.fpga.timing import reduce
 from offramp_sim.rtl.bench import settings
-from rtl.clocking import Cycles, Handshakes, start
+from offramp_sim.rtl.models.clocking import Cycles, Handshakes, start
 from rtl.offered import Offers
 from rtl.reduce_cases import case
 

@@ -181,3 +181,13 @@ def test_a_token_of_many_lines_is_quoted_by_its_first() -> None:
         load_text('extern void f(string s\n"one\ntwo\nthree");', "p.p4")
     assert caught.value.message.endswith("found '\"one…'")
     assert len(str(caught.value).splitlines()) <= 3
+
+
+def test_a_line_marker_with_a_name_of_many_lines_names_no_file() -> None:
+    text = program("").replace("control E(", '# 30 "a\nb\n\x1b[2Jc"\nbroken control E(', 1)
+    assert "broken" in text
+    with pytest.raises(P4Error) as caught:
+        load_text(text, "prog.p4")
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith("prog.p4:30:")
+    assert len(rest) <= 2

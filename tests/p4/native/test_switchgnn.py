@@ -13,9 +13,9 @@ from offramp.switchgnn.control import POOL
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.frontend import load
 from offramp_sim.switchgnn import direct
-from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_channel import UnrulyChannel
 from twins import Twins
 
 pytestmark = pytest.mark.p4

@@ -106,7 +106,7 @@ def test_list_and_bench_write_json(tmp_path):
     shown = offramp("transport", "list", "--json", str(tmp_path / "list.json"))
     assert "af_xdp:IFNAME" in shown.output
     listed = json.loads((tmp_path / "list.json").read_text())
-    assert [row["transport"] for row in listed] == ["unix", "udp", "af_packet", "af_xdp"]
+    assert [row["transport"] for row in listed["transports"]] == ["unix", "udp", "af_packet", "af_xdp"]
     arguments = ["-t", "unix", "--size", "100", "--seconds", "0.01", "--rounds", "2", "--no-exchange"]
     shown = offramp("transport", "bench", *arguments, "--json", str(tmp_path / "bench.json"))
     assert shown.exit_code == 0, shown.output
@@ -131,7 +131,7 @@ def test_list_and_bench_write_json(tmp_path):
             "transport 'x': expected auto, unix, udp, af_packet, af_xdp",
         ),
         (["switch", "run", "--no-p4", "-i", "1@af_xdp:none0"], "no interface 'none0'; there are "),
-        (["transport", "bench", "-t", "tcp"], "--transport tcp: expected unix, udp, af_packet, af_xdp"),
+        (["transport", "bench", "-t", "tcp"], "--transport tcp: expected one of unix, udp, af_packet, af_xdp"),
     ],
 )
 def test_golden_errors_of_transports(arguments, message):

@@ -26,9 +26,9 @@ from offramp_base.errors import OfframpError
 from offramp_p4 import make_switch
 from offramp_p4.frontend import load
 from offramp_p4.state import ActionData, CloneSession, Exact, Replica, TableEntry
-from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_channel import UnrulyChannel
 
 pytestmark = pytest.mark.p4
 

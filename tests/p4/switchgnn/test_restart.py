@@ -10,9 +10,9 @@ from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import PREFIX_BYTES, SWITCHGNN
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import random_job
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_channel import UnrulyChannel
 
 pytestmark = pytest.mark.p4
 

@@ -16,8 +16,8 @@ from offramp.switchgnn.wire import LANES, NO_ID, build_frames
 from offramp_base.wire.batch import PacketBatch
 from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import Job, six_vertices
-from offramp_sim.switchgnn.leaf_reference import addressed
 from switchgnn_attack import Attacker, attacked_job, turns
+from switchgnn_leaf_reference import addressed
 from switchgnn_two_level import MakeTwoLevels, factory
 
 pytestmark = pytest.mark.p4

@@ -17,10 +17,10 @@ from offramp.switchgnn.leaf_spine import CrossRack, LeafSpine, cross_rack
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import NO_ID, SWITCHGNN, build_frames
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, Job, random_job, six_vertices
-from offramp_sim.switchgnn.leaf_reference import addressed
 from offramp_sim.switchgnn.lockstep import Lockstep
+from switchgnn_channel import UnrulyChannel
+from switchgnn_leaf_reference import addressed
 from switchgnn_senders import from_senders
 from switchgnn_two_level import MakeTwoLevels, TwoLevels, factory
 

@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from rtl.clocking import Cycles
+from offramp_sim.rtl.models.clocking import Cycles
 
 
 class Offers:

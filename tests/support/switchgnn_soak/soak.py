@@ -10,9 +10,9 @@ import numpy as np
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import Kind
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.channel import UnrulyChannel
-from offramp_sim.switchgnn.faults import Blackout, Bursts, KindLost, LastLost, Replay, chain
 from offramp_sim.switchgnn.lockstep import Channel, Lockstep, Process
+from switchgnn_channel import UnrulyChannel
+from switchgnn_faults import Blackout, Bursts, KindLost, LastLost, Replay, chain
 from switchgnn_soak.jobs import job_of_one_switch
 
 _FEATURES = ((1, 5, 5), (3, 33, 40))

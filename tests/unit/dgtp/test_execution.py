@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placements as of
+from dgtp_chain import continuous_chain
 from offramp.dgtp import Problem, critical_path, degrees
-from offramp_sim.dgtp.chain import continuous_chain
 from offramp_sim.dgtp.engine import execute
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.policies import POLICIES, make_policy

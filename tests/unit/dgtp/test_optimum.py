@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import placements as of
+from dgtp_optimum import best_placement, feasible_placements, optimal_slots
+from dgtp_slotted import execute_in_slots
 from offramp.dgtp import Cluster, Job, Kind, Machine, Problem, Search, Volume, bounds, degrees, draw, search
 from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.engine import execute
 from offramp_sim.dgtp.native.machine import FastCluster
-from offramp_sim.dgtp.optimum import best_placement, feasible_placements, optimal_slots
-from offramp_sim.dgtp.slotted import execute_in_slots
 
 
 def test_example_a_in_slots_and_at_best():

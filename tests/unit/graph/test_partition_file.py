@@ -47,11 +47,11 @@ def test_golden_errors(tmp_path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(OfframpError) as caught:
         partition(path(5), 3, str(file))
-    assert str(caught.value) == f"--partition {file}{message}"
+    assert str(caught.value) == f"partition {file}{message}"
 
 
 def test_files_that_are_not_there(tmp_path) -> None:
-    with pytest.raises(OfframpError, match=r"^--partition .*/none.part: cannot be read: No such file or directory$"):
+    with pytest.raises(OfframpError, match=r"^partition .*/none.part: cannot be read: No such file or directory$"):
         partition(path(5), 3, str(tmp_path / "none.part"))
     with pytest.raises(OfframpError, match=r"x: cannot be written: No such file or directory$"):
         write_partition(tmp_path / "missing" / "x", path(5), np.zeros(5, np.int32))

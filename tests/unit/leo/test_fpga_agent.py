@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import os
 import socket
 import stat
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +25,7 @@ from offramp_pynq import listening
 from offramp.leo.devices import fpga_link
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token, connect
+from siege import assert_undisturbed, besiege
 
 SECONDS = 30.0
 SECRET = b"of this board, and of no other"
@@ -248,3 +252,39 @@ def test_its_unix_socket_is_for_its_user_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "agent").stat().st_mode) == 0o600
     listener.close()
     assert not (tmp_path / "agent").exists()
+
+
+@contextlib.contextmanager
+def job() -> Iterator[tuple[str, Callable[[int], None]]]:
+    """The address of a board in a process of its own, and a step of its host."""
+    listener = listening.Listener("127.0.0.1:0", SECRET)
+    process = multiprocessing.get_context("fork").Process(target=board.serve_hosts, args=(agent(), listener))
+    process.start()
+    where = f"127.0.0.1:{listener.address[1]}"
+    line, _ = connect(where, Token(SECRET), fpga_link.PROTOCOL, {}, redial=True)
+
+    def step(number: int) -> None:
+        content = number.to_bytes(8, "little") * 64
+        read = board.PLACE.pack(board.MEMORIES, number) + board.LENGTH.pack(len(content))
+        assert ask(line, board.WRITE, board.PLACE.pack(board.MEMORIES, number) + content) == (board.OK, 7, b"")
+        assert ask(line, board.READ, read) == (board.OK, 7, content)
+
+    try:
+        with line:
+            assert ask(line, board.TABLE, board.SIZES.pack(board.MEMORIES, 1 << 20, 0, 0)) == (board.OK, 7, b"")
+            yield where, step
+    finally:
+        process.kill()
+        process.join()
+
+
+def test_a_job_is_right_while_strangers_greet() -> None:
+    with job() as (where, step):
+        besiege(where, step, 600, 0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_ten_thousand_strangers_do_not_slow_a_job() -> None:
+    with job() as (where, step):
+        assert_undisturbed(where, step)

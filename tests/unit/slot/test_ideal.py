@@ -15,7 +15,7 @@ from offramp.graph.csr import symmetric_csr
 from offramp.graph.generate import generate
 from offramp.graph.order import order_ranks
 from offramp_base.errors import OfframpError
-from offramp_sim.slot.ideal import slot_trace
+from slot_ideal import slot_trace
 
 
 def star(n):

@@ -17,8 +17,8 @@ from offramp.graph.generate import generate
 from offramp.graph.partition import partition
 from offramp.switchgnn.plan import make_plan
 from offramp_base.errors import OfframpError
-from offramp_sim.slot.ideal import slot_trace
 from offramp_sim.slot.ports import Fabric, block_trace, exchange_trace
+from slot_ideal import slot_trace
 
 NEAR = Fabric(delay_s=0.0)
 

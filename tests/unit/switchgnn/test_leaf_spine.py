@@ -33,10 +33,10 @@ def test_vertices_spread_over_the_spines() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: even_racks(2, 3), r"--racks 3: expected at most one for each of 2 workers"),
-        (lambda: even_racks(4, 1), r"--racks 1: expected 2 to 16"),
-        (lambda: even_racks(20, 17), r"--racks 17: expected 2 to 16"),
-        (lambda: even_racks(4, 2, 0), r"--spines 0: expected at least 1"),
+        (lambda: even_racks(2, 3), r"racks 3: expected at most one for each of 2 workers"),
+        (lambda: even_racks(4, 1), r"racks 1: expected 2 to 16"),
+        (lambda: even_racks(20, 17), r"racks 17: expected 2 to 16"),
+        (lambda: even_racks(4, 2, 0), r"spines 0: expected at least 1"),
         (lambda: LeafSpine((0, 2)), r"racks \[0, 2\]: expected leaves 0, 1, … with a worker each"),
     ],
 )

@@ -116,9 +116,9 @@ def test_chunks(features, chunks):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((1, 100), "--memory 100 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B"),
-        ((4, 1023), "--memory 1023 B: holds 7 aggregators; an edge needs 4 at each end, expected at least 1024 B"),
-        ((1, -5), "--memory -5 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B"),
+        ((1, 100), "memory 100 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B"),
+        ((4, 1023), "memory 1023 B: holds 7 aggregators; an edge needs 4 at each end, expected at least 1024 B"),
+        ((1, -5), "memory -5 B: holds 0 aggregators; an edge needs 1 at each end, expected at least 256 B"),
         ((0, 10**6), "chunks 0: expected 1 to 255"),
         ((256, 10**6), "chunks 256: expected 1 to 255"),
         ((1, 256, "gamr", 0, 65530), "blocks: 7 from id 65530 exceed 16-bit Block_ids; more memory makes fewer"),

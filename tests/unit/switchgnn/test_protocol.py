@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from offramp.switchgnn.wire import LANES, build_frames
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
-from offramp_sim.switchgnn.channel import UnrulyChannel
 from offramp_sim.switchgnn.jobs import Job, random_job, six_vertices
 from offramp_sim.switchgnn.lockstep import Lockstep
 from offramp_sim.switchgnn.reference import ReferenceSwitch
 from offramp_sim.switchgnn.strawman_reference import ReferenceStrawman
+from switchgnn_channel import UnrulyChannel
 
 
 def exchange_and_check(lockstep: Lockstep, job: Job, plan: int, features: int, seed: int) -> None:

@@ -61,14 +61,14 @@ def test_names(text: str, scheme: Scheme, free: bool) -> None:
     [
         (
             "best",
-            f"--scheme best: expected {SYNTAX}",
+            f"scheme best: expected {SYNTAX}",
         ),
-        ("q8+q16", "--scheme q8+q16: bits is given twice"),
-        ("paper+q8", "--scheme paper+q8: paper goes without other parts"),
-        ("auto+auto", "--scheme auto+auto: auto is given twice"),
+        ("q8+q16", "scheme q8+q16: bits is given twice"),
+        ("paper+q8", "scheme paper+q8: paper goes without other parts"),
+        ("auto+auto", "scheme auto+auto: auto is given twice"),
         (
             "pairwise+balanced",
-            "--scheme pairwise+balanced: balanced is about blocks of a graph, which pairwise does not cut",
+            "scheme pairwise+balanced: balanced is about blocks of a graph, which pairwise does not cut",
         ),
     ],
 )  # fmt: skip
@@ -171,7 +171,7 @@ def test_quantised_fields_that_cannot_hold_a_sum_are_refused() -> None:
     with pytest.raises(OfframpError) as error:
         Planner(boundary, 10**6).option(Scheme(bits=8), 4)
     assert str(error.value) == (
-        f"--scheme q8: vertex {boundary.vertices[7]} sums 300 contributions, fields of 8 bits hold at most 255; "
+        f"scheme q8: vertex {boundary.vertices[7]} sums 300 contributions, fields of 8 bits hold at most 255; "
         "expected pairwise, or more bits"
     )
     Planner(boundary, 10**6).option(Scheme(bits=8, pairwise=True), 4)
@@ -193,6 +193,6 @@ def test_rates_in_a_file(tmp_path) -> None:
         path.write_text(content)
         with pytest.raises(OfframpError) as error:
             load_rates(path)
-        assert str(error.value).startswith(f"--rates {path}: {message}")
+        assert str(error.value).startswith(f"rates {path}: {message}")
     with pytest.raises(OfframpError, match="cannot be read"):
         load_rates(tmp_path / "gone.json")

@@ -11,7 +11,7 @@ import pytest
 from offramp.themis.network import Collective, Dimension, Kind, Network
 from offramp.themis.schedule import Chunk, all_orders, stages
 from offramp_base.errors import OfframpError
-from offramp_sim.themis.arrays import apply
+from themis_arrays import apply
 
 SHAPES = [(2, 2, 2), (4, 4), (3, 2, 4), (5,)]
 

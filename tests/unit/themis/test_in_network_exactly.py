@@ -7,7 +7,9 @@ import pytest
 
 from offramp.themis.bound import _least_delay
 from offramp.themis.network import Collective, Dimension, Kind, Network
-from offramp.themis.schedule import Chunk, stages
+from offramp.themis.schedule import Chunk, all_orders, stages
+from offramp.themis.themis import baseline, chunk_loads
+from offramp_base.errors import OfframpError
 
 AR, RS, AG = Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.ALL_GATHER
 NETWORK = Network("n", (Dimension(Kind.RING, 4, 8e9, 100), Dimension(Kind.IN_NETWORK, 2, 8e9, 300)))
@@ -46,3 +48,39 @@ def test_the_least_delay_of_the_turn() -> None:
     assert wide.dimensions[0].fixed_ps(AG) == 900_000
     assert _least_delay(wide, AR, 0) == 300_000
     assert _least_delay(wide, RS, 0) == 900_000
+
+
+FOURS = Network("f", (Dimension(Kind.RING, 4, 8e9, 100), Dimension(Kind.IN_NETWORK, 4, 8e9, 300)))
+
+
+@pytest.mark.parametrize(
+    ("order", "turns", "loads"),
+    [
+        ((0, 1), True, [600_000, 100_000]),  # half of the one pass of 200 bytes
+        ((0, 1), False, [600_000, 150_000]),  # three quarters of them
+        ((1, 0), True, [150_000, 600_000]),  # the turn is on the ring, to which a quarter comes
+        ((1, 0), False, [150_000, 600_000]),
+    ],
+)
+def test_the_last_dimension_of_a_reduction_counts_half_of_its_pass(
+    order: tuple[int, ...], turns: bool, loads: list[int]
+) -> None:
+    assert chunk_loads(FOURS, RS, order, 800.0, turns=turns) == loads
+
+
+def test_a_baseline_gathers_in_the_reverse_of_its_reduction() -> None:
+    for collective, chunk in (
+        (AR, Chunk(800.0, (0, 1), (1, 0))),
+        (RS, Chunk(800.0, (0, 1))),
+        (AG, Chunk(800.0, gather=(1, 0))),
+    ):
+        assert baseline(FOURS, collective, [800.0]).chunks == (chunk,)
+
+
+def test_orders_of_seven_dimensions_are_enumerated_and_no_more() -> None:
+    def network(dimensions: int) -> Network:
+        return Network("many", (Dimension(Kind.RING, 2, 8e9, 100),) * dimensions)
+
+    assert len(all_orders(network(7))) == 5040
+    with pytest.raises(OfframpError, match="many: 8 dimensions have too many orders; expected 7 at most"):
+        all_orders(network(8))

@@ -100,6 +100,35 @@ def test_one_byte_of_another_redirects_nothing(port):
     host.close()
 
 
+@pytest.mark.parametrize("datagram", [JOINING, say(ASK, bytes(32))])
+def test_strangers_that_are_answered_and_gone_do_not_drop_the_host(port, datagram):
+    """The kernel tells that nobody took the answer; the host, which only listens, is another."""
+    host = open_io(port.name)
+    host.send(batch_of(b"first"))
+    assert received(port) == [b"first"]
+    for number in range(20):
+        with stranger() as other:
+            other.sendto(datagram, address(port))
+        port.receive()
+        port.send(batch_of(b"%d" % number))
+        assert list(host.receive(5).frames()) == [b"%d" % number]
+    assert port.stats.dropped == 0
+    host.close()
+
+
+def test_a_host_that_is_gone_is_noticed_beside_strangers(port):
+    host = open_io(port.name)
+    host.send(batch_of(b"first"))
+    assert received(port) == [b"first"]
+    host.close()
+    for _ in range(20):
+        with stranger() as other:
+            other.sendto(say(ASK, bytes(32)), address(port))
+        port.send(batch_of(b"anyone?"))
+        port.receive()
+    assert port.stats.dropped > 0
+
+
 def test_a_byte_that_comes_before_the_host_keeps_it_from_nothing(port):
     with stranger() as other:
         other.sendto(b"x", address(port))

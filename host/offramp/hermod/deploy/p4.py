@@ -80,7 +80,7 @@ class P4Target:
         return _differences(self._wanted, self._control.read())
 
     def apply(self, *, replace: bool = False) -> bool:
-        """In one batch, read back after it."""
+        """Write the plan in one batch and read it back; whether anything changed."""
         before = self._control.read()
         held = {key: value for key, value in before.items() if key[1]}
         found = [d for d in _differences(self._wanted, before) if d.found is not None]
@@ -106,7 +106,7 @@ class P4Target:
         return self._held_in(self._control.read())
 
     def _held_in(self, state: State) -> State:
-        """Without what an empty switch has too."""
+        """State that the plan is about: without what an empty switch has too."""
         return {key: value for key, value in state.items() if key[1]}
 
 

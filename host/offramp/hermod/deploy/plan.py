@@ -48,7 +48,7 @@ class DeployPlan:
 
 
 def plan_of(document: Mapping[str, Any], ecn_bytes: Mapping[int, int] | None = None) -> DeployPlan:
-    """From what ``offramp coflow plan --json`` writes, checked already."""
+    """Make a plan from what ``offramp coflow plan --json`` writes, checked already."""
     used = [row["dscp"] for row in document["priorities"]] + list(document["control"])
     queues = {dscp: document["dscp_to_queue"][dscp] for dscp in sorted(used)}
     highest = max(queues.values())

@@ -30,7 +30,7 @@ class Target(Protocol):
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """What messages call the target."""
 
     def rendered(self) -> str:
         """What would be written, in the target's own language."""

@@ -124,7 +124,7 @@ class Endpoint:
 
     @property
     def sent_bytes(self) -> dict[int, int]:
-        """By DSCP; headers of frames included, those of packets not."""
+        """Bytes sent by DSCP: headers of frames count, those of packets do not."""
         return dict(self._sender.counts)
 
     @property

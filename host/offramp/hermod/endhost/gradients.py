@@ -48,7 +48,7 @@ class Gradients:
         self.sums = AllReduce(endpoint, "gradients")
 
     def factors(self, parameters: Iterable[torch.nn.Parameter]) -> Factors:
-        """Of a bucket: its earliest layer is needed first."""
+        """Factors of a bucket, whose earliest layer is needed first."""
         return Factors(self.micro_batches - 1, CType.DP, min(self.layer_of.get(p, 0) for p in parameters))
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ class Priorities:
 
     @property
     def control(self) -> Mark:
-        """Of the few bytes by which hosts agree."""
+        """Mark of the few bytes by which hosts agree."""
         if self.plan is None or not self.plan.control:
             return Mark((), 0, 0)
         return Mark((), max(self.plan.control), _SO_PRIORITIES[0])

@@ -46,12 +46,12 @@ class Hello:
     dscp: int | None
 
     def greeting(self, session: str, size: int) -> dict[str, Any]:
-        """As :mod:`offramp_base.listening` sends it."""
+        """The fields that :mod:`offramp_base.listening` sends."""
         return {"session": session, "size": size, "rank": self.rank, "dscp": self.dscp}
 
     @classmethod
     def check(cls, greeting: Mapping[str, Any], session: str, size: int) -> Self:
-        """From a greeting to one of the ``size`` endpoints of a session.
+        """Check a greeting to one of the ``size`` endpoints of a session.
 
         Raises:
             OfframpError: something else, or from other endpoints.
@@ -77,12 +77,12 @@ class Header:
     total: int = 0
 
     def pack(self) -> bytes:
-        """As bytes."""
+        """The header's bytes, as they go on the wire."""
         return _HEADER.pack(_MARKER, self.kind, self.length, self.message, self.offset, self.total)
 
     @classmethod
     def unpack(cls, raw: bytes | bytearray, rank: int) -> Self:
-        """From the wire, as a rank sent it.
+        """Read a header from the wire, as a rank sent it.
 
         Raises:
             OfframpError: not a header.

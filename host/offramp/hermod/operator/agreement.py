@@ -51,7 +51,7 @@ class Proposal:
     fault: str = ""
 
     def words(self) -> Words:
-        """As integers of a number that depends on the ranks only."""
+        """The proposal as integers; their number depends on the ranks only."""
         size = len(self.send)
         alike = [self.sequence, self.settings, self.history, self.dtype, self.priority, self.row_bytes]
         receive = [UNKNOWN] * size if self.receive is None else self.receive

@@ -83,7 +83,7 @@ class Exchange:
         return list(zip(source.tolist(), send[np.arange(len(peer)), source].tolist(), strict=True))
 
     def _spans(self, rank: int, *, sending: bool) -> list[Span | None]:
-        """For each entry of the column the bytes that move; None: none do."""
+        """Bytes that move for each entry of the column; None where none do."""
         at = [0] * len(self.rows)
         spans: list[Span | None] = []
         for peer, rows in self._column(rank, sending=sending):

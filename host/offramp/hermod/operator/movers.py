@@ -71,7 +71,7 @@ class GroupMover:
         self._ranks = dist.get_process_group_ranks(group)
 
     def gather(self, sequence: int, row: Words) -> Words:  # noqa: ARG002
-        """By messages from each to each."""
+        """Gather by messages from each rank to each."""
         rows = torch.empty((self.size, len(row)), dtype=torch.int64)
         mine = rows[self.rank] = torch.from_numpy(row)
         peers = [p for p in range(self.size) if p != self.rank]
@@ -161,7 +161,7 @@ class SocketMover:
         self._channel = channel(name)
 
     def gather(self, sequence: int, row: Words) -> Words:
-        """By the control connections."""
+        """Gather over the control connections."""
         rows = self._endpoint.gather(self._channel | sequence, row.tobytes())
         if len({len(r) for r in rows}) > 1:
             raise OfframpError("ranks differ in what they compare")

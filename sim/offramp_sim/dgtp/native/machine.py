@@ -184,7 +184,7 @@ class FastCluster:
         return float(self._memory[Context.now][0])
 
     def times(self, machine: IntArray, policy: str = "oes") -> Times:
-        """As :meth:`makespan`, with the start and end of every task and flow."""
+        """Start and end of every task and flow, executed as by :meth:`makespan`."""
         shape = self._memory[Context.missing].shape
         for field, of in ((Context.task_start, shape), (Context.task_end, shape)):
             self._memory.give(field, np.full(of, np.nan))

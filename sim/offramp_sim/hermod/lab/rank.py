@@ -35,12 +35,12 @@ def mac(rank: int) -> int:
 
 
 def address(rank: int) -> str:
-    """Of the ranks' network, which nothing else is in."""
+    """Address of a rank in the ranks' network, which nothing else is in."""
     return f"10.77.0.{rank + 1}"
 
 
 def priorities(scenario: Scenario) -> Priorities:
-    """Of hosts and switch."""
+    """Priorities that hosts and switch share."""
     if not scenario.priorities:
         return Priorities.off()
     return Priorities.of_job(MICRO_BATCHES, LAYERS, queues=scenario.queues)

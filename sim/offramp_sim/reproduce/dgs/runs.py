@@ -88,7 +88,7 @@ def accuracy(seed: int, scale: float, **changes: Any) -> float:
 
 
 def mean_accuracy(what: str, seeds: range, scale: float, **changes: Any) -> float:
-    """Over several seeds; who listens is told how many are done."""
+    """Mean accuracy over several seeds; who listens is told how many are done."""
     found = []
     for done, seed in enumerate(seeds):
         report(what, done, len(seeds))

@@ -71,7 +71,7 @@ class Bed:
 
     @property
     def data(self) -> DataSet:
-        """Of the real one."""
+        """The real graph's data."""
         return DATA[self.name]
 
     @property
@@ -80,11 +80,11 @@ class Bed:
         return self.graph.vertices / self.data.vertices
 
     def widths(self, layers: int = 2, features: int | None = None) -> list[int]:
-        """Of a model."""
+        """Widths of a model's layers."""
         return [features or self.data.features, *[HIDDEN] * (layers - 1), self.data.classes]
 
     def costs(self, model: str = "sage") -> Costs:
-        """Of bins, at this size."""
+        """Costs of bins, at this size."""
         base = Costs()
         heavy = 3.0 if model == "gat" else 1.0
         return replace(

@@ -29,12 +29,12 @@ NETWORK: Final = network("ECMP")
 
 
 def testbed_job(name: str, **changes: Any) -> Job:
-    """On servers with two NICs for eight GPUs."""
+    """The model's job on servers with two NICs for eight GPUs."""
     return named_job(name, **changes)
 
 
 def simulated_job(name: str, gpus: int = 1024, **changes: Any) -> Job:
-    """On servers with one link."""
+    """The model's job on servers with one link."""
     return named_job(name, gpus=gpus, **{"nics_per_server": 1, **changes})
 
 
@@ -57,7 +57,7 @@ def at_rates(job: Job, rates_gbps: list[float]) -> list[Times]:
 
 
 def gain(row: Times, over: str, of: str = "Hermod") -> float:
-    """By what factor ``of`` is faster."""
+    """The factor by which ``of`` is faster than ``over``."""
     return row[over] / row[of]
 
 

@@ -312,6 +312,8 @@ def _line_marker(line: list[Token]) -> tuple[int, str | None] | None:
     if not rest or rest[0].kind != "int":
         return None
     file = parse_string(rest[1])[:_MAX_FILE_NAME] if len(rest) > 1 and rest[1].kind == "str" else None
+    if file is not None and not file.isprintable():
+        file = None  # messages name the file in their first line
     return min(parse_int(rest[0])[0], _MAX_LINE), file
 
 

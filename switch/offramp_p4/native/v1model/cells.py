@@ -10,8 +10,7 @@ from offramp_p4 import ir
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.runtime import program
 from offramp_p4.native.shape import bits_of, container, offsets
-from offramp_p4.source import Unsupported
-from offramp_p4.types import Structure, strip
+from offramp_p4.standard_metadata import standard_metadata
 
 _ENGINE: Final = (program.CURSOR, program.LENGTH, program.GROWTH)
 _ARCHITECTURE: Final = (
@@ -57,22 +56,16 @@ class Cells:
     """
 
     def __init__(self, layout: Layout, parser: ir.ParserInstance) -> None:
-        if len(parser.params) != 4:
-            raise Unsupported(parser.pos, f"{parser.name} with {len(parser.params)} parameters")
-        _, headers, user, standard = parser.params
+        headers, user, self._standard_type = standard_metadata(parser)
         self.fields: dict[str, tuple[int, int]] = {}
         for field in (*_ENGINE, *_ARCHITECTURE):
             self._own(layout, field)
         self.colour = layout.reserve(8)
-        self.headers = layout.reserve_for(headers.type)
+        self.headers = layout.reserve_for(headers)
         self.headers_end = layout.size
-        self.user = layout.reserve_for(user.type)
-        self.standard = layout.reserve_for(standard.type)
+        self.user = layout.reserve_for(user)
+        self.standard = layout.reserve_for(self._standard_type)
         self.end = layout.size
-        kind = strip(standard.type)
-        if not isinstance(kind, Structure):
-            raise Unsupported(parser.pos, f"standard metadata of type {kind}")
-        self._standard_type = kind
         for field in _STANDARD:
             at, width = self.standard_field(field.name)
             self.fields[field.name] = (self.standard + at, container(width))

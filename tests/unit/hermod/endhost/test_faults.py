@@ -124,7 +124,15 @@ def test_the_token_does_not_travel():
 
 
 @pytest.mark.parametrize(
-    "row", [b"", b"[]", b'{"host": "127.0.0.1"}', b'{"host": "x", "port": 1, "session": ""}', b"[" * 100_000]
+    "row",
+    [
+        b"",
+        b"[]",
+        b'{"host": "127.0.0.1"}',
+        b'{"host": "x", "port": 1, "session": ""}',
+        b'{"host": "127.0.0.1", "port": 0, "session": ""}',
+        b"[" * 100_000,
+    ],
 )
 def test_introductions_are_checked(row: bytes):
     with pytest.raises(OfframpError, match="introduction of rank 1"):
@@ -253,15 +261,6 @@ def test_what_is_said_ahead_is_bounded(monkeypatch):
     gathering.add(1, 11, b"x")  # there is room again
 
 
-def test_transfers_that_are_waited_for_early_are_bounded(monkeypatch):
-    monkeypatch.setattr("offramp.hermod.endhost.ledger._MOST_EARLY", 3)
-    ledger = Ledger()
-    for number in range(3):
-        ledger.ready((1, number), 10)
-    with pytest.raises(OfframpError, match="rank 1 waits for more than 3 transfers"):
-        ledger.ready((1, 3), 10)
-
-
 class Slow(dict):
     """Lets another thread run in the middle of a look-up, as far as it gets."""
 
@@ -318,6 +317,44 @@ def test_a_peer_that_leaves_in_order_disturbs_nobody():
         assert ranks[0].failure is ranks[2].failure is None
         with pytest.raises(OfframpError, match="rank 1"):
             ranks[0].exchange(7, {}, {1: view(1)}).result(SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ConnectionResetError(104, "Connection reset by peer"), "rank 1 is gone: Connection reset by peer"),
+        (OSError("cut"), "rank 1 is gone: cut"),
+        (EOFError(), "rank 1 is gone: it closed its connection"),
+        (ValueError("odd"), "rank 1 is gone: odd"),
+        (OfframpError("rank 1 sent nonsense"), "rank 1 sent nonsense"),
+    ],
+)
+def test_a_connection_that_breaks_is_named(error: Exception, line: str):
+    with endpoints(2, JOB) as (a, b):
+        pending = a.exchange(1, {}, {1: view(1)})
+        a.lost(1, error)
+        assert str(pending.exception(SECONDS)) == str(a.failure) == line
+        b.fail("over")
+
+
+def test_a_peer_that_cannot_be_sent_to_is_gone_or_has_left_early():
+    for leaves in (False, True):
+        with endpoints(2, JOB) as (a, b):
+            pending = a.exchange(1, {1: view(1, 1)}, {})
+            if leaves:
+                a._leaving[1] = 0
+            a._cannot_send(1, BrokenPipeError(32, "Broken pipe"))
+            line = "rank 1 left before its transfers were over" if leaves else "rank 1 is gone: Broken pipe"
+            assert str(pending.exception(SECONDS)) == line
+            b.fail("over")
+
+
+def test_silent_hosts_are_noticed_by_the_kernel():
+    with endpoints(2, JOB, tuning=Tuning(dead_s=8.0)) as ranks:
+        for endpoint in ranks:
+            for control in endpoint._controls.values():
+                assert control._sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+                assert control._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 8000
 
 
 def test_a_rank_that_says_nothing_is_named():

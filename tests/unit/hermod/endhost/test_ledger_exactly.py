@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
+from locks import waits_for
 from offramp.hermod.endhost import ledger as module
 from offramp.hermod.endhost.ledger import Ledger, NumberInUse
 from offramp.hermod.endhost.priorities import Mark
-from offramp.hermod.endhost.transfers import Coflow, Outgoing
+from offramp.hermod.endhost.transfers import Coflow, Incoming, Outgoing
 from offramp_base.errors import OfframpError
 
 
@@ -20,6 +19,12 @@ def outgoing(message: int, data: bytes, number: int = 0) -> Outgoing:
     made = Outgoing((1, message), view, coflow, len(view))
     coflow.cut({1: made}, None)
     return made
+
+
+def incoming(message: int, size: int) -> Incoming:
+    view = memoryview(bytearray(size))
+    coflow = Coflow(Mark((0,), 0, 0), message, in_order=False)
+    return Incoming((1, message), view, coflow, size)
 
 
 def test_what_a_peer_waits_for_is_sent_whoever_comes_first() -> None:
@@ -82,25 +87,69 @@ def test_a_number_in_use_changes_nothing() -> None:
     assert again.coflow.transfers == 0
 
 
-@pytest.mark.parametrize("change", ["ready", "submit", "next"])
+@pytest.mark.parametrize(
+    "change", ["ready", "submit", "next", "arrived", "target", "sent", "waiting", "expects", "fail"]
+)
 def test_everything_waits_for_the_lock(change: str) -> None:
     ledger, transfer = Ledger(), outgoing(7, b"abcd")
+    coming = incoming(8, 4)
+    ledger.submit(coming.coflow, [], [coming])
+    on_its_way = outgoing(9, b"abcd")
+    ledger.submit(on_its_way.coflow, [on_its_way], [])
+    ledger.ready((1, 9), 4)
+    found = ledger.next(())
+    assert found is not None
     changes = {
         "ready": lambda: ledger.ready((1, 8), 4),
         "submit": lambda: ledger.submit(transfer.coflow, [transfer], []),
         "next": lambda: ledger.next(()),
+        "target": lambda: ledger.target((1, 8), 0, 2, 4),
+        "arrived": lambda: ledger.arrived((1, 8), 2),
+        "sent": lambda: ledger.sent(found[0], 1),
+        "waiting": lambda: ledger.waiting,
+        "expects": lambda: ledger.expects(1),
+        "fail": lambda: ledger.fail(OfframpError("gone")),
     }
-    began, ended = threading.Event(), threading.Event()
+    assert waits_for(ledger._lock, changes[change])
 
-    def run() -> None:
-        began.set()
-        changes[change]()
-        ended.set()
 
-    with ledger._lock:
-        thread = threading.Thread(target=run)
-        thread.start()
-        assert began.wait(10)
-        assert not ended.wait(0.1)
-    thread.join(10)
-    assert ended.is_set()
+def test_a_failure_ends_every_coflow_once_and_leaves_nothing_to_send() -> None:
+    ledger, going, coming = Ledger(), outgoing(7, b"abcd"), incoming(8, 4)
+    ledger.submit(going.coflow, [going], [])
+    ledger.submit(coming.coflow, [], [coming])
+    ledger.ready((1, 7), 4)
+    assert ledger.waiting == ", waiting for rank 1"
+    assert ledger.expects(1)
+    assert ledger.fail(OfframpError("rank 1 is gone"))
+    assert not ledger.fail(OfframpError("and again"))
+    assert str(ledger.failure) == "rank 1 is gone"
+    for transfer in (going, coming):
+        assert str(transfer.coflow.future.exception(0)) == "rank 1 is gone"
+    assert ledger.next(()) is None
+    assert ledger.waiting == ""
+    assert not ledger.expects(1)
+    ledger.arrived((1, 8), 4)  # what was on its way changes nothing
+    late = outgoing(9, b"x")
+    with pytest.raises(OfframpError, match=r"^rank 1 is gone$"):
+        ledger.submit(late.coflow, [late], [])
+
+
+def test_arriving_bytes_come_in_order_and_whole() -> None:
+    ledger, coming = Ledger(), incoming(8, 4)
+    ledger.submit(coming.coflow, [], [coming])
+    for route, offset, length, total in (
+        ((1, 7), 0, 4, 4),
+        ((2, 8), 0, 4, 4),
+        ((1, 8), 1, 2, 4),
+        ((1, 8), 0, 5, 4),
+        ((1, 8), 0, 4, 5),
+    ):
+        with pytest.raises(OfframpError, match=f"rank {route[0]} sent bytes that nobody asked for"):
+            ledger.target(route, offset, length, total)
+    for offset, part in ((0, b"ab"), (2, b"cd")):
+        ledger.target((1, 8), offset, 2, 4)[:] = part
+        assert not coming.coflow.future.done()
+        ledger.arrived((1, 8), 2)
+    assert coming.coflow.future.done()
+    assert bytes(coming.view) == b"abcd"
+    assert not ledger.expects(1)

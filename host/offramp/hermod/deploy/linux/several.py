@@ -24,11 +24,11 @@ class LinuxTargets:
         return "\n".join([*(line for target in others for line in target.commands()), last.rendered()])
 
     def deployed(self) -> dict[str, Any]:
-        """By interface."""
+        """What is deployed on each interface."""
         return {f"{t.name}: {what}": value for t in self._targets for what, value in t.deployed().items()}
 
     def differences(self) -> list[Difference]:
-        """By interface."""
+        """What differs from the plan, interface after interface."""
         return [replace(d, what=f"{t.name}: {d.what}") for t in self._targets for d in t.differences()]
 
     def apply(self, *, replace: bool = False) -> bool:
@@ -46,6 +46,6 @@ class LinuxTargets:
         return bool(changed)
 
     def undo(self) -> bool:
-        """From all of them."""
+        """Remove the plan from all interfaces; whether there was anything to remove."""
         removed = [target.undo() for target in self._targets]
         return any(removed)

@@ -23,7 +23,7 @@ class Store(Protocol):
     name: str
 
     def read(self) -> Config:
-        """As it is."""
+        """The switch's configuration as it is."""
 
     def apply(self, operations: list[Operation], after: Config) -> None:
         """Change it to ``after``, or leave it as it was."""
@@ -99,7 +99,7 @@ class SonicTarget:
         return found
 
     def apply(self, *, replace: bool = False) -> bool:
-        """As one patch."""
+        """Apply the plan as one patch; whether anything changed."""
         config = self._store.read()
         base = without(config, self._object) if replace else config
         conflicts.check(base, self._tables, self._plan)

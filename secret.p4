@@ -1,0 +1,1 @@
+the line that nobody may read

@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from offramp_p4.fuzz.compare import Case, Make, Outcome, compare
+from offramp_p4.fuzz.compare import Case, Make, Verdict, compare
 from offramp_p4.fuzz.findings import Counts, Finding
 from offramp_p4.fuzz.isolate import in_parallel, isolated
 from offramp_p4.fuzz.minimise import minimise
@@ -117,15 +117,15 @@ class Campaign:
             self.counts.add(ended.value.counts)
             self.findings += ended.value.findings
 
-    def _compare(self, text: str, case: Case) -> Outcome:
+    def _compare(self, text: str, case: Case) -> Verdict:
         return against_bmv2(text, case) if self.engine is None else compare(self.engine, text, case)
 
-    def _outcome(self, text: str, case: Case) -> Outcome:
+    def _outcome(self, text: str, case: Case) -> Verdict:
         """What comes of a program on both engines."""
         ended = isolated(partial(self._compare, text, case), TRIAL_S)
-        return Outcome("death", ended.death) if ended.value is None else ended.value
+        return Verdict("death", ended.death) if ended.value is None else ended.value
 
-    def _smallest(self, text: str, case: Case, fault: Outcome) -> Finding:
+    def _smallest(self, text: str, case: Case, fault: Verdict) -> Finding:
         """A finding with as few packets and lines as the time allows."""
         deadline = time.monotonic() + self.shrink_s
         if fault.kind == "refused":  # the message names the line

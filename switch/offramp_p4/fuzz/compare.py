@@ -62,29 +62,29 @@ def check_engine(name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Verdict:
     """What came of a program: ``kind`` is same, unsupported, refused, crash, difference (or death, of a process)."""
 
     kind: str
     message: str = ""
 
 
-def compare(engine: Make, text: str, case: Case) -> Outcome:
+def compare(engine: Make, text: str, case: Case) -> Verdict:
     """Run a program and packets on the Python engine and on another."""
     try:
         program = load_text(text, "random.p4")
         oracle = python_engine(program)
     except OfframpError as error:
-        return Outcome("refused", str(error))
+        return Verdict("refused", str(error))
     except Exception:
-        return Outcome("crash", traceback.format_exc(limit=-4))
+        return Verdict("crash", traceback.format_exc(limit=-4))
     try:
         found = difference(oracle, engine(program), case)
     except OfframpError as error:
-        return Outcome("unsupported", str(error))
+        return Verdict("unsupported", str(error))
     except Exception:
-        return Outcome("crash", traceback.format_exc(limit=-4))
-    return Outcome("same") if found is None else Outcome("difference", found)
+        return Verdict("crash", traceback.format_exc(limit=-4))
+    return Verdict("same") if found is None else Verdict("difference", found)
 
 
 def difference(oracle: Any, tested: Any, case: Case) -> str | None:

@@ -11,7 +11,7 @@ from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_p4 import reference
 from offramp_p4.frontend import load_text
-from offramp_p4.fuzz.compare import Case, Outcome, python_engine
+from offramp_p4.fuzz.compare import Case, Verdict, python_engine
 from offramp_p4.fuzz.control import RandomControl
 from offramp_p4.fuzz.programs import PORTS
 
@@ -19,7 +19,7 @@ GAP_US: Final = 20_000
 """Between packets, so that all passes of one end before the next one comes."""
 
 
-def against_bmv2(text: str, case: Case) -> Outcome:
+def against_bmv2(text: str, case: Case) -> Verdict:
     """What leaves both; ``unsupported`` where p4c or bmv2 refuses the program, which says nothing about ours.
 
     The control plane acts before the first packet only; order among the packets of one port is not compared.
@@ -28,7 +28,7 @@ def against_bmv2(text: str, case: Case) -> Outcome:
         program = load_text(text, "random.p4")
         oracle = python_engine(program)
     except OfframpError as error:
-        return Outcome("refused", str(error))
+        return Verdict("refused", str(error))
     RandomControl(oracle, case.seed, portable=True).fill()
     with temporary_folder() as folder:
         source = Path(folder) / "random.p4"
@@ -37,14 +37,14 @@ def against_bmv2(text: str, case: Case) -> Outcome:
         try:
             found = Counter((d.port, d.frame) for d in reference.run(source, oracle, packets, range(PORTS)))
         except OfframpError as error:
-            return Outcome("unsupported", str(error))
+            return Verdict("unsupported", str(error))
     for number, (port, frame) in enumerate(case.packets):
         ours = Counter(oracle.process_one(port, frame))
         missing = ours - found
         if missing:
-            return Outcome("difference", f"packet {number} (port {port}, {frame.hex()}): bmv2 lacks {_shown(missing)}")
+            return Verdict("difference", f"packet {number} (port {port}, {frame.hex()}): bmv2 lacks {_shown(missing)}")
         found -= ours
-    return Outcome("difference", f"only bmv2 sends {_shown(found)}") if found else Outcome("same")
+    return Verdict("difference", f"only bmv2 sends {_shown(found)}") if found else Verdict("same")
 
 
 def _shown(packets: Counter[tuple[int, bytes]]) -> str:

@@ -109,13 +109,13 @@ def offsets(t: Structure | Tuple) -> tuple[int, ...]:
 
 @cache
 def _place(t: Structure | Tuple) -> tuple[tuple[int, ...], Shape]:
-    at, align, places = (1 if isinstance(t, Header) else 0), 1, []
+    at, align, lvalues = (1 if isinstance(t, Header) else 0), 1, []
     for part in components(t):
         s = shape(part)
         at, align = aligned(at, s.align), max(align, s.align)
-        places.append(at)
+        lvalues.append(at)
         at += s.size
-    return tuple(places), Shape(aligned(at, align), align)
+    return tuple(lvalues), Shape(aligned(at, align), align)
 
 
 def element_offset(t: Stack, index: int) -> int:

@@ -140,8 +140,8 @@ def _run(g: Emitter, table: ir.Table, row: Value, hit: Value, result: Value) -> 
 
 def _run_action(g: Emitter, choice: ir.TableAction, row: Value) -> None:
     out = copy_in(g, choice.action.params[: len(choice.bound)], choice.bound)
-    places = g.target.actions[choice.action.name].places
-    for param, (at, width) in zip(choice.data_params, places, strict=True):
+    cells = g.target.actions[choice.action.name].cells
+    for param, (at, width) in zip(choice.data_params, cells, strict=True):
         datum = g.load_number(g.at(row, at), width, "Rows")
         g.store(datum, g.cell(g.layout.base(param)), param.type)
     run(g, action(g, choice.action), out, ends(g, choice.action))

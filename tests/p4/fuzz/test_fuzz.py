@@ -21,7 +21,7 @@ from offramp_p4 import ir, reference
 from offramp_p4.frontend import load_text
 from offramp_p4.fuzz import Campaign, random_program
 from offramp_p4.fuzz.campaign import PACKETS
-from offramp_p4.fuzz.compare import Case, Outcome, compare, python_engine, traced_engine
+from offramp_p4.fuzz.compare import Case, Verdict, compare, python_engine, traced_engine
 from offramp_p4.fuzz.isolate import in_parallel, isolated
 from offramp_p4.fuzz.minimise import minimise
 from offramp_p4.fuzz.packets import random_packets
@@ -84,7 +84,7 @@ def test_bmv2_agrees() -> None:
     if reference.missing():
         pytest.skip(f"{', '.join(reference.missing())} not on PATH")
     made = random_program(203, portable=True)
-    assert against_bmv2(made.text, Case(tuple(random_packets(Random(203), 8, made.hints)), 203)) == Outcome("same")
+    assert against_bmv2(made.text, Case(tuple(random_packets(Random(203), 8, made.hints)), 203)) == Verdict("same")
 
 
 class Wrong:

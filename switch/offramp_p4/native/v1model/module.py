@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
-from offramp_p4.native import arithmetic, calls, headers, places, statements, tables
+from offramp_p4.native import arithmetic, calls, headers, lvalues, statements, tables
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
 from offramp_p4.native.runtime import program as names
@@ -28,7 +28,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.v1model.metadata import UNLIMITED
 from offramp_p4.v1model.objects import Objects
 
-RULES: Final = (arithmetic, calls, headers, places, statements, tables)
+RULES: Final = (arithmetic, calls, headers, lvalues, statements, tables)
 """The modules that register the rules for all nodes when they are imported."""
 
 RUN: Final = "rt.run_batch"

@@ -1,1 +1,0 @@
-the line that nobody may read

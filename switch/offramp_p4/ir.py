@@ -586,7 +586,7 @@ class PackageInstance:
     pos: Pos = NOWHERE
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Program:
     """A whole program, ready to run. Lists are in order of declaration (instantiation)."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import pytest
 
@@ -32,6 +33,10 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+_load = lru_cache(256)(load_text)
+"""Both engines, and tests that run the same text, share what the front end made of it: a switch only reads it."""
+
+
 @pytest.fixture(scope="session", params=["python", "native"])
 def engine(request: pytest.FixtureRequest) -> str:
     """The name of each engine in turn."""
@@ -44,7 +49,7 @@ def make_switch(engine: str) -> MakeSwitch:
     """A switch with each engine in turn."""
 
     def make(program: ir.Program | str, **options: object) -> PlainSwitch:
-        loaded = load_text(program) if isinstance(program, str) else program
+        loaded = _load(program) if isinstance(program, str) else program
         return offramp_p4.make_switch(loaded, engine, **options)
 
     return make

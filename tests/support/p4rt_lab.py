@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from in_process_switch import LocalConnection
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.native import NativeSwitch
 from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.local import LocalConnection
 from offramp_p4.runtime.service import Service
 from offramp_p4.runtime.translation import Translations
 from offramp_p4.switch import Switch

@@ -24,15 +24,14 @@ from typing import ClassVar
 import pytest
 
 import namespaces
+from in_process_switch import LocalConnection, MemoryPorts
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.connection import Connection
 from offramp_base.p4rt.session import Session
 from offramp_base.transport import FrameIO, open_io
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.embedded import EmbeddedSwitch
-from offramp_p4.ports.memory import MemoryPorts
 from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.local import LocalConnection
 from offramp_p4.runtime.service import Service
 from offramp_p4.switch import Switch
 

@@ -83,6 +83,7 @@ from offramp.graph.load import load as load_graph
 from offramp.leo.devices import open_device
 from offramp.train.run import train
 from offramp.train.settings import TrainSettings
+from offramp_p4.externs import find_extern
 from offramp_p4.frontend import load
 from offramp_p4.lint import lint
 from offramp.p4src import p4_source
@@ -95,6 +96,7 @@ open_device("counted:service_us=1", "c").close()
 assert "outside/table1" in [item.name for item in items()]
 assert find("outside")[0].reproduce(0.5, 1).comparisons[0].ours == "0.5"
 assert "many-tables" in {found.rule for found in lint(load(p4_source("switchgnn/v1model.p4")))}
+assert find_extern("parity").behaviour(7) == 1
 """
 
 TRAINING = """

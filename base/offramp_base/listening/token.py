@@ -8,7 +8,6 @@ import hmac
 import os
 import secrets
 import stat
-from pathlib import Path
 from typing import Final, Self
 
 from offramp_base.errors import OfframpError
@@ -103,12 +102,3 @@ class Token:
 
 def _joined(label: str, parts: tuple[bytes, ...]) -> bytes:
     return b"".join(len(part).to_bytes(4, "big") + part for part in (label.encode(), *parts))
-
-
-def token_of(path: str | Path | None) -> Token | None:
-    """Return the token of a file named by an option, else that of the environment, else None.
-
-    Raises:
-        OfframpError: as :meth:`Token.read`.
-    """
-    return Token.from_environment() if path is None else Token.read(path)

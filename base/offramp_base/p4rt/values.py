@@ -65,11 +65,6 @@ def decode_signed(data: bytes, width: int, what: str = "value") -> int:
     return value
 
 
-def is_canonical(data: bytes) -> bool:
-    """Whether an unsigned binary string is the shortest one for its value."""
-    return len(data) == 1 or data[:1] not in {b"", b"\0"}
-
-
 def prefix_mask(prefix_len: int, width: int) -> int:
     """The mask of an lpm prefix: ``prefix_len`` ones, then zeros, ``width`` bits in all."""
     return ((1 << prefix_len) - 1) << (width - prefix_len)

@@ -85,6 +85,11 @@ class HeaderFormat:
         """Each field by its name."""
         return {field.name: field for field in self.fields}
 
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """How many bits of the header are behind each field, and the field's mask, by name in wire order."""
+        return {f.name: (8 * self.size - f.offset - f.width, f.mask) for f in self.fields}
+
     def pack(self, values: Mapping[str, npt.ArrayLike], n: int) -> Bytes:
         """``n`` headers, ``(n, size)`` uint8, from scalars or ``(n,)`` arrays; absent fields are 0.
 
@@ -125,12 +130,14 @@ class HeaderFormat:
         Raises:
             OfframpError: an unknown field, or a value that its field cannot hold.
         """
-        number = 0
+        number, places = 0, self._places
         for name, value in values.items():
-            field = self._field(name)
-            if not 0 <= value <= field.mask:
-                raise OfframpError(f"header {self.name}: field {name}: expected 0 to {field.mask}")
-            number |= value << (8 * self.size - field.offset - field.width)
+            if name not in places:
+                self._field(name)
+            behind, mask = places[name]
+            if not 0 <= value <= mask:
+                raise OfframpError(f"header {self.name}: field {name}: expected 0 to {mask}")
+            number |= value << behind
         return number.to_bytes(self.size, "big")
 
     def decode(self, data: bytes) -> dict[str, int]:
@@ -141,8 +148,8 @@ class HeaderFormat:
         """
         if len(data) < self.size:
             raise OfframpError(f"header {self.name}: expected {self.size} bytes, got {len(data)}")
-        number, bits = int.from_bytes(data[: self.size], "big"), 8 * self.size
-        return {f.name: number >> (bits - f.offset - f.width) & f.mask for f in self.fields}
+        number = int.from_bytes(data[: self.size], "big")
+        return {name: number >> behind & mask for name, (behind, mask) in self._places.items()}
 
     def _field(self, name: str) -> Field:
         field = self.by_name.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.subset import native
+from offramp_base.native.subset import native
 from offramp_sim.packets.events import new_packet, packet, schedule
 from offramp_sim.packets.layout import (
     DATA,

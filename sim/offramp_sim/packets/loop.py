@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import native
+from offramp_base.native.subset import native
 from offramp_sim.packets.events import packet, take_event
 from offramp_sim.packets.hosts import start_flow, wake
 from offramp_sim.packets.layout import (

@@ -20,9 +20,9 @@ _FIRST_ROOM: Final = 1 << 12
 @cache
 def _code() -> Any:
     try:
-        from offramp_p4.native.compiler import MachineCode
-        from offramp_p4.native.llvm import AliasTags, ll
-        from offramp_p4.native.lowering import Library
+        from offramp_base.native.compiler import MachineCode
+        from offramp_base.native.llvm import AliasTags, ll
+        from offramp_base.native.lowering import Library
     except ImportError:
         raise OfframpError("the packet-level simulator needs the package llvmlite: pip install llvmlite") from None
     from offramp_sim.packets.loop import begin, run

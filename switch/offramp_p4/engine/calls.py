@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offramp_p4 import ir
-from offramp_p4.engine import places, walk
+from offramp_p4.engine import lvalues, walk
 from offramp_p4.engine.generator import Generator, expression, is_scalar, zeros
 from offramp_p4.engine.headers import header_op
 from offramp_p4.source import Unsupported
@@ -17,13 +17,13 @@ from offramp_p4.types import VOID, Type
 class CopyOut:
     """What an ``out`` or ``inout`` argument receives when the call ends."""
 
-    target: places.Place
+    target: lvalues.LValue
     whole: Type | None
     param: ir.Var
 
     def emit(self, g: Generator) -> None:
         """Write the copy."""
-        places.write(g, self.target, places.load(g.layout.base(self.param), self.param.type), self.whole)
+        lvalues.write(g, self.target, lvalues.load(g.layout.base(self.param), self.param.type), self.whole)
 
 
 def copy_in(g: Generator, params: list[ir.Var], args: list[ir.Arg]) -> list[CopyOut]:
@@ -39,12 +39,12 @@ def copy_in(g: Generator, params: list[ir.Var], args: list[ir.Arg]) -> list[Copy
         if arg.expr is None or not arg.expr.type.slots:
             values.append(zeros(param.type.slots))
         elif arg.direction in {"out", "inout"}:
-            at = places.place(g, arg.expr)
+            at = lvalues.lvalue(g, arg.expr)
             value = zeros(param.type.slots)
             if arg.direction == "inout":
-                value = places.read(at) if is_scalar(param.type) else f"*{places.read(at)}"
+                value = lvalues.read(at) if is_scalar(param.type) else f"*{lvalues.read(at)}"
             values.append(value)
-            out.append(CopyOut(at, places.sliced_cell(arg.expr), param))
+            out.append(CopyOut(at, lvalues.sliced_cell(arg.expr), param))
         else:
             values.append(g.cells(arg.expr))
     slots = sum(p.type.slots for p in params)
@@ -157,7 +157,7 @@ def _set_data(g: Generator, t: ir.TableAction) -> None:
     base = g.layout.base(params[0])
     if any(getattr(p.type, "signed", False) for p in params):
         for i, p in enumerate(params):
-            g.line(f"m[{base + i}] = {places.from_pattern(f'd[{i}]', p.type)}")
+            g.line(f"m[{base + i}] = {lvalues.from_pattern(f'd[{i}]', p.type)}")
     else:
         g.line(f"m[{base}:{base + len(params)}] = d")
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from offramp_base.errors import OfframpError
-from offramp_p4.engine import arithmetic, calls, headers, parsers, places, statements, tables, walk
+from offramp_p4.engine import arithmetic, calls, headers, lvalues, parsers, statements, tables, walk
 from offramp_p4.engine.generator import Generator, Target
 from offramp_p4.engine.layout import Layout, Memory
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
 
-RULES = (arithmetic, calls, headers, parsers, places, statements, tables)
+RULES = (arithmetic, calls, headers, parsers, lvalues, statements, tables)
 """The modules that register the rules for all nodes when they are imported."""
 
 Run = Callable[[Memory], object]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_p4 import ir
-from offramp_p4.engine import bits, places
+from offramp_p4.engine import bits, lvalues
 from offramp_p4.engine.codec import fixed_codec
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT
@@ -39,7 +39,7 @@ def _reserve(g: Generator, e: ir.ExternCall, size: str) -> tuple[str, str]:
     start = g.temporary(f"m[{CURSOR}]", "start")
     end = g.temporary(f"{start} + {size}", "end")
     with g.indented(f"if {end} > m[{LENGTH}]:"):
-        g.line(f"raise ParserFault({places.error_code(g, 'PacketTooShort', e)})")
+        g.line(f"raise ParserFault({lvalues.error_code(g, 'PacketTooShort', e)})")
     return start, end
 
 
@@ -63,34 +63,34 @@ def _extract(g: Generator, e: ir.ExternCall) -> str:
 
 def _extract_fixed(g: Generator, e: ir.ExternCall, place: ir.Expr, header: Header) -> None:
     codec = fixed_codec(header)
-    at = places.place(g, place)
+    at = lvalues.lvalue(g, place)
     start, end = _reserve(g, e, str(codec.size))
     unpack = f"{g.bind(codec.format.unpack_from, 'unpack')}(m[{FRAME}], {start})"
-    first, last = at.address, places.plus(at.address, header.slots)
+    first, last = at.address, lvalues.plus(at.address, header.slots)
     if codec.plain:
         g.line(f"m[{first}] = 1")
-        g.line(f"m[{places.plus(first, 1)}:{last}] = {unpack}")
+        g.line(f"m[{lvalues.plus(first, 1)}:{last}] = {unpack}")
     else:
         items, fields = codec.unpacked()
         g.line(f"{', '.join(items)}, = {unpack}")
         g.line(f"m[{first}:{last}] = (1, {', '.join(fields)})")
     g.line(f"m[{CURSOR}] = {end}")
-    places.drop_rivals(g, at)
+    lvalues.drop_rivals(g, at)
 
 
 def _extract_variable(g: Generator, e: ir.ExternCall, place: ir.Expr, header: Header) -> None:
-    errors = (places.error_code(g, n, e) for n in ("PacketTooShort", "HeaderTooShort", "ParserInvalidArgument"))
-    at = places.place(g, place)
+    errors = (lvalues.error_code(g, n, e) for n in ("PacketTooShort", "HeaderTooShort", "ParserInvalidArgument"))
+    at = lvalues.lvalue(g, place)
     extract = g.bind(bits.variable_extract(header, *errors), "extract")
     g.line(f"{extract}(m, {at.address}, {g.value(argument(e, 1))})")
-    places.drop_rivals(g, at)
+    lvalues.drop_rivals(g, at)
 
 
 def _advance_stack(g: Generator, place: ir.Expr) -> None:
     while isinstance(place, ir.Member):
         place = place.base
     if isinstance(place, ir.StackNext):
-        g.line(f"m[{places.address(g, place.base)}] += 1")
+        g.line(f"m[{lvalues.address(g, place.base)}] += 1")
 
 
 def _lookahead(g: Generator, e: ir.ExternCall) -> str:
@@ -104,14 +104,14 @@ def _lookahead(g: Generator, e: ir.ExternCall) -> str:
     if 8 * size - width:
         value = f"({value} >> {8 * size - width})"
     if is_scalar(t):
-        return places.from_pattern(value, bits.scalar_bits(t))
+        return lvalues.from_pattern(value, bits.scalar_bits(t))
     return f"{g.bind(bits.parse, 'parse')}({g.bind(bits.kinds(t), 'fields')}, {value}, {width})"
 
 
 def _advance(g: Generator, e: ir.ExternCall) -> str:
     amount = g.temporary(g.value(argument(e, 0)), "bits")
     with g.indented(f"if {amount} & 7:"):  # as in bmv2, which moves by whole bytes only
-        g.line(f"raise ParserFault({places.error_code(g, 'ParserInvalidArgument', e)})")
+        g.line(f"raise ParserFault({lvalues.error_code(g, 'ParserInvalidArgument', e)})")
     _, end = _reserve(g, e, f"({amount} >> 3)")
     g.line(f"m[{CURSOR}] = {end}")
     return "None"
@@ -131,8 +131,8 @@ def _verify(g: Generator, e: ir.ExternCall) -> str:
 
 def _emit(g: Generator, e: ir.ExternCall) -> str:
     data = argument(e, 0)
-    if places.is_place(data):
-        at = places.address(g, data)
+    if lvalues.is_lvalue(data):
+        at = lvalues.address(g, data)
         if isinstance(at, str):
             at = g.temporary(at, "at")
         _emit_at(g, e, at, data.type, "m")
@@ -141,7 +141,7 @@ def _emit(g: Generator, e: ir.ExternCall) -> str:
     return "None"
 
 
-def _emit_at(g: Generator, e: ir.ExternCall, at: places.Address, t: Type, memory: str) -> None:
+def _emit_at(g: Generator, e: ir.ExternCall, at: lvalues.Address, t: Type, memory: str) -> None:
     t = strip(t)
     if isinstance(t, Header):
         header = _whole_bytes(e, t)
@@ -149,23 +149,23 @@ def _emit_at(g: Generator, e: ir.ExternCall, at: places.Address, t: Type, memory
             g.line(f"m[{OUTPUT}].append({_packed(g, header, at, memory)})")
     elif isinstance(t, Structure):
         for f, offset in zip(t.fields, t.offsets, strict=True):
-            _emit_at(g, e, places.plus(at, offset), f.type, memory)
+            _emit_at(g, e, lvalues.plus(at, offset), f.type, memory)
     elif isinstance(t, Stack):
         for i in range(t.size):
-            _emit_at(g, e, places.plus(at, 1 + i * t.element.slots), t.element, memory)
+            _emit_at(g, e, lvalues.plus(at, 1 + i * t.element.slots), t.element, memory)
     else:
         raise Unsupported(e.pos, f"emit of {t}, which is no header")
 
 
-def _packed(g: Generator, header: Header, at: places.Address, memory: str) -> str:
-    end = places.plus(at, header.slots)
+def _packed(g: Generator, header: Header, at: lvalues.Address, memory: str) -> str:
+    end = lvalues.plus(at, header.slots)
     if any(isinstance(k, Varbit) for k in bits.kinds(header)):
         return f"{g.bind(bits.emitted(header), 'pack')}({memory}[{at}:{end}])"
     codec = fixed_codec(header)
     pack = g.bind(codec.format.pack, "pack")
     if codec.plain:
-        return f"{pack}(*{memory}[{places.plus(at, 1)}:{end}])"
-    return f"{pack}({', '.join(codec.packed(lambda i: f'{memory}[{places.plus(at, 1 + i)}]'))})"
+        return f"{pack}(*{memory}[{lvalues.plus(at, 1)}:{end}])"
+    return f"{pack}({', '.join(codec.packed(lambda i: f'{memory}[{lvalues.plus(at, 1 + i)}]'))})"
 
 
 def _static_assert(g: Generator, e: ir.ExternCall) -> str:

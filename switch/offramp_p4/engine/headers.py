@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.generator import Generator, condition, expression, zeros
 from offramp_p4.engine.layout import GROWTH
 from offramp_p4.source import Unsupported
@@ -32,15 +32,15 @@ def _is_valid(g: Generator, e: ir.IsValid) -> str:
         value = g.name("u")
         tests = " or ".join(f"{value}[{at}]" for at in t.offsets)
         return f"(({value} := {g.value(e.base)}) and ({tests}))"
-    if places.is_place(e.base):
-        return f"m[{places.address(g, e.base)}]"
+    if lvalues.is_lvalue(e.base):
+        return f"m[{lvalues.address(g, e.base)}]"
     return f"{g.value(e.base)}[0]"
 
 
-def byte_count(header: Header, at: places.Address) -> str:
+def byte_count(header: Header, at: lvalues.Address) -> str:
     """Text of the bytes that the header at ``at`` takes in a packet."""
     varbits = [
-        f"m[{places.plus(at, offset + 1)}]"
+        f"m[{lvalues.plus(at, offset + 1)}]"
         for f, offset in zip(header.fields, header.offsets, strict=True)
         if isinstance(strip(f.type), Varbit)
     ]
@@ -51,7 +51,7 @@ def byte_count(header: Header, at: places.Address) -> str:
 
 def header_op(g: Generator, e: ir.HeaderOp) -> None:
     """Write the lines of ``setValid``, ``setInvalid``, ``push_front`` or ``pop_front``."""
-    at, t = places.place(g, e.base), strip(e.base.type)
+    at, t = lvalues.lvalue(g, e.base), strip(e.base.type)
     if isinstance(at.address, str):
         with g.indented(f"if {at.address} < VOID:"):
             _header_op(g, e, at, t)
@@ -59,7 +59,7 @@ def header_op(g: Generator, e: ir.HeaderOp) -> None:
         _header_op(g, e, at, t)
 
 
-def _header_op(g: Generator, e: ir.HeaderOp, at: places.Place, t: Type) -> None:
+def _header_op(g: Generator, e: ir.HeaderOp, at: lvalues.LValue, t: Type) -> None:
     where = at.address
     if isinstance(t, Stack):
         _shift(g, e, where, t)
@@ -68,22 +68,22 @@ def _header_op(g: Generator, e: ir.HeaderOp, at: places.Place, t: Type) -> None:
     elif e.op == "setValid":
         # As in bmv2, a header that becomes valid has all fields 0.
         with g.indented(f"if not m[{where}]:"):
-            g.line(f"m[{where}:{places.plus(where, t.slots)}] = (1, {zeros(t.slots - 1)})")
+            g.line(f"m[{where}:{lvalues.plus(where, t.slots)}] = (1, {zeros(t.slots - 1)})")
             g.line(f"m[{GROWTH}] += {byte_count(t, where)}")
-            places.drop_rivals(g, at)
+            lvalues.drop_rivals(g, at)
     else:
         with g.indented(f"if m[{where}]:"):
             g.line(f"m[{where}] = 0")
             g.line(f"m[{GROWTH}] -= {byte_count(t, where)}")
 
 
-def _shift(g: Generator, e: ir.HeaderOp, where: places.Address, t: Stack) -> None:
+def _shift(g: Generator, e: ir.HeaderOp, where: lvalues.Address, t: Stack) -> None:
     size, count = t.element.slots, min(e.count, t.size)
-    first, end = places.plus(where, 1), places.plus(where, t.slots)
+    first, end = lvalues.plus(where, 1), lvalues.plus(where, t.slots)
     zero = f"[0] * {count * size}"
     if e.op == "push_front":
-        g.line(f"m[{first}:{end}] = {zero} + m[{first}:{places.plus(where, t.slots - count * size)}]")
+        g.line(f"m[{first}:{end}] = {zero} + m[{first}:{lvalues.plus(where, t.slots - count * size)}]")
         g.line(f"m[{where}] = min({t.size}, m[{where}] + {count})")
     else:
-        g.line(f"m[{first}:{end}] = m[{places.plus(first, count * size)}:{end}] + {zero}")
+        g.line(f"m[{first}:{end}] = m[{lvalues.plus(first, count * size)}:{end}] + {zero}")
         g.line(f"m[{where}] = max(0, m[{where}] - {count})")

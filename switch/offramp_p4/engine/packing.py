@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.engine import bits, places
+from offramp_p4.engine import bits, lvalues
 from offramp_p4.engine.generator import Generator, is_scalar
 from offramp_p4.source import P4Error
 from offramp_p4.types import INT, Header, strip
@@ -75,7 +75,7 @@ def _joined(g: Generator, parts: list[ir.Expr]) -> tuple[str, int]:
     texts, width = [], 0
     for part in reversed(parts):
         kind = bits.scalar_bits(part.type)
-        text = places.pattern(g.value(part), kind)
+        text = lvalues.pattern(g.value(part), kind)
         texts.append(f"({text} << {width})" if width else text)
         width += kind.width
     return f"({' | '.join(reversed(texts))})", width
@@ -90,9 +90,9 @@ def _guard(g: Generator, part: ir.Expr) -> str:
         header = part.base
         while isinstance(header, ir.Member) and not isinstance(strip(header.type), Header):
             header = header.base
-    if not isinstance(strip(header.type), Header) or not places.is_place(header):
+    if not isinstance(strip(header.type), Header) or not lvalues.is_lvalue(header):
         return ""
-    return f"m[{places.address(g, header)}]"
+    return f"m[{lvalues.address(g, header)}]"
 
 
 def number(g: Generator, data: ir.Expr) -> tuple[str, int]:
@@ -104,7 +104,7 @@ def number(g: Generator, data: ir.Expr) -> tuple[str, int]:
     for part in reversed(fields_of(data)):
         if is_scalar(part.type):
             kind = bits.scalar_bits(part.type)
-            text, size = places.pattern(g.value(part), kind), kind.width
+            text, size = lvalues.pattern(g.value(part), kind), kind.width
         elif isinstance(part, ir.Compose):
             text, size = number(g, part)
         else:

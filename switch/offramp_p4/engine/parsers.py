@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.faults import NO_ERROR
 from offramp_p4.source import Unsupported
 
@@ -118,7 +118,7 @@ class _States:
         state = self.g.target.value_sets.get(key.value_set)
         if state is None:
             raise Unsupported(key.value_set.pos, f"value set {key.value_set.name}")
-        patterns = ", ".join(places.pattern(name, expr.type) for name, expr in values)
+        patterns = ", ".join(lvalues.pattern(name, expr.type) for name, expr in values)
         return f"{self.g.bind(state, 'value_set')}.contains({patterns})"
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4 import ir
-from offramp_p4.engine import places, tables
+from offramp_p4.engine import lvalues, tables
 from offramp_p4.engine.calls import invoke
 from offramp_p4.engine.generator import Generator, is_scalar, statement, zeros
 from offramp_p4.source import Unsupported
@@ -15,15 +15,15 @@ _CALLS = ir.FunctionCall | ir.ExternCall
 
 @statement(ir.Assign)
 def _assign(g: Generator, s: ir.Assign) -> None:
-    target = places.place(g, s.place)
+    target = lvalues.lvalue(g, s.place)
     # Compound assignments have the same node on both sides.
-    known: dict[ir.Expr, places.Address] = {}
+    known: dict[ir.Expr, lvalues.Address] = {}
     if isinstance(target.address, str):
-        known[places.unsliced(s.place)] = target.address
+        known[lvalues.unsliced(s.place)] = target.address
     outer, g.addresses = g.addresses, known
     value = invoke(g, s.value) if isinstance(s.value, _CALLS) else g.value(s.value)
     g.addresses = outer
-    places.write(g, target, value, places.sliced_cell(s.place))
+    lvalues.write(g, target, value, lvalues.sliced_cell(s.place))
 
 
 @statement(ir.Declare)

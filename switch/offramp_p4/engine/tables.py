@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.calls import table_action
 from offramp_p4.engine.generator import Generator, condition, is_scalar
 from offramp_p4.source import Unsupported
@@ -89,7 +89,7 @@ def _find(g: Generator, table: ir.Table, state: str) -> None:
 def _key(g: Generator, key: ir.TableKey) -> str:
     if not is_scalar(key.expr.type):
         raise Unsupported(key.expr.pos, f"a table key of type {key.expr.type}")
-    return places.pattern(g.value(key.expr), key.expr.type)
+    return lvalues.pattern(g.value(key.expr), key.expr.type)
 
 
 def _actions(g: Generator, table: ir.Table) -> str:

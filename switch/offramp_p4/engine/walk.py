@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
 from offramp_p4.types import Structure, Tuple, Type, strip
@@ -28,7 +28,7 @@ def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
             todo.extend(reversed(node))
         elif isinstance(node, dict):
             todo.extend(node.values())
-        elif is_dataclass(node) and not isinstance(node, type):
+        elif names := _attributes(node):
             if node is not root:
                 if isinstance(node, _REFERRED) or (isinstance(node, _DECLARATIONS) and not into_declarations):
                     continue
@@ -37,7 +37,18 @@ def nodes(root: object, *, into_declarations: bool = False) -> Iterator[object]:
                         continue
                     seen.add(id(node))
             yield node
-            todo.extend(getattr(node, f.name) for f in reversed(fields(node)))
+            todo.extend(getattr(node, name) for name in names)
+
+
+def _attributes(node: object) -> tuple[str, ...]:
+    """Where a node may contain others, last first; nothing for what is no node."""
+    kind = type(node)
+    if kind not in _KNOWN:
+        _KNOWN[kind] = tuple(f.name for f in reversed(fields(kind))) if is_dataclass(kind) else ()
+    return _KNOWN[kind]
+
+
+_KNOWN: Final[dict[type, tuple[str, ...]]] = {}
 
 
 def applies_in(block: Block) -> Iterator[ir.ApplyCall]:

@@ -49,15 +49,15 @@ def condition(scope: Scope, depth: int = 2) -> str:
         name, kind = scope.pick(scope.headers)
         other = scope.pick([n for n, k in scope.headers if k == kind])
         return f"({name} {scope.pick(('==', '!='))} {other})"
-    t = scope.pick([p.type for p in scope.places if isinstance(p.type, Bits)] or [Bits(8)])
+    t = scope.pick([p.type for p in scope.operands if isinstance(p.type, Bits)] or [Bits(8)])
     operator = scope.pick(_COMPARE)
     return f"({expression(scope, t, depth - 1)} {operator} {expression(scope, t, depth - 1)})"
 
 
 def _leaf(scope: Scope, t: Type) -> str:
-    places = scope.of_type(lambda other: other == t)
-    if places and scope.chance(0.7):
-        return scope.pick(places).text
+    operands = scope.of_type(lambda other: other == t)
+    if operands and scope.chance(0.7):
+        return scope.pick(operands).text
     if isinstance(t, Bits) and scope.chance(0.7):
         wider = scope.of_type(lambda other: isinstance(other, Bits) and other.width > t.width)
         if wider:

@@ -10,7 +10,7 @@ from typing import Final
 
 from offramp_p4.fuzz.expressions import condition, expression, literal
 from offramp_p4.fuzz.parsers import write_parser
-from offramp_p4.fuzz.scope import Callee, Place, Scope
+from offramp_p4.fuzz.scope import Callee, Operand, Scope
 from offramp_p4.fuzz.shapes import Shapes
 from offramp_p4.fuzz.statements import Lines, Statements
 from offramp_p4.fuzz.tables import write_table
@@ -56,7 +56,7 @@ class _Writer:
         return RandomProgram("\n".join(lines) + "\n", tuple(hints))
 
     def _scope(self, functions: list[Callee]) -> Scope:
-        scope = Scope(self.rng, list(self.shapes.places()), functions)
+        scope = Scope(self.rng, list(self.shapes.operands()), functions)
         scope.portable = self.portable
         scope.headers, scope.stacks = list(self.shapes.headers()), list(self.shapes.stacks())
         return scope
@@ -69,8 +69,8 @@ class _Writer:
         directions = ("in", "in", "in", "inout", "out")
         params = [(scope.pick(directions), scope.scalar()) for _ in range(rng.randint(1, 3))]
         names = [f"p{i}" for i in range(len(params))]
-        scope.places = [Place(n, t, d != "in") for n, (d, t) in zip(names, params, strict=True)]
-        scope.places.append(Place("local", Bits(16)))
+        scope.operands = [Operand(n, t, d != "in") for n, (d, t) in zip(names, params, strict=True)]
+        scope.operands.append(Operand("local", Bits(16)))
         scope.in_action = True
         head = ", ".join(f"{d} {t} {n}" for n, (d, t) in zip(names, params, strict=True))
         lines.append(f"{returns} {name}({head}) {{")
@@ -84,7 +84,7 @@ class _Writer:
     def _nested(self, functions: list[Callee]) -> Lines:
         """A control that others apply, on their headers and one value."""
         scope = self._scope(functions)
-        scope.places.append(Place("value", Bits(16)))
+        scope.operands.append(Operand("value", Bits(16)))
         lines = ["control Nested(inout headers_t hdr, inout meta_t meta, inout bit<16> value) {"]
         lines += self._objects(scope, 1)
         lines += self._actions(scope)
@@ -93,7 +93,7 @@ class _Writer:
 
     def _control(self, name: str, functions: list[Callee], *, nested: str | None) -> Lines:
         scope = self._scope(functions)
-        scope.places += self.shapes.standard_metadata(writable_port=name == "MyIngress")
+        scope.operands += self.shapes.standard_metadata(writable_port=name == "MyIngress")
         lines = [f"control {name}(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {{"]
         lines += self._objects(scope, self.rng.randint(1, 3))
         lines += self._actions(scope)
@@ -133,7 +133,7 @@ class _Writer:
         for _ in range(self.rng.randint(0, 2)):
             name, inner = self.statements.name("act"), scope.inner()
             params = [(scope.pick(("in", "inout", "out")), scope.scalar()) for _ in range(self.rng.randint(0, 2))]
-            inner.places += [Place(f"q{i}", t, d != "in") for i, (d, t) in enumerate(params)]
+            inner.operands += [Operand(f"q{i}", t, d != "in") for i, (d, t) in enumerate(params)]
             inner.in_action, inner.actions = True, []
             head = ", ".join(f"{d} {t} q{i}" for i, (d, t) in enumerate(params))
             lines.append(f"action {name}({head}) {{")

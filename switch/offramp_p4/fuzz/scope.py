@@ -44,7 +44,7 @@ WIDTHS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Operand:
     """A variable or field: its text, and whether it may be written."""
 
     text: str
@@ -76,7 +76,7 @@ class Scope:
     """
 
     rng: Random
-    places: list[Place] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
     functions: list[Callee] = field(default_factory=list)
     actions: list[Callee] = field(default_factory=list)
     stacks: list[tuple[str, int, str]] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Scope:
 
     def inner(self) -> Scope:
         """A scope for a nested block: what is declared there ends with it."""
-        return replace(self, places=list(self.places))
+        return replace(self, operands=list(self.operands))
 
     def pick(self, items: Sequence[_T]) -> _T:
         """One of ``items``."""
@@ -111,6 +111,6 @@ class Scope:
         """A type of a variable."""
         return BOOL if self.chance(0.12) else self.bits()
 
-    def of_type(self, wanted: Callable[[Type], bool], *, writable: bool = False) -> list[Place]:
+    def of_type(self, wanted: Callable[[Type], bool], *, writable: bool = False) -> list[Operand]:
         """The places whose type is wanted."""
-        return [p for p in self.places if wanted(p.type) and (p.writable or not writable)]
+        return [p for p in self.operands if wanted(p.type) and (p.writable or not writable)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from offramp_p4.fuzz.scope import WIDTHS, Place
+from offramp_p4.fuzz.scope import WIDTHS, Operand
 from offramp_p4.types import BOOL, Bits, Type
 
 Fields = list[tuple[str, Type]]
@@ -58,31 +58,31 @@ class Shapes:
         lines += [f"{t} {f};" for f, t in self.meta]
         return [*lines, "}", "struct told_t {", "bit<16> what;", "bit<16> link;", "}"]
 
-    def places(self) -> Iterator[Place]:
+    def operands(self) -> Iterator[Operand]:
         """All fields that programs read and write."""
         for header in ("h0", "h1", "h2"):
             for field, t in self.types["h1" if header == "h2" else header]:
-                yield Place(f"hdr.{header}.{field}", t)
+                yield Operand(f"hdr.{header}.{field}", t)
         for at in range(self.stack_size):
             for field, t in self.types["item"]:
-                yield Place(f"hdr.items[{at}].{field}", t)
+                yield Operand(f"hdr.items[{at}].{field}", t)
         if self.has_union and not self.portable:  # bmv2 shows what an earlier packet left in an invalid member
             for member in ("u0", "u1"):
                 for field, t in self.types[member]:
-                    yield Place(f"hdr.either.{member}.{field}", t)
+                    yield Operand(f"hdr.either.{member}.{field}", t)
         inner = [(f"{name}.{field}", t) for name in ("inner", "other") for field, t in INNER]
         for field, t in (*self.meta, ("link", Bits(16)), ("at", Bits(3)), *inner):
-            yield Place(f"meta.{field}", t)
+            yield Operand(f"meta.{field}", t)
         for field, t in self.types["item"] if not self.portable else []:
-            yield Place(f"hdr.items[meta.at].{field}", t)
+            yield Operand(f"hdr.items[meta.at].{field}", t)
         if self.has_array:
-            yield from (Place(f"meta.grid[{at}]", self.grid[1]) for at in ("0", "meta.at"))
+            yield from (Operand(f"meta.grid[{at}]", self.grid[1]) for at in ("0", "meta.at"))
 
-    def standard_metadata(self, *, writable_port: bool) -> list[Place]:
+    def standard_metadata(self, *, writable_port: bool) -> list[Operand]:
         """Fields of the architecture's metadata that mean the same everywhere."""
         names = [("ingress_port", 9), ("packet_length", 32), ("instance_type", 32), ("egress_rid", 16)]
-        places = [Place(f"std.{name}", Bits(width), writable=False) for name, width in names]
-        return [*places, Place("std.egress_spec", Bits(9), writable=False)] if writable_port else places
+        operands = [Operand(f"std.{name}", Bits(width), writable=False) for name, width in names]
+        return [*operands, Operand("std.egress_spec", Bits(9), writable=False)] if writable_port else operands
 
     def headers(self) -> Iterator[tuple[str, str]]:
         """Headers that may be made valid, copied and compared, with their types."""

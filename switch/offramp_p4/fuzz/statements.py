@@ -8,7 +8,7 @@ from itertools import count
 from typing import Final
 
 from offramp_p4.fuzz.expressions import condition, expression, literal
-from offramp_p4.fuzz.scope import Callee, Place, Scope
+from offramp_p4.fuzz.scope import Callee, Operand, Scope
 from offramp_p4.types import Bits
 
 Lines = list[str]
@@ -44,7 +44,7 @@ class Statements:
             kinds.append((2, self._call))
         if scope.arrays:
             kinds.append((3, self._array))
-        if any(p.text == "meta.inner.x" for p in scope.places):
+        if any(p.text == "meta.inner.x" for p in scope.operands):
             kinds.append((1, self._structure))
         if scope.requests:
             kinds.append((2, lambda s, _: [s.pick(s.requests)()]))
@@ -62,7 +62,7 @@ class Statements:
 
     def _assign(self, scope: Scope, depth: int) -> Lines:
         del depth
-        place = scope.pick([p for p in scope.places if p.writable])
+        place = scope.pick([p for p in scope.operands if p.writable])
         t = place.type
         if isinstance(t, Bits) and not t.signed and t.width > 1 and scope.chance(0.2):
             high = scope.rng.randint(0, t.width - 1)
@@ -76,7 +76,7 @@ class Statements:
         del depth
         t, name = scope.scalar(), self.name("v")
         line = f"{t} {name} = {expression(scope, t)};"
-        scope.places.append(Place(name, t))
+        scope.operands.append(Operand(name, t))
         return [line]
 
     def _header(self, scope: Scope, depth: int) -> Lines:
@@ -95,9 +95,9 @@ class Statements:
             f"meta.other = {condition(scope, 1)} ? meta.inner : meta.other;",
             f"if (meta.inner {scope.pick(('==', '!='))} meta.other) {{ meta.link = meta.link + 1; }}",
         ]
-        if any(p.text == "meta.grid[0]" for p in scope.places) and not scope.in_parser:
+        if any(p.text == "meta.grid[0]" for p in scope.operands) and not scope.in_parser:
             name = self.name("g")
-            element = next(p.type for p in scope.places if p.text == "meta.grid[0]")
+            element = next(p.type for p in scope.operands if p.text == "meta.grid[0]")
             made.append(f"for ({element} {name} in meta.grid) {{ meta.link = meta.link ^ (bit<16>)({name}[0:0]); }}")
         return [scope.pick(made)]
 
@@ -121,10 +121,10 @@ class Statements:
             if direction in {"", "in"}:
                 args.append(expression(scope, t, 2))
                 continue
-            places = [p.text for p in scope.of_type(lambda o, t=t: o == t, writable=True) if p.text not in args]  # type: ignore[misc]
-            if not places:
+            operands = [p.text for p in scope.of_type(lambda o, t=t: o == t, writable=True) if p.text not in args]  # type: ignore[misc]
+            if not operands:
                 return None
-            args.append(scope.pick(places))
+            args.append(scope.pick(operands))
         return args
 
     def _array(self, scope: Scope, depth: int) -> Lines:
@@ -134,18 +134,18 @@ class Statements:
         if kind == "counter":
             return [f"{name}.count({index});"]
         if kind == "meter":
-            places = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width >= 2, writable=True)
-            return [f"{name}.execute_meter({index}, {scope.pick(places).text});"] if places else []
-        places = scope.of_type(lambda t: t == element, writable=True)
-        if places and scope.chance(0.5):
-            return [f"{name}.read({scope.pick(places).text}, {index});"]
+            operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width >= 2, writable=True)
+            return [f"{name}.execute_meter({index}, {scope.pick(operands).text});"] if operands else []
+        operands = scope.of_type(lambda t: t == element, writable=True)
+        if operands and scope.chance(0.5):
+            return [f"{name}.read({scope.pick(operands).text}, {index});"]
         return [f"{name}.write({index}, {expression(scope, element, 2)});"]
 
     def hash(self, scope: Scope) -> str:
         """A call of ``hash``."""
-        places = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64, writable=True)
+        operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64, writable=True)
         data = ", ".join(scope.pick(scope.of_type(lambda t: isinstance(t, Bits))).text for _ in range(3))
-        into = scope.pick(places)
+        into = scope.pick(operands)
         assert isinstance(into.type, Bits)
         top = scope.rng.randint(1, into.type.mask)
         w = into.type.width
@@ -160,8 +160,8 @@ class Statements:
         return [*lines, "}"]
 
     def _switch(self, scope: Scope, depth: int) -> Lines:
-        places = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed)
-        place = scope.pick(places)
+        operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed)
+        place = scope.pick(operands)
         labels = list(dict.fromkeys(literal(scope, place.type) for _ in range(3)))
         values = {int(label.split("w")[1], 0): label for label in labels}
         lines = [f"switch ({place.text}) {{"]
@@ -176,7 +176,7 @@ class Statements:
         inner = scope.inner()
         inner.in_loop = True
         name = self.name("i")
-        inner.places.append(Place(name, Bits(8), writable=False))
+        inner.operands.append(Operand(name, Bits(8), writable=False))
         times = scope.rng.randint(1, 4)
         if scope.chance(0.5):
             head = f"for (bit<8> {name} = 0; {name} < {times}; {name} = {name} + 1) {{"

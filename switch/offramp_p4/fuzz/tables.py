@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_p4.fuzz.expressions import expression, literal
-from offramp_p4.fuzz.scope import Place, Scope
+from offramp_p4.fuzz.scope import Operand, Scope
 from offramp_p4.fuzz.statements import Lines, Statements
 from offramp_p4.types import Bits, Type
 
@@ -60,7 +60,7 @@ def _actions(statements: Statements, scope: Scope, meter: str) -> tuple[Lines, l
     for _ in range(scope.rng.randint(1, 3)):
         name, inner = statements.name("ta"), scope.inner()
         types = [scope.bits() for _ in range(scope.rng.randint(0, 3))]
-        inner.places += [Place(f"d{i}", t, writable=False) for i, t in enumerate(types)]
+        inner.operands += [Operand(f"d{i}", t, writable=False) for i, t in enumerate(types)]
         inner.in_action, inner.actions = True, []
         lines += [f"action {name}({', '.join(f'{t} d{i}' for i, t in enumerate(types))}) {{"]
         colours = inner.of_type(lambda t: t == Bits(2), writable=True)
@@ -76,14 +76,14 @@ def _keys(scope: Scope) -> list[tuple[str, Bits, str]]:
                         ["optional", "ternary"], ["exact", "exact"], []))  # fmt: skip
     keys = []
     for kind in kinds:
-        places = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64)
+        operands = scope.of_type(lambda t: isinstance(t, Bits) and not t.signed and t.width <= 64)
         if scope.portable and kind == "lpm":  # bmv2 misreads prefixes in its JSON unless keys are whole bytes
             keys.append((expression(scope, Bits(8), 1), Bits(8), kind))
-        elif scope.chance(0.6) or not places:
+        elif scope.chance(0.6) or not operands:
             small = Bits(scope.pick((2, 3, 8)))
             keys.append((expression(scope, small, 1), small, kind))
         else:
-            place = scope.pick(places)
+            place = scope.pick(operands)
             assert isinstance(place.type, Bits)
             keys.append((place.text, place.type, kind))
     return keys

@@ -33,13 +33,13 @@ class ActionRow:
     """
 
     number: int
-    places: tuple[tuple[int, int], ...]
+    cells: tuple[tuple[int, int], ...]
     size: int
 
     @cached_property
     def _format(self) -> struct.Struct:
         text, end = "<I4x", HEAD
-        for at, width in self.places:
+        for at, width in self.cells:
             size = container(width)
             text += f"{at - end}x{_CODES.get(size, f'{size}s')}"
             end = at + size
@@ -49,7 +49,7 @@ class ActionRow:
         """The row for these data."""
         cells = [
             value if container(width) in _CODES else value.to_bytes(container(width), "little")
-            for value, (_, width) in zip(data, self.places, strict=True)
+            for value, (_, width) in zip(data, self.cells, strict=True)
         ]
         return self._format.pack(self.number, *cells)
 
@@ -79,15 +79,15 @@ class Actions:
         action = choice.action
         if action.name in self._rows:
             return
-        at, places = HEAD, []
+        at, cells = HEAD, []
         for param in choice.data_params:
             if not is_scalar(param.type):
                 raise Unsupported(action.pos, f"action {action.name}: action data that is not a scalar")
             width = key_width(param.type)
             at = aligned(at, min(container(width), 8))
-            places.append((at, width))
+            cells.append((at, width))
             at += container(width)
-        self._rows[action.name] = ActionRow(len(self._rows), tuple(places), aligned(at, 8))
+        self._rows[action.name] = ActionRow(len(self._rows), tuple(cells), aligned(at, 8))
 
 
 def choices(table: ir.Table) -> dict[str, ir.TableAction]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from offramp_base.native.llvm import I1, Value, const, ll
 from offramp_p4 import ir
 from offramp_p4.native.emitter import BOOL_FALSE, BOOL_TRUE, Emitter, value
 from offramp_p4.native.equality import equal
-from offramp_p4.native.llvm import I1, Value, const, ll
 from offramp_p4.native.runtime.division import divide as divide_words
 from offramp_p4.native.shape import bits_of, is_scalar, value_type
 from offramp_p4.source import Unsupported

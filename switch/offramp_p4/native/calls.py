@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Final
 
+from offramp_base.native.llvm import I32, Value, const
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.parsers import may_repeat
-from offramp_p4.native import places
+from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Emitter, aggregate, value
 from offramp_p4.native.headers import header_op
-from offramp_p4.native.llvm import I32, Value, const
+from offramp_p4.native.parsers import write_parser
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE
 from offramp_p4.native.shape import bits_of, is_scalar, shape
 from offramp_p4.source import Unsupported
@@ -63,12 +64,12 @@ def ends(g: Emitter, node: object) -> Ends:
 class CopyOut:
     """What an ``out`` or ``inout`` argument receives when the call ends."""
 
-    target: places.Place
+    target: lvalues.MemoryLValue
     param: ir.Var
 
     def write(self, g: Emitter) -> None:
         """Write the copy."""
-        places.write_copy(g, self.target, g.cell(g.layout.base(self.param)))
+        lvalues.write_copy(g, self.target, g.cell(g.layout.base(self.param)))
 
 
 def copy_in(g: Emitter, params: list[ir.Var], args: list[ir.Arg]) -> list[CopyOut]:
@@ -84,7 +85,7 @@ def copy_in(g: Emitter, params: list[ir.Var], args: list[ir.Arg]) -> list[CopyOu
         if arg.expr is None or not shape(arg.expr.type).size:
             values.append((param, None))
         elif arg.direction in {"out", "inout"}:
-            at = places.place(g, arg.expr)
+            at = lvalues.lvalue(g, arg.expr)
             values.append((param, _current(g, at, param.type) if arg.direction == "inout" else None))
             out.append(CopyOut(at, param))
         elif is_scalar(param.type):
@@ -108,9 +109,9 @@ def _fitted(g: Emitter, number: Value, t: Type) -> Value:
     return g.resize(number, bits.width, signed=bits.signed)
 
 
-def _current(g: Emitter, at: places.Place, t: Type) -> Value:
+def _current(g: Emitter, at: lvalues.MemoryLValue, t: Type) -> Value:
     if is_scalar(t):
-        return places.read(g, at)
+        return lvalues.read(g, at)
     copy = g.room(t)
     g.copy(copy, at.address, shape(t).size)
     return copy
@@ -230,8 +231,6 @@ def block(g: Emitter, b: walk.Block) -> Value:
     """The LLVM function of a parser or control; its parameters have been set before."""
     if b not in g.memo:
         if isinstance(b, ir.ParserInstance):
-            from offramp_p4.native.parsers import write_parser  # a parser's states call back into here
-
             g.memo[b] = write_parser(g, b)
         else:
             with g.function(b.name, exits=True) as made:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from offramp_base.native.llvm import I8, Value, const, i64, ll
 from offramp_p4.engine.bits import scalar_bits
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.llvm import I8, Value, const, i64, ll
 from offramp_p4.native.runtime.bits import clear_tail, copy_bits
 from offramp_p4.native.shape import components, element_offset, is_scalar, offsets, shape
 from offramp_p4.types import Bits, Header, Stack, Structure, Tuple, Type, Varbit, strip

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.llvm import I1, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.engine.places import is_place
-from offramp_p4.native import codec, places
+from offramp_p4.engine.lvalues import is_lvalue
+from offramp_p4.native import codec, lvalues
 from offramp_p4.native.emitter import BOOL_TRUE, AggregateBuilder, Builder, Emitter
-from offramp_p4.native.llvm import I1, Value, const, i64
 from offramp_p4.native.runtime.buffers import room
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CURSOR, LENGTH
@@ -52,7 +52,7 @@ def _reserve(g: Emitter, e: ir.ExternCall, size: Value) -> tuple[Value, Value]:
     """Write the check that ``size`` more bytes are there; returns the first's address, and where they end."""
     start = field(g, CURSOR.name)
     end = g.b.add(start, size)
-    places.fault(g, g.b.icmp_unsigned(">", end, field(g, LENGTH.name)), places.error_code(g, "PacketTooShort", e))
+    lvalues.fault(g, g.b.icmp_unsigned(">", end, field(g, LENGTH.name)), lvalues.error_code(g, "PacketTooShort", e))
     return g.at(g.pointer(Context.frame), start), end
 
 
@@ -75,12 +75,12 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
 
 
 def _extract_fixed(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Header) -> None:
-    at = places.place(g, place)
+    at = lvalues.lvalue(g, place)
     source, end = _reserve(g, e, i64(header.fixed_width // 8))
 
     def write() -> None:
         codec.unpack(g, list(codec.leaves(header)), source, at.address)
-        places.drop_rivals(g, at)
+        lvalues.drop_rivals(g, at)
 
     if at.inside is None:
         write()
@@ -93,23 +93,23 @@ def _extract_fixed(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Header)
 def _extract_variable(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Header) -> None:
     fields = list(codec.leaves(header))
     limit = max((f.type.width for f in fields if isinstance(f.type, Varbit)), default=0)
-    at, bits = places.place(g, place), g.word_of(argument(e, 1))
-    too_long, invalid = (places.error_code(g, name, e) for name in ("HeaderTooShort", "ParserInvalidArgument"))
+    at, bits = lvalues.lvalue(g, place), g.word_of(argument(e, 1))
+    too_long, invalid = (lvalues.error_code(g, name, e) for name in ("HeaderTooShort", "ParserInvalidArgument"))
     # In the order of the specification (section 13.8.2) and of bmv2.
-    places.fault(g, g.b.icmp_unsigned("!=", g.b.and_(bits, i64(7)), i64(0)), invalid)
+    lvalues.fault(g, g.b.icmp_unsigned("!=", g.b.and_(bits, i64(7)), i64(0)), invalid)
     source, end = _reserve(g, e, g.b.lshr(g.b.add(bits, i64(header.fixed_width)), i64(3)))
-    places.fault(g, g.b.icmp_unsigned(">", bits, i64(limit)), too_long)
+    lvalues.fault(g, g.b.icmp_unsigned(">", bits, i64(limit)), too_long)
     codec.read_fields(g, fields, source, at.address, bits)
     set_field(g, CURSOR.name, end)
-    places.drop_rivals(g, at)
+    lvalues.drop_rivals(g, at)
 
 
 def _advance_stack(g: Emitter, place: ir.Expr) -> None:
     while isinstance(place, ir.Member):
         place = place.base
     if isinstance(place, ir.StackNext):
-        base = places.locate(g, place.base)[0]
-        count = places.count_of(g, base)
+        base = lvalues.locate(g, place.base)[0]
+        count = lvalues.count_of(g, base)
         g.store_number(g.b.add(count, const(count.type, 1)), base, 32)
 
 
@@ -141,7 +141,7 @@ def _advance(g: Emitter, e: ir.ExternCall) -> Value:
     amount = g.word_of(argument(e, 0))
     # As in bmv2, which moves by whole bytes only.
     odd = g.b.icmp_unsigned("!=", g.b.and_(amount, i64(7)), i64(0))
-    places.fault(g, odd, places.error_code(g, "ParserInvalidArgument", e))
+    lvalues.fault(g, odd, lvalues.error_code(g, "ParserInvalidArgument", e))
     _, end = _reserve(g, e, g.b.lshr(amount, i64(3)))
     set_field(g, CURSOR.name, end)
     return None
@@ -157,7 +157,7 @@ def _verify(g: Emitter, e: ir.ExternCall) -> Value:
     check = g.value(argument(e, 0))
     failed = g.b.not_(check)
     with g.when(failed, likely=False):
-        places.fault(g, BOOL_TRUE, g.value(argument(e, 1)))
+        lvalues.fault(g, BOOL_TRUE, g.value(argument(e, 1)))
     return None
 
 
@@ -165,7 +165,7 @@ def _emit(g: Emitter, e: ir.ExternCall) -> Value:
     data = argument(e, 0)
     if not data.type.slots:
         return None
-    at = places.locate(g, data)[0] if is_place(data) else g.temporary(data)
+    at = lvalues.locate(g, data)[0] if is_lvalue(data) else g.temporary(data)
     _emit_at(g, e, at, data.type)
     return None
 
@@ -174,7 +174,7 @@ def _emit_at(g: Emitter, e: ir.ExternCall, at: Value, t: Type) -> None:
     t = strip(t)
     if isinstance(t, Header):
         header = _whole_bytes(e, t)
-        with g.when(places.is_valid(g, at)):
+        with g.when(lvalues.is_valid(g, at)):
             _emit_header(g, header, at)
     elif isinstance(t, Structure):
         for f, offset in zip(t.fields, offsets(t), strict=True):

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from offramp_base.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
+from offramp_base.native.lowering import Library
 from offramp_p4 import ir
 from offramp_p4.engine.work import Work
-from offramp_p4.native.llvm import I1, I8, I32, I64, PTR, AliasTags, Value, const, i64, ll
-from offramp_p4.native.lowering import Library
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED, DONE
 from offramp_p4.native.shape import bits_of, container, is_scalar, number_type, shape, value_type
@@ -29,7 +29,7 @@ from offramp_p4.types import Type
 if TYPE_CHECKING:
     from offramp_p4.native.actions import Actions
     from offramp_p4.native.layout import Layout
-    from offramp_p4.native.tables import TablePlan
+    from offramp_p4.native.lookup import TablePlan
 
 Builder = Callable[["Emitter", ir.ExternCall], Value]
 """Writes an extern call and returns its result (None where it has none)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+from offramp_base.native.llvm import I8, I32, Value, const, ll
 from offramp_p4.native.emitter import BOOL_TRUE, Emitter
-from offramp_p4.native.llvm import I8, I32, Value, const, ll
 from offramp_p4.native.shape import components, element_offset, is_scalar, offsets
 from offramp_p4.types import Header, Stack, Structure, Tuple, Type, Varbit, strip
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
+from offramp_base.native.llvm import I32, Value, const, i64
 from offramp_p4 import ir
-from offramp_p4.engine.places import is_place
-from offramp_p4.native import places
+from offramp_p4.engine.lvalues import is_lvalue
+from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Emitter, aggregate, value
-from offramp_p4.native.llvm import I32, Value, const, i64
 from offramp_p4.native.runtime.program import GROWTH
 from offramp_p4.native.shape import bits_of, components, element_offset, offsets, shape
 from offramp_p4.source import Unsupported
@@ -22,7 +22,7 @@ def _compose(g: Emitter, e: ir.Compose, into: Value) -> None:
     t = strip(e.type)
     g.clear(into, shape(t).size)
     if isinstance(t, Header):
-        places.set_validity(g, into, 1)
+        lvalues.set_validity(g, into, 1)
     if isinstance(t, Stack):
         at = tuple(element_offset(t, i) for i in range(t.size))
     else:
@@ -68,10 +68,10 @@ def _convert(g: Emitter, e: ir.Expr, source: Value, old: Type, into: Value, new:
 @value(ir.IsValid)
 def _is_valid(g: Emitter, e: ir.IsValid) -> Value:
     t = strip(e.base.type)
-    base = places.locate(g, e.base)[0] if is_place(e.base) else g.temporary(e.base)
+    base = lvalues.locate(g, e.base)[0] if is_lvalue(e.base) else g.temporary(e.base)
     if isinstance(t, Union):
-        return reduce(g.b.or_, [places.is_valid(g, g.at(base, at)) for at in offsets(t)])
-    return places.is_valid(g, base)
+        return reduce(g.b.or_, [lvalues.is_valid(g, g.at(base, at)) for at in offsets(t)])
+    return lvalues.is_valid(g, base)
 
 
 def byte_count(g: Emitter, header: Header, at: Value) -> Value:
@@ -94,7 +94,7 @@ def grow(g: Emitter, operation: Callable[[Value, Value], Value], amount: Value) 
 
 def header_op(g: Emitter, e: ir.HeaderOp) -> None:
     """Write ``setValid``, ``setInvalid``, ``push_front`` or ``pop_front``."""
-    at, t = places.place(g, e.base), strip(e.base.type)
+    at, t = lvalues.lvalue(g, e.base), strip(e.base.type)
     if at.inside is not None:
         with g.when(at.inside):
             _header_op(g, e, at, t)
@@ -102,21 +102,21 @@ def header_op(g: Emitter, e: ir.HeaderOp) -> None:
         _header_op(g, e, at, t)
 
 
-def _header_op(g: Emitter, e: ir.HeaderOp, at: places.Place, t: Type) -> None:
+def _header_op(g: Emitter, e: ir.HeaderOp, at: lvalues.MemoryLValue, t: Type) -> None:
     if isinstance(t, Stack):
         _shift(g, e, at.address, t)
     elif not isinstance(t, Header):
         raise Unsupported(e.pos, f"{e.op} on {t}")
     elif e.op == "setValid":
         # As in bmv2, a header that becomes valid has all fields 0.
-        with g.when(g.b.not_(places.is_valid(g, at.address))):
+        with g.when(g.b.not_(lvalues.is_valid(g, at.address))):
             g.clear(at.address, shape(t).size)
-            places.set_validity(g, at.address, 1)
+            lvalues.set_validity(g, at.address, 1)
             grow(g, g.b.add, byte_count(g, t, at.address))
-            places.drop_rivals(g, at)
+            lvalues.drop_rivals(g, at)
     else:
-        with g.when(places.is_valid(g, at.address)):
-            places.set_validity(g, at.address, 0)
+        with g.when(lvalues.is_valid(g, at.address)):
+            lvalues.set_validity(g, at.address, 0)
             grow(g, g.b.sub, byte_count(g, t, at.address))
 
 
@@ -124,7 +124,7 @@ def _shift(g: Emitter, e: ir.HeaderOp, stack: Value, t: Stack) -> None:
     size, count = shape(t.element).size, min(e.count, t.size)
     first = g.at(stack, element_offset(t, 0))
     kept, moved = (t.size - count) * size, count * size
-    number = places.count_of(g, stack)
+    number = lvalues.count_of(g, stack)
     amount = const(I32, count)
     if e.op == "push_front":
         g.copy(g.at(first, moved), first, kept)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
-from offramp_p4.native.compiler import MachineCode
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import address
 from offramp_p4.native.state.queues import NativeManager

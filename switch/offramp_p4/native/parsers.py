@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from offramp_base.native.llvm import I32, Value, const
 from offramp_p4 import ir
 from offramp_p4.engine.faults import NO_ERROR
 from offramp_p4.engine.parsers import MAX_STATES
-from offramp_p4.native import places
+from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import BOOL_TRUE, Emitter
-from offramp_p4.native.llvm import I32, Value, const
+from offramp_p4.native.lookup import lookup
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import bits_of
-from offramp_p4.native.tables import lookup
 from offramp_p4.source import Unsupported
 
 
@@ -47,7 +47,7 @@ class _States:
     def _count(self) -> None:
         g = self.g
         left = g.b.load(self.left, typ=I32)
-        places.fault(g, g.b.icmp_unsigned("==", left, const(I32, 0)), _code(g, "ParserTimeout"))
+        lvalues.fault(g, g.b.icmp_unsigned("==", left, const(I32, 0)), _code(g, "ParserTimeout"))
         g.b.store(g.b.sub(left, const(I32, 1)), self.left)
 
     def _body(self, state: ir.State) -> None:
@@ -68,7 +68,7 @@ class _States:
             g.b.position_at_end(chosen)
             self._go(case.target)
             g.b.position_at_end(more)
-        places.fault(g, BOOL_TRUE, _code(g, "NoMatch"))
+        lvalues.fault(g, BOOL_TRUE, _code(g, "NoMatch"))
         g.b.unreachable()
 
     def _go(self, target: str) -> None:
@@ -76,7 +76,7 @@ class _States:
         if target == "accept":
             g.leave(DONE)
         elif target == "reject":
-            places.fault(g, BOOL_TRUE, NO_ERROR)
+            lvalues.fault(g, BOOL_TRUE, NO_ERROR)
             g.b.unreachable()
         else:
             g.b.branch(self.blocks[target])

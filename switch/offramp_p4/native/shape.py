@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from offramp_p4.native.llvm import ll
+from offramp_base.native.llvm import ll
 from offramp_p4.types import BOOL, ERROR, INT, Bits, Enum, Header, Stack, Structure, Tuple, Type, Varbit, strip
 
 _INT_WIDTH: Final = 512  # of `int`, which is unbounded but seldom more than a constant
@@ -109,13 +109,13 @@ def offsets(t: Structure | Tuple) -> tuple[int, ...]:
 
 @cache
 def _place(t: Structure | Tuple) -> tuple[tuple[int, ...], Shape]:
-    at, align, places = (1 if isinstance(t, Header) else 0), 1, []
+    at, align, lvalues = (1 if isinstance(t, Header) else 0), 1, []
     for part in components(t):
         s = shape(part)
         at, align = aligned(at, s.align), max(align, s.align)
-        places.append(at)
+        lvalues.append(at)
         at += s.size
-    return tuple(places), Shape(aligned(at, align), align)
+    return tuple(lvalues), Shape(aligned(at, align), align)
 
 
 def element_offset(t: Stack, index: int) -> int:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
+from offramp_base.native.llvm import I32, I64, Value, const, i64
 from offramp_p4 import ir
-from offramp_p4.engine.places import unsliced
-from offramp_p4.native import places, tables
+from offramp_p4.engine.lvalues import unsliced
+from offramp_p4.native import lvalues, tables
 from offramp_p4.native.calls import invoke
 from offramp_p4.native.emitter import Emitter, statement
-from offramp_p4.native.llvm import I32, I64, Value, const, i64
 from offramp_p4.native.runtime.program import DONE, EXITED
 from offramp_p4.native.shape import bits_of, components, element_offset, is_scalar, offsets, shape
 from offramp_p4.source import Unsupported
@@ -22,18 +22,18 @@ from offramp_p4.types import Stack, Tuple, strip
 def _assign(g: Emitter, s: ir.Assign) -> None:
     if not shape(s.place.type).size:
         return
-    target = places.place(g, s.place)
+    target = lvalues.lvalue(g, s.place)
     # Compound assignments have the same node on both sides.
     node = unsliced(s.place)
     outer, g.f.addresses = g.f.addresses, {node: (target.address, target.inside)}
     if is_scalar(s.place.type):
         number = g.value(s.value)
         g.f.addresses = outer
-        places.write(g, target, number)
+        lvalues.write(g, target, number)
     else:
         copy = g.temporary(s.value)
         g.f.addresses = outer
-        places.write_copy(g, target, copy)
+        lvalues.write_copy(g, target, copy)
 
 
 @statement(ir.Declare)

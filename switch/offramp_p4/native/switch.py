@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_state, check_work
-from offramp_p4.native.compiler import MachineCode
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, address
 from offramp_p4.native.state.objects import NativeObjects

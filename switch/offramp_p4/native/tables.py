@@ -6,39 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from offramp_base.native.llvm import I32, I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
-from offramp_p4.native.keys import KeyFormat
-from offramp_p4.native.llvm import I32, I64, Value, const, i64, ll
+from offramp_p4.native.lookup import TablePlan, lookup
 from offramp_p4.native.runtime.context import Table
-from offramp_p4.native.runtime.hashtable import find
-from offramp_p4.native.runtime.patterns import find_best
-from offramp_p4.native.runtime.prefixes import find_longest
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import is_scalar
 from offramp_p4.source import Unsupported
-
-
-@dataclass(frozen=True, slots=True)
-class TablePlan:
-    """What machine code must know of a table or value set.
-
-    Attributes:
-        words: index in the context of its first word.
-        row_size: bytes of what each entry does.
-        profile: index in the context of its profile's words: address of the members' rows, address of the
-            groups (address of the numbers of their members and how many these are); None without a profile.
-        member_size: bytes of a member's row.
-    """
-
-    words: int
-    key: KeyFormat
-    row_size: int = 0
-    profile: int | None = None
-    member_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +88,6 @@ def count(g: Emitter, word: int) -> None:
     g.tags.mark(g.b.store(g.b.add(g.word(word), i64(1)), address), "Words")
 
 
-def lookup(g: Emitter, plan: TablePlan, values: Sequence[Value]) -> Value:
-    """The entry, counted from 1, that matches the values of all keys; 0 if none does."""
-    key = plan.key
-    whole = ll.IntType(64 * key.words)
-    number = const(whole, 0)
-    for i in key.order:
-        if key.widths[i]:
-            number = g.b.shl(number, const(whole, key.widths[i] % whole.width))
-            number = g.b.or_(number, g.resize(values[i], whole.width))
-    words, probe = g.allocate(whole, 8), g.allocate(whole, 8)
-    g.tags.mark(g.b.store(number, words, align=8), "Words")
-    at = plan.words
-    table = g.word_address(at)
-    if key.search == "exact":
-        return g.call(find, g.pointer(at + offset(Table.slots)), g.word(at + Table.mask), words, key.words)
-    if key.search == "prefix":
-        shape = (key.words, key.widths[key.prefix], key.root_bits, int(key.exact), key.extra_at)
-        return g.call(find_longest, table, words, probe, *shape)
-    numbers = g.allocate(ll.ArrayType(I64, max(len(key.ranges), 1)))
-    for position, i in enumerate(key.ranges):
-        stored = g.b.store(g.resize(values[i], 64), g.at(numbers, 8 * position))
-        g.tags.mark(stored, "Words")
-    return g.call(find_best, table, words, probe, numbers, key.words, key.extra_at, len(key.ranges))
-
-
 def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr]) -> Value:
     values = []
     for key in keys:
@@ -187,8 +140,8 @@ def _run(g: Emitter, table: ir.Table, row: Value, hit: Value, result: Value) -> 
 
 def _run_action(g: Emitter, choice: ir.TableAction, row: Value) -> None:
     out = copy_in(g, choice.action.params[: len(choice.bound)], choice.bound)
-    places = g.target.actions[choice.action.name].places
-    for param, (at, width) in zip(choice.data_params, places, strict=True):
+    cells = g.target.actions[choice.action.name].cells
+    for param, (at, width) in zip(choice.data_params, cells, strict=True):
         datum = g.load_number(g.at(row, at), width, "Rows")
         g.store(datum, g.cell(g.layout.base(param)), param.type)
     run(g, action(g, choice.action), out, ends(g, choice.action))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine import bits, places
+from offramp_p4.engine import bits, lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.packing import number
 from offramp_p4.source import Unsupported
@@ -90,13 +90,13 @@ def _extreme(g: Generator, e: ir.ExternCall) -> str:
 
 def _funnel_shift(g: Generator, e: ir.ExternCall) -> str:
     into = argument(e, 0)
-    at = places.place(g, into)
+    at = lvalues.lvalue(g, into)
     t = strip(into.type)
     if not isinstance(t, Bits):
         raise Unsupported(e.pos, f"funnel_shift_right of {t}")
-    high, low = (places.pattern(g.value(argument(e, i)), t) for i in (1, 2))
+    high, low = (lvalues.pattern(g.value(argument(e, i)), t) for i in (1, 2))
     value = f"(({high} << {t.width} | {low}) >> {g.value(argument(e, 3))} & {t.mask})"
-    places.write(g, at, places.from_pattern(value, t), places.sliced_cell(into))
+    lvalues.write(g, at, lvalues.from_pattern(value, t), lvalues.sliced_cell(into))
     return "None"
 
 
@@ -109,13 +109,13 @@ def _port(target: TnaTarget, expr: ir.Expr) -> bool:
 def _invalidate(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     """A field without a value reads 0; the unicast port without one means no unicast copy."""
     field = argument(e, 0)
-    if not places.is_place(field) or (field.type.slots != 1 and not isinstance(strip(field.type), Header)):
+    if not lvalues.is_lvalue(field) or (field.type.slots != 1 and not isinstance(strip(field.type), Header)):
         raise Unsupported(e.pos, f"invalidate of {field.type} that is no header or field")
-    at = places.place(g, field)
+    at = lvalues.lvalue(g, field)
     if isinstance(strip(field.type), Header):
         g.line(f"m[{at.address}] = 0")
     else:
-        places.write(g, at, str(UNSET_PORT if _port(target, field) else 0))
+        lvalues.write(g, at, str(UNSET_PORT if _port(target, field) else 0))
     return "None"
 
 
@@ -126,9 +126,9 @@ def _is_validated(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     header = field
     while not isinstance(strip(header.type), Header) and isinstance(header, ir.Member):
         header = header.base
-    if not isinstance(strip(header.type), Header) or not places.is_place(header):
+    if not isinstance(strip(header.type), Header) or not lvalues.is_lvalue(header):
         raise Unsupported(e.pos, "is_validated of what is no header, no field of one and not the egress port")
-    return f"m[{places.address(g, header)}]"
+    return f"m[{lvalues.address(g, header)}]"
 
 
 def _size(g: Generator, e: ir.ExternCall, unit: int) -> str:

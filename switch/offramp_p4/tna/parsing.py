@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from offramp_p4.engine import bits, places
+from offramp_p4.engine import bits, lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH
 from offramp_p4.source import Unsupported
@@ -43,7 +43,7 @@ def _set(g: Generator, e: ir.ExternCall, cell: int) -> str:
     value = g.value(field)
     if len(e.args) > 1:
         value = _scaled(g, e, field, value)
-    g.line(f"m[{cell}] = {places.from_pattern(value, _COUNTER)}")
+    g.line(f"m[{cell}] = {lvalues.from_pattern(value, _COUNTER)}")
     return "None"
 
 
@@ -56,14 +56,14 @@ def _scaled(g: Generator, e: ir.ExternCall, field: ir.Expr, value: str) -> str:
     width = bits.width(field.type)
     value = g.temporary(value, "field")
     with g.indented(f"if {value} > {largest}:"):
-        g.line(f"raise ParserFault({places.error_code(g, 'CounterRange', e)})")
+        g.line(f"raise ParserFault({lvalues.error_code(g, 'CounterRange', e)})")
     by = g.temporary(f"{rotate} % {width}", "by")
     turned = f"(({value} >> {by} | {value} << {width} - {by}) & {(1 << width) - 1})"
     return f"(({turned} & {mask}) + {add})"
 
 
 def _add(g: Generator, e: ir.ExternCall, cell: int, sign: str) -> str:
-    g.line(f"m[{cell}] = {places.from_pattern(f'm[{cell}] {sign} {g.value(argument(e, 0))}', _COUNTER)}")
+    g.line(f"m[{cell}] = {lvalues.from_pattern(f'm[{cell}] {sign} {g.value(argument(e, 0))}', _COUNTER)}")
     return "None"
 
 
@@ -80,7 +80,7 @@ def _unpack(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
         raise Unsupported(e.pos, f"port metadata of type {t} ({width} bits; the chip has {8 * size})")
     start = g.temporary(f"m[{CURSOR}]", "start")
     with g.indented(f"if {start} + {size} > m[{LENGTH}]:"):
-        g.line(f"raise ParserFault({places.error_code(g, 'PacketTooShort', e)})")
+        g.line(f"raise ParserFault({lvalues.error_code(g, 'PacketTooShort', e)})")
     g.line(f"m[{CURSOR}] = {start} + {size}")
     value = f"int.from_bytes(m[{FRAME}][{start}:{start} + {size}], 'big') >> {8 * size - width}"
     return f"{g.bind(bits.parse, 'parse')}({g.bind(bits.kinds(t), 'fields')}, {value}, {width})"

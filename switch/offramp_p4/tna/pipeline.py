@@ -23,7 +23,7 @@ from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.metadata import UNSET_PORT
 from offramp_p4.tna.objects import Objects
 from offramp_p4.tna.replication import Request
-from offramp_p4.tna.thread import Outcome, Thread
+from offramp_p4.tna.thread import GressResult, Thread
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -164,7 +164,7 @@ class TnaPipeline:
         self._mirror(out, arrival.packet)
         self._forward(out, arrival, emit)
 
-    def _forward(self, out: Outcome, arrival: Arrival, emit: Emit) -> None:
+    def _forward(self, out: GressResult, arrival: Arrival, emit: Emit) -> None:
         tm, dropped = out.metadata, out.metadata["drop_ctl"]
         if out.resubmit is not None and not dropped & _NO_PACKET:
             if arrival.resubmitted is not None:  # a packet is resubmitted once
@@ -182,7 +182,7 @@ class TnaPipeline:
             copy.bypass = bool(tm["bypass_egress"])
             self._leave(copy, emit)
 
-    def _copies(self, out: Outcome) -> list[Copy]:
+    def _copies(self, out: GressResult) -> list[Copy]:
         tm = out.metadata
         qid, cos = tm["qid"], tm["ingress_cos"]
         copies = []
@@ -195,7 +195,7 @@ class TnaPipeline:
             copies += [Copy(r.port, out.frame, r.instance, int(not i), qid, cos) for i, r in enumerate(replicas)]
         return copies
 
-    def _mirror(self, out: Outcome, packet: bytes) -> None:
+    def _mirror(self, out: GressResult, packet: bytes) -> None:
         """Queue the copies of the mirror session that a deparser has asked for."""
         if out.mirror is None or out.metadata["drop_ctl"] & _NO_MIRROR:
             return

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine import calls, places
+from offramp_p4.engine import calls, lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import math_unit
@@ -72,11 +72,11 @@ def _run(target: TnaTarget, g: Generator, e: ir.ExternCall, index: str, more: li
     wanted = [a.expr for a in more if a.expr is not None]
     if not wanted:
         return call
-    into = [places.place(g, expr) for expr in wanted]
+    into = [lvalues.lvalue(g, expr) for expr in wanted]
     result = g.temporary(call, "result")
     outs = action.overrides["apply"].params[2:]
     for at, out, expr in zip(into, outs, wanted, strict=False):
-        places.write(g, at, f"m[{g.layout.base(out)}]", places.sliced_cell(expr))
+        lvalues.write(g, at, f"m[{g.layout.base(out)}]", lvalues.sliced_cell(expr))
     return result
 
 
@@ -125,7 +125,7 @@ def _load(target: TnaTarget, register: ir.ExternInstance, word: str, base: int) 
         return f"m[{base}] = {word}"
     half = state.width.width // 2
     high, low = (
-        places.from_pattern(text, t)
+        lvalues.from_pattern(text, t)
         for text, t in zip((f"({word} >> {half})", f"({word} & {(1 << half) - 1})"), _halves(register), strict=True)
     )
     return f"m[{base}:{base + 2}] = ({high}, {low})"

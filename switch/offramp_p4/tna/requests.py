@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.generator import is_scalar
 from offramp_p4.engine.packing import number
@@ -56,8 +56,8 @@ def _bytes(g: Generator, e: ir.ExternCall, position: int, limit: int) -> str:
     if width % 8 or width > 8 * limit:
         raise Unsupported(e.pos, f"{e.extern}.emit of {width} bits: whole bytes, at most {limit}, are possible")
     octets = f"{text}.to_bytes({width // 8}, 'big')"
-    if isinstance(strip(data.type), Header) and places.is_place(data):
-        return f"({octets} if m[{places.address(g, data)}] else b'')"
+    if isinstance(strip(data.type), Header) and lvalues.is_lvalue(data):
+        return f"({octets} if m[{lvalues.address(g, data)}] else b'')"
     return octets
 
 

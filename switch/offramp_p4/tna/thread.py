@@ -36,7 +36,7 @@ _MASK48: Final = (1 << 48) - 1
 
 
 @dataclass(slots=True)
-class Outcome:
+class GressResult:
     """What a gress has made of a packet; ``metadata`` are the fields that the chip looks at."""
 
     parser_err: int
@@ -86,7 +86,7 @@ class Thread:
         self._bits = [_ERROR_BITS.get(name, 0) for name in program.errors]
         self._ingress = direction == "ingress"
 
-    def run(self, fields: Mapping[str, int], extra: bytes, packet: bytes, channel: int = 0) -> Outcome:
+    def run(self, fields: Mapping[str, int], extra: bytes, packet: bytes, channel: int = 0) -> GressResult:
         """Run ``packet`` behind the chip's header with ``fields`` and ``extra`` bytes.
 
         A packet that the ingress parser drops has no ``metadata``.
@@ -103,13 +103,13 @@ class Thread:
                 m[self._parser_err] = self._bits[fault.code]
         error = m[self._parser_err]
         if self._ingress and error and (error & NO_MATCH or not self.reads_parser_err):
-            return Outcome(error)
+            return GressResult(error)
         for deposit in self._deposits:
             deposit.complete(m)
         self._control(m)
         m[OUTPUT] = []
         self._deparser(m)
-        return Outcome(
+        return GressResult(
             error,
             b"".join([*m[OUTPUT], frame[m[CURSOR] :]]),
             {name: m[cell] for name, cell in self._wanted.items()},

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4 import ir
-from offramp_p4.engine import places, walk
+from offramp_p4.engine import lvalues, walk
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
 from offramp_p4.trace import names
 from offramp_p4.types import Enum, Header, strip
@@ -47,7 +47,7 @@ def _traced(build: Builder, objects: Objects, recorder: Recorder) -> Builder:
 def _extract(g: Generator, e: ir.ExternCall, build: Builder, recorder: Recorder) -> str:
     place = e.args[0].expr
     assert place is not None
-    at = g.temporary(str(places.address(g, place)), "at")  # before the stack moves on
+    at = g.temporary(str(lvalues.address(g, place)), "at")  # before the stack moves on
     result = build(g, e)
     header = strip(place.type)
     assert isinstance(header, Header)

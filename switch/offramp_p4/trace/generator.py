@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from offramp_p4 import ir
 from offramp_p4.engine.generator import Generator, Target
-from offramp_p4.trace.stand_ins import stand_ins
+from offramp_p4.trace.proxies import proxies
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Layout, Memory
@@ -20,20 +20,20 @@ Action = Callable[["Memory", tuple[int, ...]], object]
 
 
 class TracingGenerator(Generator):
-    """Generates code that works on stand-ins for the state and tells a recorder what it does."""
+    """Generates code that works on proxies of the state and tells a recorder what it does."""
 
     def __init__(self, program: ir.Program, layout: Layout, target: Target) -> None:
         super().__init__(program, layout, target)
         traced: TracedTarget = target  # type: ignore[assignment]
         self.recorder = traced.recorder
         self.note = self.bind(self.recorder, "trace")
-        self._stand_ins = stand_ins(traced.objects, self.recorder)
+        self._proxies = proxies(traced.objects, self.recorder)
         self._branches: dict[ir.Stmt, tuple[ir.If, bool]] = {}
 
     def bind(self, thing: object, hint: str) -> str:
-        """A global name for a run-time object, or for what stands in for it."""
-        stand_in = self._stand_ins.get(id(thing)) if hasattr(self, "_stand_ins") else None
-        return super().bind(thing if stand_in is None else stand_in, hint)
+        """A global name for a run-time object, or for its proxy."""
+        proxy = self._proxies.get(id(thing)) if hasattr(self, "_proxies") else None
+        return super().bind(thing if proxy is None else proxy, hint)
 
     def bind_late(self, table: dict[str, Any], key: str, function: str) -> None:
         """Have the events of a table's action lie within that of the table."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.layout import LENGTH
 from offramp_p4.state import MeterCell, MeterState, RegisterState
@@ -52,14 +52,14 @@ def _guard(g: Generator, e: ir.Expr, size: int) -> tuple[str, str]:
 def _read(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     state: RegisterState = _state(target, e)
     result, at = argument(e, 0), argument(e, 1)
-    into = places.place(g, result)
+    into = lvalues.lvalue(g, result)
     head, index = _guard(g, at, state.size)
     value = f"{g.bind(state.values, 'register')}[{index}]"
     if into.bits is None and isinstance(into.address, int) and into.address != g.layout.static(at):
         _write_guarded(g, head, f"m[{into.address}] = {value}")
     else:
         with g.indented(head):
-            places.write(g, into, value, places.sliced_cell(result))
+            lvalues.write(g, into, value, lvalues.sliced_cell(result))
     return "None"
 
 
@@ -101,18 +101,18 @@ def _execute(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     state: MeterState = _state(target, e)
     head, index = _guard(g, argument(e, 0), state.size)
     result = argument(e, 1)
-    into = places.place(g, result)
+    into = lvalues.lvalue(g, result)
     amount = "1" if state.kind == "packets" else f"m[{LENGTH}]"
     cells, clock = g.bind(state.cells, "meter"), g.bind(target.clock, "clock")
     with g.indented(head):
         colour = f"{cells}[{index}].execute({amount}, {clock}())"
-        places.write(g, into, colour, places.sliced_cell(result))
+        lvalues.write(g, into, colour, lvalues.sliced_cell(result))
     return "None"
 
 
 def _direct_read(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     result = argument(e, 0)
-    places.write(g, places.place(g, result), f"m[{target.cells.colour}]", places.sliced_cell(result))
+    lvalues.write(g, lvalues.lvalue(g, result), f"m[{target.cells.colour}]", lvalues.sliced_cell(result))
     return "None"
 
 

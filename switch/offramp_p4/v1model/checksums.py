@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.layout import CURSOR, FRAME
 from offramp_p4.engine.packing import packed
@@ -61,7 +61,7 @@ def _width(e: ir.Expr) -> Bits:
 
 def _hash(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     result, base, data, top = (argument(e, i) for i in (0, 2, 3, 4))
-    into = places.place(g, result)
+    into = lvalues.lvalue(g, result)
     function = _algorithm(target, g, argument(e, 1))
     start = g.temporary(g.value(base), "base")
     value = f"{function}({packed(g, data)})"
@@ -71,7 +71,7 @@ def _hash(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     elif not top.value:
         modulus = "1"
     text = f"({start} + {value} % {modulus} & {_width(result).mask})"
-    places.write(g, into, text, places.sliced_cell(result))
+    lvalues.write(g, into, text, lvalues.sliced_cell(result))
     return "None"
 
 
@@ -86,7 +86,7 @@ def _verify(target: V1Target, g: Generator, e: ir.ExternCall, *, payload: bool) 
     checksum = argument(e, 2)
     test = g.condition(argument(e, 0))
     if isinstance(checksum, ir.Member) and isinstance(strip(checksum.base.type), Header):
-        test = f"{test} and m[{places.address(g, checksum.base)}]"  # as in bmv2: nothing to verify otherwise
+        test = f"{test} and m[{lvalues.address(g, checksum.base)}]"  # as in bmv2: nothing to verify otherwise
     with g.indented(f"if {test}:"):
         computed = _sum(target, g, e, payload=payload)
         g.line(f"m[{target.cells.checksum_error}] |= {g.value(checksum)} != ({computed})")
@@ -96,9 +96,9 @@ def _verify(target: V1Target, g: Generator, e: ir.ExternCall, *, payload: bool) 
 def _update(target: V1Target, g: Generator, e: ir.ExternCall, *, payload: bool) -> str:
     checksum = argument(e, 2)
     with g.indented(f"if {g.condition(argument(e, 0))}:"):
-        into = places.place(g, checksum)
+        into = lvalues.lvalue(g, checksum)
         value = f"({_sum(target, g, e, payload=payload)})"
-        places.write(g, into, value, places.sliced_cell(checksum))
+        lvalues.write(g, into, value, lvalues.sliced_cell(checksum))
     return "None"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.faults import CheckFailed
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
@@ -47,9 +47,9 @@ def _check(g: Generator, e: ir.ExternCall) -> str:
 
 def _random(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     result = argument(e, 0)
-    into = places.place(g, result)
+    into = lvalues.lvalue(g, result)
     low, high = g.temporary(g.value(argument(e, 1)), "low"), g.temporary(g.value(argument(e, 2)), "high")
     with g.indented(f"if {low} <= {high}:"):
         draw: Random = target.random
-        places.write(g, into, f"{g.bind(draw, 'random')}.randint({low}, {high})", places.sliced_cell(result))
+        lvalues.write(g, into, f"{g.bind(draw, 'random')}.randint({low}, {high})", lvalues.sliced_cell(result))
     return "None"

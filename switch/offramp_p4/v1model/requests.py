@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
-from offramp_p4.engine import places
+from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
 from offramp_p4.records import Digest
@@ -35,11 +35,11 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
 
 
 def _mark_to_drop(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
-    at: places.Address = target.cells.standard
+    at: lvalues.Address = target.cells.standard
     if e.args:
-        at = places.place(g, argument(e, 0)).address
-    g.line(f"m[{places.plus(at, target.cells.offset('egress_spec'))}] = {target.drop_port}")
-    g.line(f"m[{places.plus(at, target.cells.offset('mcast_grp'))}] = 0")
+        at = lvalues.lvalue(g, argument(e, 0)).address
+    g.line(f"m[{lvalues.plus(at, target.cells.offset('egress_spec'))}] = {target.drop_port}")
+    g.line(f"m[{lvalues.plus(at, target.cells.offset('mcast_grp'))}] = 0")
     return "None"
 
 

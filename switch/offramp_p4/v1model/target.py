@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from offramp_p4.engine import core
-from offramp_p4.v1model import arrays, checksums, diagnostics, requests
+from offramp_p4.v1model import arrays, checksums, diagnostics, outside, requests
 from offramp_p4.v1model.fields import Span, field_lists
 from offramp_p4.v1model.metadata import Cells
 from offramp_p4.v1model.objects import Objects
@@ -55,13 +55,14 @@ class V1Target:
         self.field_lists: dict[int, list[Span]] = field_lists(parser.params[2].type, self.cells.user)
         self.algorithms: dict[str, Algorithm] = {}
         self.digest_names: list[str] = []
-        self.externs: Mapping[tuple[str, str], Builder] = {
+        own = {
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
             **requests.builders(self),
             **diagnostics.builders(self),
         }
+        self.externs: Mapping[tuple[str, str], Builder] = {**own, **outside.builders(self, program, own)}
         self.tables: Mapping[ir.Table, TableState] = self.objects.tables
         self.value_sets: Mapping[ir.ValueSet, ValueSetState] = self.objects.value_sets
 

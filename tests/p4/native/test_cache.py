@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from offramp_base.native.cache import MOST_FILES, ObjectCache, cache_folder
 from offramp_p4.frontend import load_text
 from offramp_p4.native import NativeSwitch
-from offramp_p4.native.cache import MOST_FILES, ObjectCache, cache_folder
 from p4_programs import program
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offramp_base.native.compiler import MachineCode
+from offramp_base.native.llvm import AliasTags, ll
+from offramp_base.native.lowering import Library
 from offramp_base.native.records import offset
-from offramp_p4.native.compiler import MachineCode
-from offramp_p4.native.llvm import AliasTags, ll
-from offramp_p4.native.lowering import Library
 from offramp_p4.native.runtime import bits, checksums, division, hashtable, meters, randomness
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import Context, address

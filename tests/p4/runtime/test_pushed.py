@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from in_process_switch import LocalConnection
 from offramp_base.errors import OfframpError
 from offramp_base.native.cache import ObjectCache
 from offramp_base.p4rt.schema import config
@@ -22,7 +23,6 @@ from offramp_p4.frontend import load
 from offramp_p4.maker import SwitchMaker
 from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
 from offramp_p4.runtime.device import Device
-from offramp_p4.runtime.local import LocalConnection
 from offramp_p4.runtime.service import Service
 from p4_programs import program
 

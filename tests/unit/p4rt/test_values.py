@@ -13,7 +13,6 @@ from offramp_base.p4rt.values import (
     decode_signed,
     encode,
     encode_signed,
-    is_canonical,
     prefix_mask,
 )
 
@@ -44,6 +43,11 @@ INVALID = [
     (12, b"\x00\x40\x63"),
 ]
 INVALID_SIGNED = [(8, b"\x00\x9d"), (12, b"\x8d\x1d"), (16, b"")]
+
+
+def is_canonical(data: bytes) -> bool:
+    """Whether an unsigned binary string is the shortest one for its value."""
+    return len(data) == 1 or data[:1] not in {b"", b"\0"}
 
 
 @pytest.mark.parametrize(("width", "value", "data", "symmetric"), VALID)

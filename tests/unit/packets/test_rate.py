@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ctypes
 
-from offramp_p4.native.compiler import MachineCode
-from offramp_p4.native.llvm import AliasTags, ll
-from offramp_p4.native.lowering import Library
+from offramp_base.native.compiler import MachineCode
+from offramp_base.native.llvm import AliasTags, ll
+from offramp_base.native.lowering import Library
 from offramp_sim.packets import Links, Protocol, layout, star
 from offramp_sim.packets.hosts import cut_rate, recover_rate
 from offramp_sim.packets.machine import Machine

@@ -34,9 +34,9 @@ _MACHINE_WORDS: Final = (
 @cache
 def _code() -> Any:
     try:
-        from offramp_p4.native.compiler import MachineCode
-        from offramp_p4.native.llvm import AliasTags, ll
-        from offramp_p4.native.lowering import Library
+        from offramp_base.native.compiler import MachineCode
+        from offramp_base.native.llvm import AliasTags, ll
+        from offramp_base.native.lowering import Library
     except ImportError:
         raise OfframpError("the cluster simulator needs the package llvmlite: pip install llvmlite") from None
     from offramp_sim.dgtp.native.loop import run_equal, run_listed

@@ -7,7 +7,7 @@ its row and its column of pairs only, and a tournament over all pairs says which
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import native
+from offramp_base.native.subset import native
 from offramp_sim.dgtp.native.layout import (
     CLOSE,
     NEVER,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ``#include`` looks: in folders of this machine, or among our own headers only."""
+"""Where ``#include`` looks: in folders of this machine, or among our own headers only; and among installed externs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from offramp_base.errors import OfframpError
+from offramp_p4.externs import find_declaration
 from offramp_p4.source import P4Error, Pos
 
 if TYPE_CHECKING:
@@ -64,12 +66,15 @@ class FolderIncludes:
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "this is no name of a file"
                 raise P4Error(pos, f"include file '{name}' cannot be read: {reason}") from None
+        installed = _declaration(name, pos)
+        if installed is not None:
+            return installed
         where = ", ".join(str(c) for c in candidates if c != SYSTEM_INCLUDE) or "no folders"
         raise P4Error(pos, f"include file '{name}' not found (looked in {where} and the built-in includes)")
 
 
 class OwnIncludes:
-    """The built-in headers and nothing else: of a program that somebody has pushed.
+    """The built-in headers and installed externs, nothing else: of a program that somebody has pushed.
 
     A name is looked up in a list, never in a file system, so the answer says nothing about this machine.
     """
@@ -82,7 +87,19 @@ class OwnIncludes:
             if path is not None:
                 text = path.read_text(encoding="utf-8")
                 return Included(text, f"<{known}>", known, Path(known).parent, built_in=True)
+        installed = _declaration(name, pos)
+        if installed is not None:
+            return installed
         raise P4Error(pos, f"include refused: a pushed program may include {_named()} only")
+
+
+def _declaration(name: str, pos: Pos) -> Included | None:
+    """The declaration of an extern that an installed package brings."""
+    try:
+        text = find_declaration(name)
+    except OfframpError as error:
+        raise P4Error(pos, str(error)) from None
+    return None if text is None else Included(text, f"<{name}>", f"extern {name}", None)
 
 
 @cache

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, native
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.pipeline import (
     NO_FIELDS,
@@ -13,7 +14,6 @@ from offramp_p4.native.runtime.pipeline import (
     pass_again,
     pass_ingress,
 )
-from offramp_p4.native.subset import Bytes, Ints, Words, below, clear, copy, native
 
 
 @native

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Bytes, clear, copy, native
+from offramp_base.native.subset import Bytes, clear, copy, native
 
 
 @native

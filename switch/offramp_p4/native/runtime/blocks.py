@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.subset import Words, call_back, highest_bit, native
 from offramp_p4.native.runtime.context import Context
-from offramp_p4.native.subset import Words, call_back, highest_bit, native
 
 SMALLEST: Final = 64
 """Bytes; every block is aligned to so many."""

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from offramp_base.native.subset import Words, call_back, inlined, native
 from offramp_p4.native.runtime.context import Buffer, Context
-from offramp_p4.native.subset import Words, call_back, inlined, native
 
 
 @native

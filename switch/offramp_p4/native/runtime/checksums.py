@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from offramp_base.native.subset import Bytes, Words, native
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.randomness import draw_word
-from offramp_p4.native.subset import Bytes, Words, native
 
 
 @native

@@ -7,7 +7,7 @@ in memory does not have, and narrows longer ones to these where it can.
 
 from __future__ import annotations
 
-from offramp_p4.native.subset import Words, below, native
+from offramp_base.native.subset import Words, below, native
 
 
 @native

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.subset import Bytes, call_back, native
 from offramp_p4.native.runtime.context import Context
-from offramp_p4.native.subset import Bytes, call_back, native
 
 _CE: Final = 3
 _IPV4: Final = 0x0800

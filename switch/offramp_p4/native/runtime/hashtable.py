@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_p4.native.subset import Words, inlined, native
+from offramp_base.native.subset import Words, inlined, native
 
 FREE: Final = 0
 REMOVED: Final = -1

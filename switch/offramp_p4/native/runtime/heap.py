@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from offramp_base.native.heap import HeapEntry, drop_first, sift_up
+from offramp_base.native.subset import Words, native
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Buffer, Context
-from offramp_p4.native.subset import Words, native
 
 ENTRY = HeapEntry.WORDS
 _BYTES = 8 * HeapEntry.WORDS

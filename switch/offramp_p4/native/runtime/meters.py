@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from offramp_base.native.records import offset
+from offramp_base.native.subset import Doubles, native
 from offramp_p4.native.runtime.context import Context, Meter
-from offramp_p4.native.subset import Doubles, native
 
 
 @native

@@ -9,9 +9,9 @@ are tried in falling order of their highest score, so the search ends when none 
 
 from __future__ import annotations
 
+from offramp_base.native.subset import Words, below, inlined, native
 from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.hashtable import find, insert, remove
-from offramp_p4.native.subset import Words, below, inlined, native
 
 
 @inlined

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.records import Record, offset
+from offramp_base.native.subset import Bytes, Memory, Words, copy, native
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
@@ -55,7 +56,6 @@ from offramp_p4.native.runtime.program import (
     transfer_fields,
     verify,
 )
-from offramp_p4.native.subset import Bytes, Memory, Words, copy, native
 
 NORMAL: Final = 0
 INGRESS_CLONE: Final = 1

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.subset import Words, highest_bit, inlined, native
 from offramp_p4.native.runtime.context import Table
 from offramp_p4.native.runtime.hashtable import find
-from offramp_p4.native.subset import Words, highest_bit, inlined, native
 
 ROOT_LENGTH: Final = 255
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.subset import Bytes, Field, Memory, supplied
 from offramp_p4.native.runtime.context import Context
-from offramp_p4.native.subset import Bytes, Field, Memory, supplied
 
 # How a block ends.
 DONE: Final = 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from offramp_base.native.records import Record, offset
+from offramp_base.native.subset import Bytes, Ints, Memory, Words, below, copy, native
 from offramp_p4.native.runtime.blocks import give_block, take_block
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
@@ -50,7 +51,6 @@ from offramp_p4.native.runtime.queues import (
     release,
     transmit,
 )
-from offramp_p4.native.subset import Bytes, Ints, Memory, Words, below, copy, native
 
 RECIRCULATION: Final = -1
 """The port number under which recirculated packets queue."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from offramp_base.native.records import At, Record, offset
+from offramp_base.native.subset import Words, below, call_back, highest_bit, native
 from offramp_base.wire.ethernet import wire_bytes
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import (
     Context,
 )
 from offramp_p4.native.runtime.heap import push
-from offramp_p4.native.subset import Words, below, call_back, highest_bit, native
 from offramp_p4.tm.scheduler import QUANTUM_BYTES
 
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from offramp_base.native.subset import below, call_word, highest_bit, native
 from offramp_p4.native.runtime.context import Context
-from offramp_p4.native.subset import below, call_word, highest_bit, native
 
 
 @native

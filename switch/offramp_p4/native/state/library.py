@@ -7,9 +7,9 @@ import ctypes
 from functools import cache
 from typing import Any, Final
 
-from offramp_p4.native.compiler import MachineCode
-from offramp_p4.native.llvm import AliasTags, ll
-from offramp_p4.native.lowering import Library
+from offramp_base.native.compiler import MachineCode
+from offramp_base.native.llvm import AliasTags, ll
+from offramp_base.native.lowering import Library
 from offramp_p4.native.runtime import hashtable, patterns, prefixes
 
 _EXPORTED: Final = (

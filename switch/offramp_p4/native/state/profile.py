@@ -28,11 +28,11 @@ class NativeProfile(ActionProfileState):
 
     def row(self, action: Member | Group) -> bytes:
         """The row of an entry with this action."""
-        places = self._members if isinstance(action, Member) else self._groups
-        if action.id not in places:
-            places[action.id] = len(places) + 1
+        lvalues = self._members if isinstance(action, Member) else self._groups
+        if action.id not in lvalues:
+            lvalues[action.id] = len(lvalues) + 1
             self._stale = True
-        return indirect(MEMBER if isinstance(action, Member) else GROUP, places[action.id])
+        return indirect(MEMBER if isinstance(action, Member) else GROUP, lvalues[action.id])
 
     def sync(self) -> None:
         """Write the rows, if anything has changed."""

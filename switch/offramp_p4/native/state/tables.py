@@ -20,7 +20,7 @@ from offramp_p4.native.state.search import enlarged, make_search
 from offramp_p4.state import ActionData, ActionProfileState, TableEntry, TableState
 
 if TYPE_CHECKING:
-    from offramp_p4.native.tables import TablePlan
+    from offramp_p4.native.lookup import TablePlan
 
 
 class NativeTable(TableState):

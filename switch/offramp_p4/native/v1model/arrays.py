@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.native import places
+from offramp_p4.native import lvalues
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import I64, Value, const, i64
 from offramp_p4.native.runtime.context import Meter, Table
 from offramp_p4.native.runtime.meters import execute_meter
 from offramp_p4.native.runtime.program import LENGTH
@@ -59,20 +59,20 @@ def _cell(target: V1Target, g: Emitter, name: str, index: Value) -> tuple[Value,
 
 def _read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     state, result = target.objects.of[_instance(e)], argument(e, 0)
-    into = places.place(g, result)
-    index, fits = places.index_of(g, argument(e, 1), state.size)
+    into = lvalues.lvalue(g, result)
+    index, fits = lvalues.index_of(g, argument(e, 1), state.size)
     with _inside(g, fits):
         address, width = _cell(target, g, state.name, index)
         number = g.load_number(address, width, "Registers")
         bits = bits_of(result.type)
         assert bits is not None
-        places.write(g, into, g.resize(number, bits.width, signed=bits.signed))
+        lvalues.write(g, into, g.resize(number, bits.width, signed=bits.signed))
     return None
 
 
 def _write(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     state = target.objects.of[_instance(e)]
-    index, fits = places.index_of(g, argument(e, 0), state.size)
+    index, fits = lvalues.index_of(g, argument(e, 0), state.size)
     number = g.value(argument(e, 1))
     with _inside(g, fits):
         address, width = _cell(target, g, state.name, index)
@@ -82,7 +82,7 @@ def _write(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
 
 def _count(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     instance = _instance(e)
-    index, fits = places.index_of(g, argument(e, 0), target.objects.of[instance].size)
+    index, fits = lvalues.index_of(g, argument(e, 0), target.objects.of[instance].size)
     with _inside(g, fits):
         both = g.at(g.pointer(target.plan.arrays[instance]), g.b.mul(index, i64(16)))
         _add(g, both, i64(1))
@@ -98,13 +98,13 @@ def _add(g: Emitter, address: Value, amount: Value) -> None:
 def _execute(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     instance, result = _instance(e), argument(e, 1)
     state = target.objects.of[instance]
-    into = places.place(g, result)
-    index, fits = places.index_of(g, argument(e, 0), state.size)
+    into = lvalues.lvalue(g, result)
+    index, fits = lvalues.index_of(g, argument(e, 0), state.size)
     with _inside(g, fits):
         colour = _colour(g, state.kind, g.pointer(target.plan.arrays[instance]), index)
         bits = bits_of(result.type)
         assert bits is not None
-        places.write(g, into, g.resize(colour, bits.width))
+        lvalues.write(g, into, g.resize(colour, bits.width))
     return None
 
 
@@ -118,7 +118,7 @@ def _direct_read(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     bits = bits_of(result.type)
     assert bits is not None
     colour = g.load_number(g.cell(target.cells.colour), 64)
-    places.write(g, places.place(g, result), g.resize(colour, bits.width))
+    lvalues.write(g, lvalues.lvalue(g, result), g.resize(colour, bits.width))
     return None
 
 

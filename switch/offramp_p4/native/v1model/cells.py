@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from offramp_base.native.subset import Field
 from offramp_p4 import ir
 from offramp_p4.native.layout import Layout
 from offramp_p4.native.runtime import program
 from offramp_p4.native.shape import bits_of, container, offsets
-from offramp_p4.native.subset import Field
 from offramp_p4.standard_metadata import standard_metadata
 
 _ENGINE: Final = (program.CURSOR, program.LENGTH, program.GROWTH)

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from offramp_base.native.llvm import I1, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.native import places
+from offramp_p4.native import lvalues
 from offramp_p4.native.arithmetic import divide
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import I1, Value, const, i64
 from offramp_p4.native.runtime import checksums as algorithms
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH
@@ -79,7 +79,7 @@ def _digest(g: Emitter, algorithm: Callable[..., int], data: ir.Expr, *, payload
 
 def _hash(g: Emitter, e: ir.ExternCall) -> Value:
     result, base, data, top = (argument(e, i) for i in (0, 2, 3, 4))
-    into, width = places.place(g, result), _width(result)
+    into, width = lvalues.lvalue(g, result), _width(result)
     start_bits, top_bits = bits_of(base.type), bits_of(top.type)
     assert start_bits is not None
     assert top_bits is not None
@@ -92,7 +92,7 @@ def _hash(g: Emitter, e: ir.ExternCall) -> Value:
     none = g.b.icmp_unsigned("==", modulus, const(modulus.type, 0))
     modulus = g.b.select(none, const(modulus.type, 1), modulus)
     _, remainder = divide(g, g.resize(number, wide), modulus)
-    places.write(g, into, g.b.add(start, g.resize(remainder, width.width)))
+    lvalues.write(g, into, g.b.add(start, g.resize(remainder, width.width)))
     return None
 
 
@@ -106,7 +106,7 @@ def _verify(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
     test = g.value(argument(e, 0))
     if isinstance(checksum, ir.Member) and isinstance(strip(checksum.base.type), Header):
         base = checksum.base  # as in bmv2: nothing to verify otherwise
-        test = g.pick(test, lambda: places.is_valid(g, places.locate(g, base)[0]), lambda: const(I1, 0), I1)
+        test = g.pick(test, lambda: lvalues.is_valid(g, lvalues.locate(g, base)[0]), lambda: const(I1, 0), I1)
     with g.when(test):
         computed = _sum(g, e, payload=payload)
         wrong = g.b.icmp_unsigned("!=", g.value(checksum), computed)
@@ -118,8 +118,8 @@ def _verify(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
 def _update(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
     checksum = argument(e, 2)
     with g.when(g.value(argument(e, 0))):
-        into = places.place(g, checksum)
-        places.write(g, into, _sum(g, e, payload=payload))
+        into = lvalues.lvalue(g, checksum)
+        lvalues.write(g, into, _sum(g, e, payload=payload))
     return None
 
 

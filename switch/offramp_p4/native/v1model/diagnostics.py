@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.native import places
+from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import Value, i64
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
@@ -54,12 +54,12 @@ def _check(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
 
 def _random(g: Emitter, e: ir.ExternCall) -> Value:
     result = argument(e, 0)
-    into, bits = places.place(g, result), bits_of(argument(e, 1).type)
+    into, bits = lvalues.lvalue(g, result), bits_of(argument(e, 1).type)
     assert bits is not None
     if bits.width > 63:
         raise Unsupported(e.pos, f"random numbers of {bits.width} bits")
     low, high = g.word_of(argument(e, 1)), g.word_of(argument(e, 2))
     with g.when(g.b.icmp_signed("<=", low, high)):
         drawn = g.call(draw_between, g.context, low, high)
-        places.write(g, into, g.resize(drawn, bits.width))
+        lvalues.write(g, into, g.resize(drawn, bits.width))
     return None

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from offramp_base.errors import OfframpError
+from offramp_base.native.llvm import I8, I64, Value, const, i64, ll
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.bits import scalar_bits
+from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.engine.packing import fields_of
-from offramp_p4.engine.places import is_place
-from offramp_p4.native import codec, places
+from offramp_p4.native import codec, lvalues
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
-from offramp_p4.native.llvm import I8, I64, Value, const, i64, ll
 from offramp_p4.native.runtime import buffers
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.shape import is_scalar, offsets, shape
@@ -57,7 +57,7 @@ def packed(g: Emitter, data: ir.Expr, payload: tuple[Value, Value] | None = None
         if header is None:
             _append(g, writer, part)
         else:
-            with g.when(places.is_valid(g, places.locate(g, header)[0])):
+            with g.when(lvalues.is_valid(g, lvalues.locate(g, header)[0])):
                 _append(g, writer, part)
     size = writer.finish()
     if payload is not None:
@@ -71,7 +71,7 @@ def _packed_at_once(g: Emitter, parts: list[ir.Expr], header: ir.Expr | None) ->
     room = g.allocate(ll.ArrayType(I8, bits // 8 + 1), 8)
     if header is None:
         return Data(room, i64(codec.pack(g, _numbers(g, parts), room)))
-    valid = places.is_valid(g, places.locate(g, header)[0])
+    valid = lvalues.is_valid(g, lvalues.locate(g, header)[0])
     size = g.pick(valid, lambda: i64(codec.pack(g, _numbers(g, parts), room)), lambda: i64(0), I64)
     return Data(room, size)
 
@@ -88,7 +88,7 @@ def _append(g: Emitter, writer: codec.BitWriter, part: ir.Expr) -> None:
     if is_scalar(part.type):
         writer.numbers(_numbers(g, [part]))
     else:
-        at = places.locate(g, part)[0] if is_place(part) else g.temporary(part)
+        at = lvalues.locate(g, part)[0] if is_lvalue(part) else g.temporary(part)
         writer.fields(list(codec.leaves(part.type)), at)
 
 
@@ -101,7 +101,7 @@ def _guard(g: Emitter, part: ir.Expr) -> ir.Expr | None:
         header = part.base
         while isinstance(header, ir.Member) and not isinstance(strip(header.type), Header):
             header = header.base
-    if not isinstance(strip(header.type), Header) or not is_place(header):
+    if not isinstance(strip(header.type), Header) or not is_lvalue(header):
         return None
     static = g.layout.static(header)
     if static is None:

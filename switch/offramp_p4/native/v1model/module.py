@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
+from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
+from offramp_base.native.lowering import Library
 from offramp_p4 import ir
-from offramp_p4.native import arithmetic, calls, headers, places, statements, tables
+from offramp_p4.native import arithmetic, calls, headers, lvalues, statements, tables
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
-from offramp_p4.native.llvm import I64, PTR, AliasTags, Value, i64, ll
-from offramp_p4.native.lowering import Library
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import gather, run_batch
 from offramp_p4.native.runtime.pipeline import leave
@@ -27,7 +28,7 @@ from offramp_p4.source import Unsupported
 from offramp_p4.v1model.metadata import UNLIMITED
 from offramp_p4.v1model.objects import Objects
 
-RULES: Final = (arithmetic, calls, headers, places, statements, tables)
+RULES: Final = (arithmetic, calls, headers, lvalues, statements, tables)
 """The modules that register the rules for all nodes when they are imported."""
 
 RUN: Final = "rt.run_batch"
@@ -54,14 +55,25 @@ class Module:
     events: list[Record]
 
 
-def build(program: ir.Program, objects: Objects, *, queued: bool = False) -> Module:
-    """Translate a program; ``queued``: with a traffic manager between ingress and egress.
+_BUILT: Final[WeakKeyDictionary[ir.Program, dict[bool, Module]]] = WeakKeyDictionary()
+"""What programs have been translated to: a network of switches runs few programs."""
 
-    The plan is the same with it and without.
+
+def build(program: ir.Program, objects: Objects, *, queued: bool = False) -> Module:
+    """Translate a program, once; ``queued``: with a traffic manager between ingress and egress.
+
+    The plan is the same with it and without, and whichever switch of the program ``objects`` are of.
 
     Raises:
         Unsupported: it uses something that the native engine or v1model does not execute.
     """
+    built = _BUILT.setdefault(program, {})
+    if queued not in built:
+        built[queued] = _translate(program, objects, queued=queued)
+    return built[queued]
+
+
+def _translate(program: ir.Program, objects: Objects, *, queued: bool) -> Module:
     blocks = _blocks(program)
     parser = blocks[0]
     assert isinstance(parser, ir.ParserInstance)

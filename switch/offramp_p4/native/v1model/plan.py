@@ -10,9 +10,9 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.keys import key_format
+from offramp_p4.native.lookup import TablePlan
 from offramp_p4.native.runtime.context import Context, Table
 from offramp_p4.native.shape import container
-from offramp_p4.native.tables import TablePlan
 from offramp_p4.state import RegisterState
 from offramp_p4.v1model.objects import Objects
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from offramp_base.native.llvm import Value, i64
 from offramp_p4.native.codec import leaves
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.llvm import Value, i64
 from offramp_p4.native.runtime.buffers import append
 from offramp_p4.native.runtime.context import Buffer
 from offramp_p4.native.shape import aligned, bits_of, shape

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
+from offramp_base.native.subset import Field
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.native import places
+from offramp_p4.native import lvalues
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.llvm import Value, i64
 from offramp_p4.native.runtime.context import Context
 from offramp_p4.native.runtime.program import (
     CLONE,
@@ -25,7 +26,6 @@ from offramp_p4.native.runtime.program import (
     RESUBMIT_FIELDS,
     TRUNCATE,
 )
-from offramp_p4.native.subset import Field
 from offramp_p4.native.v1model.fields import spans
 from offramp_p4.native.v1model.records import record
 from offramp_p4.source import Unsupported
@@ -59,7 +59,7 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
 def _mark_to_drop(target: V1Target, g: Emitter, e: ir.ExternCall) -> Value:
     base = g.cell(target.cells.standard)
     if e.args:
-        base = places.place(g, argument(e, 0)).address
+        base = lvalues.lvalue(g, argument(e, 0)).address
     for name, word in ((EGRESS_SPEC.name, g.word(Context.drop_port)), (GROUP.name, i64(0))):
         at, width = target.cells.standard_field(name)
         g.store_number(g.resize(word, width), g.at(base, at), width)

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from offramp_base.native.llvm import Value
 from offramp_p4 import ir
 from offramp_p4.native import core
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
-from offramp_p4.native.llvm import Value
 from offramp_p4.native.v1model import arrays, checksums, diagnostics, requests
 from offramp_p4.native.v1model.cells import Cells
 from offramp_p4.native.v1model.fields import field_lists
 
 if TYPE_CHECKING:
     from offramp_p4.native.layout import Span
-    from offramp_p4.native.tables import TablePlan
+    from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.v1model.plan import Plan
     from offramp_p4.native.v1model.records import Record
     from offramp_p4.v1model.objects import Objects

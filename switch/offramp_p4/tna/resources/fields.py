@@ -28,7 +28,7 @@ NONE: Fields = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldPath:
     """A variable or a part of it."""
 
     root: int
@@ -37,10 +37,10 @@ class Place:
     type: Type
     header: str = ""
 
-    def part(self, index: int, name: str, t: Type) -> Place:
+    def part(self, index: int, name: str, t: Type) -> FieldPath:
         """A component."""
         inside = self.name if isinstance(strip(self.type), Header) else self.header
-        return Place(self.root, (*self.path, index), f"{self.name}.{name}", t, inside)
+        return FieldPath(self.root, (*self.path, index), f"{self.name}.{name}", t, inside)
 
     def leaves(self) -> Fields:
         """Its scalars; a header has a validity too."""
@@ -66,31 +66,33 @@ def _width(t: Type) -> int:
 class Scope:
     """What parameters stand for where a control or an action is inlined."""
 
-    def __init__(self, places: dict[ir.Var, Place] | None = None, values: dict[ir.Var, Fields] | None = None) -> None:
-        self._places, self._values = places or {}, values or {}
+    def __init__(
+        self, paths: dict[ir.Var, FieldPath] | None = None, values: dict[ir.Var, Fields] | None = None
+    ) -> None:
+        self._paths, self._values = paths or {}, values or {}
 
     def bind(self, params: list[ir.Var], args: list[ir.Arg]) -> Scope:
         """The scope inside a call."""
-        places, values = dict(self._places), dict(self._values)
+        paths, values = dict(self._paths), dict(self._values)
         for param, arg in zip(params, args, strict=False):
             place = self.place(arg.expr) if arg.expr is not None else None
             if place is not None:
-                places[param] = place
+                paths[param] = place
             elif arg.expr is not None:
                 values[param] = self.reads(arg.expr)
-        return Scope(places, values)
+        return Scope(paths, values)
 
     def data(self, params: list[ir.Var]) -> Scope:
         """The scope inside an action whose parameters come from the entry: they are no fields."""
-        return Scope(self._places, {**self._values, **dict.fromkeys(params, NONE)})
+        return Scope(self._paths, {**self._values, **dict.fromkeys(params, NONE)})
 
-    def place(self, e: ir.Expr) -> Place | None:
+    def place(self, e: ir.Expr) -> FieldPath | None:
         """The place that an expression is, or None."""
         match e:
             case ir.VarRef(var=var):
                 if var in self._values:
                     return None
-                return self._places.get(var) or Place(id(var), (), var.name, var.type)
+                return self._paths.get(var) or FieldPath(id(var), (), var.name, var.type)
             case ir.Member(base=base, index=index):
                 outer, t = self.place(base), strip(base.type)
                 if outer is None or not isinstance(t, Structure):

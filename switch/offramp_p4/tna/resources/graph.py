@@ -14,7 +14,7 @@ from offramp_p4 import ir
 from offramp_p4.engine.walk import nodes
 from offramp_p4.source import NOWHERE, Pos
 from offramp_p4.tna.registers import register_of
-from offramp_p4.tna.resources.fields import NONE, Field, Fields, Place, Scope
+from offramp_p4.tna.resources.fields import NONE, Field, FieldPath, Fields, Scope
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
@@ -368,11 +368,11 @@ def _described(call: ir.ExternCall) -> str:
     return call.target.name if isinstance(call.target, ir.ExternInstance) else call.method
 
 
-def _leaves(place: Place | None) -> Fields:
+def _leaves(place: FieldPath | None) -> Fields:
     return place.leaves() if place is not None else NONE
 
 
-def _validity(place: Place | None) -> Fields:
+def _validity(place: FieldPath | None) -> Fields:
     """What setValid and setInvalid write: not the fields. A stack's shift moves all of it."""
     if place is None or isinstance(strip(place.type), Header):
         return frozenset({place.validity()}) if place is not None else NONE

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from in_process_switch import LocalConnection
 from offramp.hermod.deploy.limits import Limits
 from offramp.hermod.deploy.p4 import P4Target, switch_plan
 from offramp.hermod.deploy.plan import load_plan
@@ -24,7 +25,6 @@ from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.embedded import EmbeddedSwitch
 from offramp_p4.runtime import transaction
-from offramp_p4.runtime.local import LocalConnection
 from p4rt_lab import Lab
 
 pytestmark = pytest.mark.p4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that stand in for a switch's state in instrumented code: they do the same and note it."""
+"""Instrumented proxies of a switch's state: they do the same and note it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from offramp_p4.v1model.objects import Objects
 
 
-def stand_ins(objects: Objects, recorder: Recorder) -> dict[int, object]:
+def proxies(objects: Objects, recorder: Recorder) -> dict[int, object]:
     """What replaces which object, by ``id`` of the latter, in the code that the engine generates."""
     made: dict[int, object] = {}
     for table in objects.tables.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places: addresses in the flat memory, loads from them and stores to them."""
+"""L-values (P4-16 section 6.7): addresses in the flat memory, loads from them and stores to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Address = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LValue:
     """Cells that can be read and written; with ``bits`` (high, low) only a slice of the one cell.
 
     ``rivals`` are the cells that become 0 when a header here becomes valid: the validity of the other headers
@@ -32,10 +32,10 @@ class Place:
     rivals: tuple[Address, ...] = ()
 
 
-def is_place(expr: ir.Expr) -> bool:
+def is_lvalue(expr: ir.Expr) -> bool:
     """Whether ``expr`` denotes cells rather than a computed value."""
     if isinstance(expr, ir.Member | ir.Element):
-        return is_place(expr.base)
+        return is_lvalue(expr.base)
     return isinstance(expr, ir.VarRef | ir.StackNext | ir.StackLast)
 
 
@@ -47,7 +47,7 @@ def plus(address: Address, cells: int) -> Address:
 
 
 def address(g: Generator, expr: ir.Expr) -> Address:
-    """Where the cells of a place begin; elements of a stack out of range are at ``VOID``."""
+    """Where the cells of an l-value begin; elements of a stack out of range are at ``VOID``."""
     if expr in g.addresses:
         return g.addresses[expr]
     static = g.layout.static(expr)
@@ -67,7 +67,7 @@ def address(g: Generator, expr: ir.Expr) -> Address:
         first, step, empty = plus(base, 1), stack.element.slots, error_code(g, "StackOutOfBounds", expr)
         count = f"m[{base}]"
         return f"({first} + {step} * ({count} - 1) if 1 <= {count} <= {stack.size} else fail({empty}))"
-    raise Unsupported(expr.pos, f"{type(expr).__name__} as a place")
+    raise Unsupported(expr.pos, f"{type(expr).__name__} as an l-value")
 
 
 def _element(g: Generator, expr: ir.Element) -> Address:
@@ -103,16 +103,16 @@ def error_code(g: Generator, name: str, at: ir.Expr) -> int:
     return g.program.errors.index(name)
 
 
-def place(g: Generator, expr: ir.Expr) -> Place:
-    """A place ready for use: what must be computed for it is computed now, in lines before the current one."""
+def lvalue(g: Generator, expr: ir.Expr) -> LValue:
+    """An l-value ready for use: what must be computed for it is computed now, in lines before the current one."""
     if isinstance(expr, ir.Slice):
-        inner = place(g, expr.base)
+        inner = lvalue(g, expr.base)
         low = inner.bits[1] if inner.bits else 0
         return replace(inner, type=expr.type, bits=(low + expr.high, low + expr.low))
     where = address(g, expr)
     if isinstance(where, str):
         where = g.temporary(where, "at")
-    return Place(where, expr.type, None, *_union(g, expr, where))
+    return LValue(where, expr.type, None, *_union(g, expr, where))
 
 
 def _union(g: Generator, expr: ir.Expr, where: Address) -> tuple[Address | None, tuple[Address, ...]]:
@@ -139,8 +139,8 @@ def load(where: Address, t: Type) -> str:
     return f"m[(w := {where}):w + {t.slots}]"
 
 
-def read(at: Place) -> str:
-    """Text of the value at a place."""
+def read(at: LValue) -> str:
+    """Text of the value at an l-value."""
     text = load(at.address, at.type)
     if at.bits is None:
         return text
@@ -148,7 +148,7 @@ def read(at: Place) -> str:
     return f"({text} >> {low} & {(1 << high - low + 1) - 1})"
 
 
-def write(g: Generator, at: Place, value: str, whole: Type | None = None) -> None:
+def write(g: Generator, at: LValue, value: str, whole: Type | None = None) -> None:
     """Write the lines that store ``value``; ``whole`` is the type of the cell that a slice lies in."""
     if isinstance(at.address, str):
         with g.indented(f"if {at.address} < VOID:"):
@@ -157,7 +157,7 @@ def write(g: Generator, at: Place, value: str, whole: Type | None = None) -> Non
         _write(g, at, value, whole)
 
 
-def _write(g: Generator, at: Place, value: str, whole: Type | None) -> None:
+def _write(g: Generator, at: LValue, value: str, whole: Type | None) -> None:
     if at.bits is not None:
         high, low = at.bits
         kept = ~(((1 << high - low + 1) - 1) << low)
@@ -172,7 +172,7 @@ def _write(g: Generator, at: Place, value: str, whole: Type | None) -> None:
         drop_rivals(g, at)
 
 
-def drop_rivals(g: Generator, at: Place) -> None:
+def drop_rivals(g: Generator, at: LValue) -> None:
     """After a store to a header of a union: if it is valid, the others are not (section 8.20)."""
     if at.rivals and isinstance(strip(at.type), Header):
         with g.indented(f"if m[{at.header}]:"):
@@ -180,25 +180,25 @@ def drop_rivals(g: Generator, at: Place) -> None:
 
 
 def unsliced(expr: ir.Expr) -> ir.Expr:
-    """The place that a slice (of a slice) is of; other places themselves."""
+    """The l-value that a slice (of a slice) is of; other l-values themselves."""
     while isinstance(expr, ir.Slice):
         expr = expr.base
     return expr
 
 
 def sliced_cell(expr: ir.Expr) -> Type | None:
-    """The type of the cell that a slice lies in; None for other places."""
+    """The type of the cell that a slice lies in; None for other l-values."""
     return strip(unsliced(expr).type) if isinstance(expr, ir.Slice) else None
 
 
 @expression(ir.VarRef, ir.StackNext, ir.StackLast)
-def _load_place(g: Generator, expr: ir.Expr) -> str:
+def _load_lvalue(g: Generator, expr: ir.Expr) -> str:
     return load(address(g, expr), expr.type)
 
 
 @expression(ir.Member)
 def _member(g: Generator, expr: ir.Member) -> str:
-    if is_place(expr):
+    if is_lvalue(expr):
         return load(address(g, expr), expr.type)
     base, at = g.value(expr.base), walk.offset(expr)
     return f"{base}[{at}]" if is_scalar(expr.type) else f"{base}[{at}:{at + expr.type.slots}]"
@@ -206,7 +206,7 @@ def _member(g: Generator, expr: ir.Member) -> str:
 
 @expression(ir.Element)
 def _load_element(g: Generator, expr: ir.Element) -> str:
-    if is_place(expr):
+    if is_lvalue(expr):
         return load(address(g, expr), expr.type)
     stack = _stack(expr.base)
     cells = f"{g.value(expr.base)}, {g.value(expr.index)}, {stack.first}, {stack.element.slots}"
@@ -215,7 +215,7 @@ def _load_element(g: Generator, expr: ir.Element) -> str:
 
 
 def _pick(stack: Sequence[int], index: int, first: int, slots: int) -> Sequence[int]:
-    """Element of a stack that is a value and not a place."""
+    """Element of a stack that is a value and not an l-value."""
     at = first + index * slots
     return stack[at : at + slots] if 0 <= at < len(stack) else [0] * slots
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places: addresses in the packet's memory, loads from them and stores to them."""
+"""L-values (P4-16 section 6.7): addresses in the packet's memory, loads from them and stores to them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from offramp_base.native.llvm import I1, I8, I32, I64, Value, const, i64
 from offramp_p4 import ir
-from offramp_p4.engine.places import is_place
+from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.native.arithmetic import put_bits, take_bits
 from offramp_p4.native.emitter import Emitter, aggregate, value
 from offramp_p4.native.layout import component_offset
-from offramp_p4.native.llvm import I1, I8, I32, I64, Value, const, i64
 from offramp_p4.native.runtime.program import FAULT, FAULTED
 from offramp_p4.native.shape import bits_of, element_offset, offsets, shape
 from offramp_p4.source import Unsupported
@@ -18,7 +18,7 @@ from offramp_p4.types import Bits, Header, Stack, Type, Union, strip
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryLValue:
     """Memory that can be read and written; with ``bits`` (high, low) only a slice of the scalar of type ``whole``.
 
     ``inside`` is false when an index was out of range: then the address is that of zeros, not to be written.
@@ -40,7 +40,7 @@ Located = tuple[Value, Value | None]
 
 
 def locate(g: Emitter, expr: ir.Expr) -> Located:
-    """Where a place begins."""
+    """Where an l-value begins."""
     if expr in g.f.addresses:
         located: Located = g.f.addresses[expr]
         return located
@@ -54,7 +54,7 @@ def locate(g: Emitter, expr: ir.Expr) -> Located:
         return _element(g, expr)
     if isinstance(expr, ir.StackNext | ir.StackLast):
         return _end_of_stack(g, expr)
-    raise Unsupported(expr.pos, f"{type(expr).__name__} as a place")
+    raise Unsupported(expr.pos, f"{type(expr).__name__} as an l-value")
 
 
 def stack_of(expr: ir.Expr) -> Stack:
@@ -134,15 +134,15 @@ def _end_of_stack(g: Emitter, expr: ir.StackNext | ir.StackLast) -> Located:
     return _nth(g, base, stack, g.b.zext(count, I64)), inside
 
 
-def place(g: Emitter, expr: ir.Expr) -> Place:
-    """A place ready for use: what must be computed for it is computed now."""
+def lvalue(g: Emitter, expr: ir.Expr) -> MemoryLValue:
+    """An l-value ready for use: what must be computed for it is computed now."""
     if isinstance(expr, ir.Slice):
-        inner = place(g, expr.base)
+        inner = lvalue(g, expr.base)
         low = inner.bits[1] if inner.bits else 0
         whole = inner.whole or inner.type
         return replace(inner, type=expr.type, bits=(low + expr.high, low + expr.low), whole=whole)
     address, inside = locate(g, expr)
-    return Place(address, expr.type, inside, None, None, *_union(g, expr, address))
+    return MemoryLValue(address, expr.type, inside, None, None, *_union(g, expr, address))
 
 
 def _union(g: Emitter, expr: ir.Expr, address: Value) -> tuple[Value | None, tuple[Value, ...]]:
@@ -152,21 +152,21 @@ def _union(g: Emitter, expr: ir.Expr, address: Value) -> tuple[Value | None, tup
         back += component_offset(expr)
         union, header = strip(expr.base.type), strip(expr.type)
         if isinstance(union, Union) and isinstance(header, Header):
-            places = [g.at(address, at - back) for at in offsets(union)]
-            return places[expr.index], tuple(p for i, p in enumerate(places) if i != expr.index)
+            lvalues = [g.at(address, at - back) for at in offsets(union)]
+            return lvalues[expr.index], tuple(p for i, p in enumerate(lvalues) if i != expr.index)
         expr = expr.base
     return None, ()
 
 
-def read(g: Emitter, at: Place) -> Value:
-    """The scalar at a place."""
+def read(g: Emitter, at: MemoryLValue) -> Value:
+    """The scalar at an l-value."""
     if at.bits is None:
         return g.load(at.address, at.type)
     assert at.whole is not None
     return take_bits(g, g.load(at.address, at.whole), *at.bits)
 
 
-def write(g: Emitter, at: Place, number: Value) -> None:
+def write(g: Emitter, at: MemoryLValue, number: Value) -> None:
     """Store a scalar."""
     if at.inside is not None:
         with g.when(at.inside):
@@ -178,7 +178,7 @@ def write(g: Emitter, at: Place, number: Value) -> None:
         g.store(put_bits(g, g.load(at.address, at.whole), number, *at.bits), at.address, at.whole)
 
 
-def write_copy(g: Emitter, at: Place, source: Value) -> None:
+def write_copy(g: Emitter, at: MemoryLValue, source: Value) -> None:
     """Store the value, of any type, that is at ``source``."""
     if at.bits is not None:
         write(g, at, g.load(source, at.type))
@@ -190,7 +190,7 @@ def write_copy(g: Emitter, at: Place, source: Value) -> None:
         drop_rivals(g, at)
 
 
-def drop_rivals(g: Emitter, at: Place) -> None:
+def drop_rivals(g: Emitter, at: MemoryLValue) -> None:
     """After a store to a header of a union: if it is valid, the others are not (section 8.20)."""
     if at.rivals and isinstance(strip(at.type), Header):
         with g.when(is_valid(g, at.header)):
@@ -212,14 +212,14 @@ BOOL_BYTE = Bits(8)
 
 
 @value(ir.VarRef, ir.StackNext, ir.StackLast)
-def _load_place(g: Emitter, expr: ir.Expr) -> Value:
+def _load_lvalue(g: Emitter, expr: ir.Expr) -> Value:
     return g.load(locate(g, expr)[0], expr.type)
 
 
 @value(ir.Member)
 def _member(g: Emitter, expr: ir.Member) -> Value:
-    if is_place(expr):
-        return _load_place(g, expr)
+    if is_lvalue(expr):
+        return _load_lvalue(g, expr)
     return g.load(g.at(g.temporary(expr.base), component_offset(expr)), expr.type)
 
 
@@ -229,31 +229,31 @@ def _last_index(g: Emitter, expr: ir.StackLastIndex) -> Value:
 
 
 @aggregate(ir.VarRef, ir.StackNext, ir.StackLast)
-def _copy_place(g: Emitter, expr: ir.Expr, into: Value) -> None:
+def _copy_lvalue(g: Emitter, expr: ir.Expr, into: Value) -> None:
     g.copy(into, locate(g, expr)[0], shape(expr.type).size)
 
 
 @aggregate(ir.Member)
 def _copy_member(g: Emitter, expr: ir.Member, into: Value) -> None:
-    base = locate(g, expr.base)[0] if is_place(expr) else g.temporary(expr.base)
+    base = locate(g, expr.base)[0] if is_lvalue(expr) else g.temporary(expr.base)
     g.copy(into, g.at(base, component_offset(expr)), shape(expr.type).size)
 
 
 @value(ir.Element)
 def _element_value(g: Emitter, expr: ir.Element) -> Value:
-    return _load_place(g, expr) if is_place(expr) else g.load(_element_of_value(g, expr), expr.type)
+    return _load_lvalue(g, expr) if is_lvalue(expr) else g.load(_element_of_value(g, expr), expr.type)
 
 
 @aggregate(ir.Element)
 def _copy_element(g: Emitter, expr: ir.Element, into: Value) -> None:
-    if is_place(expr):
-        _copy_place(g, expr, into)
+    if is_lvalue(expr):
+        _copy_lvalue(g, expr, into)
     else:
         g.copy(into, _element_of_value(g, expr), shape(expr.type).size)
 
 
 def _element_of_value(g: Emitter, expr: ir.Element) -> Value:
-    """Where an element lies of a stack that is a value and not a place."""
+    """Where an element lies of a stack that is a value and not an l-value."""
     stack, base = stack_of(expr.base), g.temporary(expr.base)
     index, fits = index_of(g, expr.index, stack.size)
     at = _nth(g, base, stack, index)

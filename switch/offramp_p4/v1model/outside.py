@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of externs that other packages bring (:mod:`offramp_p4.externs`), for the Python engine."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Container
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from offramp_p4 import ir
+from offramp_p4.engine import walk
+from offramp_p4.engine.core import argument
+from offramp_p4.engine.faults import CheckFailed
+from offramp_p4.engine.generator import Builder, Generator, is_scalar
+from offramp_p4.externs import Extern, find_extern
+from offramp_p4.source import Unsupported
+from offramp_p4.types import BOOL, VOID, Bits, Type, strip
+from offramp_p4.v1model.objects import Objects, constant
+
+if TYPE_CHECKING:
+    from offramp_p4.v1model.target import V1Target
+
+_BOOLEAN = Bits(1)
+
+
+class Instance:
+    """The Python object of an extern instance."""
+
+    def __init__(self, extern: Extern, instance: ir.ExternInstance) -> None:
+        args = [constant(instance, i) for i in range(len(instance.args))]
+        self._make: Callable[[], Any] = lambda: extern.behaviour(*args)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with a new object."""
+        self.object = self._make()
+
+    def call(self, method: str, *values: int) -> Any:
+        """Call a method of the present object."""
+        return getattr(self.object, method)(*values)
+
+
+def builders(target: V1Target, program: ir.Program, own: Container[tuple[str, str]]) -> dict[tuple[str, str], Builder]:
+    """The builders of the calls that are not v1model's ``own`` and that a package brings."""
+    made: dict[tuple[str, str], Builder] = {}
+    found = (n for block in walk.blocks(program.main) for n in walk.nodes(block, into_declarations=True))
+    for node in found:
+        if isinstance(node, ir.ExternCall) and (node.extern, node.method) not in own:
+            extern = find_extern(node.extern or node.method)
+            if extern is not None:
+                made[node.extern, node.method] = _builder(target.objects, extern)
+    return made
+
+
+def _builder(objects: Objects, extern: Extern) -> Builder:
+    def build(g: Generator, e: ir.ExternCall) -> str:
+        values = [_value(g, e, i) for i in range(len(e.args))]
+        call = _checked(e, _function(objects, extern, e))
+        return g.temporary(f"{g.bind(call, e.method)}({', '.join(values)})", "result")
+
+    return build
+
+
+def _value(g: Generator, e: ir.ExternCall, index: int) -> str:
+    if e.args[index].direction in {"out", "inout"}:
+        raise Unsupported(e.pos, f"extern {e.method} of another package with an {e.args[index].direction} parameter")
+    given = argument(e, index)
+    if not is_scalar(given.type):
+        raise Unsupported(e.pos, f"extern {e.method} of another package with an argument of type {given.type}")
+    return g.value(given)
+
+
+def _function(objects: Objects, extern: Extern, e: ir.ExternCall) -> Callable[..., Any]:
+    """What a call does.
+
+    Raises:
+        Unsupported: the behaviour has no such method, or takes other arguments.
+    """
+    instance = e.target if isinstance(e.target, ir.ExternInstance) else None
+    held = None if instance is None else objects.of.setdefault(instance, Instance(extern, instance))
+    function = extern.behaviour if held is None else getattr(held.object, e.method, None)
+    if function is None:
+        raise Unsupported(e.pos, f"extern {e.extern}.{e.method}, which its package does not implement,")
+    try:
+        inspect.signature(function).bind(*e.args)
+    except TypeError as error:
+        raise Unsupported(e.pos, f"extern {e.method}, whose package takes other arguments ({error}),") from None
+    return function if held is None else partial(held.call, e.method)
+
+
+def _checked(e: ir.ExternCall, function: Callable[..., Any]) -> Callable[..., int]:
+    """The function, whose failures drop the packet and whose result fits its type."""
+    name = f"{e.pos}: extern {e.method}"
+    low, high = _range(e.type, e)
+
+    def call(*values: int) -> int:
+        try:
+            result = function(*values)
+            number = 0 if e.type == VOID else operator.index(result)
+        except Exception as error:
+            raise CheckFailed(f"{name}: {type(error).__name__}: {error}") from error
+        if not low <= number <= high:
+            raise CheckFailed(f"{name}: the result {number} is outside {low}..{high}")
+        return number
+
+    return call
+
+
+def _range(t: Type, e: ir.ExternCall) -> tuple[int, int]:
+    bits = strip(t)
+    if bits == VOID:
+        return 0, 0
+    if bits == BOOL:
+        bits = _BOOLEAN
+    if not isinstance(bits, Bits):
+        raise Unsupported(e.pos, f"extern {e.method} of another package with a result of type {t}")
+    return (-(bits.mask // 2) - 1, bits.mask // 2) if bits.signed else (0, bits.mask)

@@ -8,7 +8,7 @@ import pytest
 from frames import ethernet, mac
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import RpcError
-from p4rt_lab import INSERT, MODIFY
+from p4rt_lab import DELETE, INSERT, MODIFY
 
 FRAME = ethernet(dst=1)
 
@@ -207,6 +207,40 @@ def test_arrays(lab):
     for kind in (INSERT, 3):
         for entity in (make.register("store", 1, 1), make.counter("events", 1), v1.Entity(meter_entry=meter)):
             assert lab.refusal((kind, entity))[0] == "INVALID_ARGUMENT"
+
+
+def test_members_are_read_by_their_numbers_and_released_with_their_entries(lab):
+    session, make = lab.session, lab.session.make
+    hops = session.index.action_profiles["hops"].preamble.id
+    members = [
+        v1.ActionProfileMember(action_profile_id=hops, member_id=number, action=make.action("to", {"port": number}))
+        for number in (1, 2)
+    ]
+    lab.write(*[(INSERT, v1.Entity(action_profile_member=member)) for member in members])
+    for member in members:
+        wanted = v1.ActionProfileMember(action_profile_id=hops, member_id=member.member_id)
+        assert lab.read(action_profile_member=wanted) == [member]
+    assert lab.read(action_profile_member=v1.ActionProfileMember()) == members
+    uses = [session.table_entry("shared_hops", {"hdr.ethernet.type": kind}) for kind in (5, 6)]
+    for use in uses:
+        use.table_entry.action.action_profile_member_id = 1
+        lab.write((INSERT, use))
+        assert lab.refusal((DELETE, v1.Entity(action_profile_member=members[0])))[0] == "FAILED_PRECONDITION"
+    for use in uses:
+        assert lab.refusal((DELETE, v1.Entity(action_profile_member=members[0])))[0] == "FAILED_PRECONDITION"
+        lab.write((DELETE, use))
+    lab.write((DELETE, v1.Entity(action_profile_member=members[0])))
+    assert lab.read(action_profile_member=v1.ActionProfileMember()) == members[1:]
+
+
+def test_groups_and_sessions_are_read_apart(lab):
+    make = lab.session.make
+    group, clones = make.multicast_group(1, [(1, 1)]), make.clone_session(5, [(3, 0)])
+    lab.write((INSERT, group), (INSERT, clones))
+    both = [e.packet_replication_engine_entry for e in (group, clones)]
+    kinds = [{"multicast_group_entry": v1.MulticastGroupEntry()}, {"clone_session_entry": v1.CloneSessionEntry()}]
+    for wanted, found in ((kinds[0], both[:1]), (kinds[1], both[1:]), ({}, both)):
+        assert lab.read(packet_replication_engine_entry=v1.PacketReplicationEngineEntry(**wanted)) == found
 
 
 def test_value_sets(lab):

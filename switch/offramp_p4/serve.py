@@ -91,12 +91,9 @@ def build(settings: Settings) -> Running:
         OfframpError: the program is refused, a port cannot be opened, the address is in use.
     """
     from offramp_p4.maker import SwitchMaker
-    from offramp_p4.ports.capture import CapturedPort
     from offramp_p4.ports.forwarder import Forwarder
     from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
     from offramp_p4.runtime.device import Device
-    from offramp_p4.runtime.server import Server
-    from offramp_p4.runtime.service import Service
     from offramp_p4.runtime.translation import Translations
 
     trace = None
@@ -123,6 +120,20 @@ def build(settings: Settings) -> Running:
 
         include = [Path(folder) for folder in settings.include]
         device.load(load(settings.program, include=include, defines=settings.defines))
+    ports, server = _open(settings, device)
+    forwarder = Forwarder(device, ports)
+    server.start()
+    if settings.program is None:
+        compiler.warm()  # a controller is going to push one
+    return Running(device, forwarder, ports, server, compiler)
+
+
+def _open(settings: Settings, device: Device) -> tuple[dict[int, Port], Server]:
+    """The ports and the server; all of them, or none stays open."""
+    from offramp_p4.ports.capture import CapturedPort
+    from offramp_p4.runtime.server import Server
+    from offramp_p4.runtime.service import Service
+
     ports: dict[int, Port] = {}
     share = max(RINGS_BYTES // max(1, len(settings.ports)), LEAST_RING_BYTES)
     try:
@@ -141,11 +152,7 @@ def build(settings: Settings) -> Running:
         for port in ports.values():
             port.close()
         raise
-    forwarder = Forwarder(device, ports)
-    server.start()
-    if settings.program is None:
-        compiler.warm()  # a controller is going to push one
-    return Running(device, forwarder, ports, server, compiler)
+    return ports, server
 
 
 def run(settings: Settings, ready: Callable[[Running], None], ending: Callable[[], None] = lambda: None) -> Running:

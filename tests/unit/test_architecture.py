@@ -74,6 +74,22 @@ def test_no_package_imports_in_a_circle() -> None:
     assert found == CIRCLES
 
 
+LONG = 60
+
+
+def test_long_functions_say_why_they_are_in_one_piece() -> None:
+    """By a comment at the head, or in the docstring, that begins so: ``One function: …``, ``In one piece: …``."""
+    guilty = []
+    for path in SOURCES.files.values():
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= LONG:
+                head = " ".join(text.splitlines()[node.lineno - 1 : node.body[1].lineno + 5])
+                if "One function: " not in head and "In one piece: " not in head:
+                    guilty.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert guilty == []
+
+
 def test_scapy_stays_out_of_the_core() -> None:
     guilty = [
         name

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from offramp.graph.boundary import Boundary
     from offramp.graph.data import Graph
+    from offramp.switchgnn.cost import Rates
     from offramp.switchgnn.plan import Plan
+    from offramp.switchgnn.planner import Planner
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,17 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
     from offramp.graph.partition import partition as give_owners
     from offramp.graph.partition_file import write_partition
     from offramp.graph.racks import cross_rack as copies_between
-    from offramp.switchgnn.calibrate import calibrated
-    from offramp.switchgnn.cost import Rates, load_rates, save_rates
+    from offramp.switchgnn.cost import Rates, load_rates
     from offramp.switchgnn.leaf_spine import cross_rack, even_racks
     from offramp.switchgnn.plan import chunks_for
     from offramp.switchgnn.plan_file import save_plan
-    from offramp.switchgnn.planner import Planner, fastest
-    from offramp.switchgnn.scheme import Scheme, candidates, parse_scheme
-    from offramp_cli.switchgnn import schemes as plan_schemes
+    from offramp.switchgnn.planner import Planner
+    from offramp.switchgnn.scheme import Scheme, parse_scheme
 
     keep_freed_memory()
     console = show.console()
     workers, racks, seed, partition = settings.workers, settings.racks, settings.seed, settings.partition
-    wanted, free = parse_scheme(settings.scheme)
+    parse_scheme(settings.scheme)  # what is wrong is said before the work
     if outputs.calibrate is not None and not settings.measure:
         raise SettingsError("calibrate", "goes with {measure} only", str(outputs.calibrate))
     given_rates = load_rates(settings.rates) if settings.rates is not None else Rates()
@@ -106,32 +106,46 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         paper = planner.option(Scheme(), features)
     made = paper.made.plan
     numbers = {
-        "settings": {
-            "graph": settings.graph,
-            "workers": workers,
-            "memory_bytes": settings.memory,
-            "width": features,
-            "partition": partition,
-            "racks": racks,
-            "order": settings.order,
-            "seed": seed,
-        },
+        "settings": _given(settings, features, given_rates),
         **summarise(data, boundary, made, features),
         "seconds": {name: {"clock": wall, "processor": used} for name, (wall, used) in stage.seconds.items()},
     }
     if network is not None:
-        between = asdict(cross_rack(made, boundary, network.racks))
         flat = give_owners(data, workers, "metis", seed)
         numbers["cross_rack"] = {
             "racks": list(network.racks),
-            "vectors": between,
+            "vectors": asdict(cross_rack(made, boundary, network.racks)),
             "copies": copies_between(data, owner, workers, racks),
             "copies_metis": copies_between(data, flat, workers, racks),
         }
-    numbers["settings"] |= {"scheme": settings.scheme, "rates": asdict(given_rates)}
     _show(console, data, numbers)
     took = ", ".join(f"{name} {times['clock']:.1f} s" for name, times in numbers["seconds"].items())
     console.print(f"Time: {took}")
+    _schemes(console, settings, outputs, planner, numbers)
+    if outputs.save is not None:
+        save_plan(made, outputs.save)
+    outputs.write("offramp.plan/1", numbers)
+
+
+def _given(settings: PlanSettings, features: int, rates: Rates) -> dict[str, Any]:
+    """What was asked for, ready for JSON."""
+    names = ("graph", "workers", "partition", "racks", "order", "seed", "scheme")
+    given = {name: getattr(settings, name) for name in names}
+    return {**given, "memory_bytes": settings.memory, "width": features, "rates": asdict(rates)}
+
+
+def _schemes(
+    console: Console, settings: PlanSettings, outputs: Outputs, planner: Planner, numbers: dict[str, Any]
+) -> None:
+    """Compare ways to exchange, choose the fastest of those that are allowed, and measure them where that is asked."""
+    from offramp.switchgnn.calibrate import calibrated
+    from offramp.switchgnn.cost import save_rates
+    from offramp.switchgnn.planner import fastest
+    from offramp.switchgnn.scheme import Scheme, candidates, parse_scheme
+    from offramp_cli.switchgnn import schemes as plan_schemes
+
+    features, boundary = numbers["settings"]["width"], planner.boundary
+    wanted, free = parse_scheme(settings.scheme)
     if settings.compare or (settings.compare is None and (free or boundary.C <= plan_schemes.MAX_CUT_EDGES)):
         options = plan_schemes.compare(console, planner, candidates(Scheme(), all_bits=True), features)
     else:
@@ -143,7 +157,7 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         options += fitting
     chosen = fastest(fitting)
     if boundary.C:
-        measured = plan_schemes.measure(console, options, seed) if settings.measure else []
+        measured = plan_schemes.measure(console, options, settings.seed) if settings.measure else []
         numbers["schemes"] = plan_schemes.as_numbers(options, measured)
         numbers["chosen"] = str(chosen.made.scheme)
         console.print()
@@ -151,9 +165,6 @@ def plan(settings: PlanSettings, outputs: Outputs) -> None:
         if outputs.calibrate is not None:
             timed = [(o.made, m["seconds"]) for o, m in zip(options, measured, strict=True)]
             save_rates(calibrated(timed), outputs.calibrate)
-    if outputs.save is not None:
-        save_plan(made, outputs.save)
-    outputs.write("offramp.plan/1", numbers)
 
 
 def summarise(graph: Graph, boundary: Boundary, made: Plan, width: int) -> dict[str, Any]:

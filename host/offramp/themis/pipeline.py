@@ -99,7 +99,7 @@ def execute(
     Raises:
         OfframpError: operations are left that can never run.
     """
-    # Long for a reason: the loop over events is one thought, and its parts would share all of its state.
+    # One function: the parts of the loop over events would share all of its state.
     key = _KEYS[policy] if isinstance(policy, Policy) else policy
     queues: list[list[tuple[Any, int, int, int]]] = [[] for _ in range(dims)]
     busy = [False] * dims

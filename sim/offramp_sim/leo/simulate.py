@@ -168,6 +168,10 @@ def simulate(
     ended = _run()(words.address)
     if ended < n:
         raise OfframpError(f"simulation: {n - ended} requests wait for ever, since their paths are not taken")
+    return _result(words, memories)
+
+
+def _result(words: RecordArrays[at.Context], memories: list[np.ndarray]) -> QueueModelResult:
     began, finished = words[at.Context.began] / PS, words[at.Context.finished] / PS
     return QueueModelResult(
         words[at.Context.kinds],

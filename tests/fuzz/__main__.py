@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import secrets
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -107,11 +109,12 @@ def _repeat(args: argparse.Namespace) -> int:
 
     (name,) = args.only
     target = load(discover()[name])
-    target.prepare()
-    try:
-        target.run(case_rng(target.name, args.seed, args.case))
-    except (OfframpError, *target.allowed) as error:
-        say(f"refused: {error}")
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):  # cases leave files
+        target.prepare()
+        try:
+            target.run(case_rng(target.name, args.seed, args.case))
+        except (OfframpError, *target.allowed) as error:
+            say(f"refused: {error}")
     return 0
 
 

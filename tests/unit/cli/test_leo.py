@@ -92,7 +92,7 @@ def test_sweep(tmp_path: Path) -> None:
         (["leo", "profile", "off-path", "kvs", "--link", "usb=tcp"], "link usb: expected one of pcie, router"),
         (["leo", "profile", "off-path", "kvs", "--link", "pcie=air"], "link pcie: air: expected one of memory, shared"),
         (["leo", "profile", "off-path", "kvs", "--seconds", "0"], "--seconds 0: expected more than 0"),
-        (["simulate", "leo", "--policy", "best"], "policy best: expected one of lookahead"),
+        (["simulate", "leo", "--policy", "best"], "policy best: expected one of greedy-e2e"),
         (["simulate", "leo", "--policy", "exact:99"], "--policy exact:99: expected exact:1"),
         (["simulate", "leo", "--policy", "only:gpu"], "--policy only:gpu: expected one of only:acc, only:cpu"),
         (["simulate", "leo", "--network", "x"], "--network x: expected two numbers"),

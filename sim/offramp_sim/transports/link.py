@@ -27,7 +27,7 @@ WINDOW: Final = 8 * ACKNOWLEDGED
 """Frames on the way at most, so that a slow reader makes the link slow instead of losing frames."""
 MTU: Final = 1600
 """Room for a datagram that carries a frame of 1,500 bytes."""
-_PATIENCE_S: Final = 5.0
+_TIMEOUT_S: Final = 5.0
 _HOST, _FAR = "192.0.2.1", "192.0.2.2"  # for documentation, RFC 5737: nobody's
 
 
@@ -111,7 +111,7 @@ def _send(io: FrameIO, size: int, seconds: float, seed: int) -> tuple[int, int, 
     """Frames sent, frames that the far end reported, and the time from the first frame to the last report.
 
     Raises:
-        OfframpError: no report in :data:`_PATIENCE_S` seconds.
+        OfframpError: no report in :data:`_TIMEOUT_S` seconds.
     """
     batch = frames(BURST, size, seed)
     sent = arrived = 0
@@ -121,11 +121,11 @@ def _send(io: FrameIO, size: int, seconds: float, seed: int) -> tuple[int, int, 
             io.send(batch)
             sent += BURST
         before = arrived
-        arrived = reported(io.receive(0.0 if sent - arrived < WINDOW else _PATIENCE_S), arrived)
+        arrived = reported(io.receive(0.0 if sent - arrived < WINDOW else _TIMEOUT_S), arrived)
         now = time.perf_counter()
         if arrived > before:
             last = now
-        elif now - last > _PATIENCE_S:
+        elif now - last > _TIMEOUT_S:
             raise OfframpError(f"of {sent} frames of {size} bytes {sent - arrived} did not arrive")
     return sent, arrived, last - start
 
@@ -133,7 +133,7 @@ def _send(io: FrameIO, size: int, seconds: float, seed: int) -> tuple[int, int, 
 def _drain(io: FrameIO, sent: int) -> None:
     """Wait until all frames have arrived, or nothing more does."""
     arrived = 0
-    while arrived < sent and len(batch := io.receive(_PATIENCE_S)):
+    while arrived < sent and len(batch := io.receive(_TIMEOUT_S)):
         arrived = reported(batch, arrived)
 
 

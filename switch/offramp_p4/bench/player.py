@@ -101,13 +101,13 @@ class Host:
                 count += int(rest.split()[1])
         return count
 
-    def wait(self, count: int, patience_s: float) -> int:
+    def wait(self, count: int, timeout_s: float) -> int:
         """Until ``count`` frames have come back, or none has for so long; how many are missing."""
         last, since = -1, time.monotonic()
         while (now := self.received()) < count:
             if now != last:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > patience_s:
+            elif time.monotonic() - since > timeout_s:
                 return count - now
             time.sleep(_POLL_S)
         return 0
@@ -132,13 +132,13 @@ def _sender(ifname: str) -> socket.socket:
     return sock
 
 
-def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, patience_s: float) -> str:
+def check_first(host: Host, sent: dict[int, Message], expected: PacketBatch, pace: int, timeout_s: float) -> str:
     """Send a batch and compare what comes back; in what it differs."""
     ears = {port: open_io(f"h{port}") for port in host.ports}
     found: Counter[tuple[int, bytes]] = Counter()
     host.send(sent, pace)
     last = time.monotonic()
-    while found.total() < len(expected) and time.monotonic() - last < patience_s:
+    while found.total() < len(expected) and time.monotonic() - last < timeout_s:
         for port, ear in ears.items():
             frames = Counter((port, frame) for frame in ear.receive(0.001).frames())
             found += frames
@@ -232,8 +232,8 @@ def main() -> None:
     """Play the batches of a file."""
     script, seconds = Script(sys.argv[1]), float(sys.argv[2])
     host = Host(_ports())
-    patience_s = _LOST_S if script.repeatable else _LONG_S
-    wrong = check_first(host, script.batches()[0].messages, script.first, PACES[0], patience_s)
+    timeout_s = _LOST_S if script.repeatable else _LONG_S
+    wrong = check_first(host, script.batches()[0].messages, script.first, PACES[0], timeout_s)
     trials = [] if wrong else list(_trials(host, script, seconds))
     sys.stdout.write(json.dumps(asdict(Played(trials, wrong))) + "\n")
 

@@ -98,8 +98,8 @@ def test_frames_of_several_threads_stay_whole() -> None:
         assert found == {number: bytes([number]) * size for number, size in enumerate(sizes)}
 
 
-@pytest.mark.parametrize("patience_s", [0.3, 1.2])
-def test_a_peer_that_does_not_listen_is_no_reason_to_wait_forever(patience_s: float) -> None:
+@pytest.mark.parametrize("timeout_s", [0.3, 1.2])
+def test_a_peer_that_does_not_listen_is_no_reason_to_wait_forever(timeout_s: float) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ended: list[float] = []
@@ -107,11 +107,11 @@ def test_a_peer_that_does_not_listen_is_no_reason_to_wait_forever(patience_s: fl
         def send() -> None:
             begun = time.monotonic()
             with pytest.raises(OSError, match=r".*"):
-                Control(ours, patience_s).send(*words(1, bytes(1 << 24)))
+                Control(ours, timeout_s).send(*words(1, bytes(1 << 24)))
             ended.append(time.monotonic() - begun)
 
         thread = threading.Thread(target=send, daemon=True)
         thread.start()
         thread.join(30)
         assert ended
-        assert ended[0] >= 0.9 * patience_s
+        assert ended[0] >= 0.9 * timeout_s

@@ -9,7 +9,7 @@ import pytest
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
-from offramp_base.p4rt.status import RpcError
+from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode, encode
 from offramp_p4.runtime.entities.arrays import CounterHandler, Register, RegisterHandler
 from offramp_p4.runtime.entities.base import ById
@@ -154,3 +154,67 @@ def test_a_prefix_has_one_bit_to_all(length: int) -> None:
 def test_other_prefixes_are_refused(length: int) -> None:
     with pytest.raises(RpcError, match=f"key: prefix length {length} is outside 1..16"):
         _lpm(SimpleNamespace(value=b"\0", prefix_len=length), 16, "key")
+
+
+def test_actions_stay_where_the_program_wants_them(plain_lab) -> None:
+    """``@tableonly`` and ``@defaultonly``, in tables and for the members of a profile."""
+    lab, make = plain_lab, plain_lab.session.make
+    text = lab.program.read_text().replace(
+        "actions = { to; flood; learn; mirror; drop; NoAction; }",
+        "actions = { @tableonly to; flood; learn; mirror; @defaultonly drop; NoAction; }",
+    )
+    text = text.replace(
+        "actions = { to; NoAction; }\n        implementation = hops;",
+        "actions = { @tableonly to; @defaultonly NoAction; }\n        implementation = hops;",
+    )
+    lab.session.push(b"", text.encode())
+    key = {"hdr.ethernet.dst": 5}
+    entry, wrong = (lab.session.table_entry("flows", key, *a) for a in (("to", {"port": 1}), ("drop",)))
+    assert lab.refusal((v1.Update.INSERT, wrong)) == (
+        "PERMISSION_DENIED", "table I.flows: action I.drop is not allowed in entries",
+    )  # fmt: skip
+    lab.write((v1.Update.INSERT, entry))
+    assert lab.refusal((v1.Update.MODIFY, make.default_entry("flows", "to", {"port": 1}))) == (
+        "PERMISSION_DENIED", "table I.flows: action I.to is not allowed as default action",
+    )  # fmt: skip
+    lab.write((v1.Update.MODIFY, make.default_entry("flows", "drop")))
+    hops = lab.session.index.action_profiles["hops"].preamble.id
+    member = v1.ActionProfileMember(action_profile_id=hops, member_id=1, action=make.action("to", {"port": 4}))
+    lab.write((v1.Update.INSERT, v1.Entity(action_profile_member=member)))
+    idle = v1.ActionProfileMember(action_profile_id=hops, member_id=2, action=make.action("NoAction", {}))
+    assert lab.refusal((v1.Update.INSERT, v1.Entity(action_profile_member=idle)))[0] == "PERMISSION_DENIED"
+
+
+def test_counters_by_colour_are_not_read(plain_lab) -> None:
+    wanted = v1.TableEntry()
+    wanted.meter_counter_data.SetInParent()
+    with pytest.raises(RpcError, match=r"UNIMPLEMENTED: table I\.\w+: meters do not count packets by colour"):
+        list(plain_lab.device.pipeline.handler("table_entry").read(wanted))
+
+
+def test_a_set_that_does_not_fit_leaves_nothing_behind(plain_lab) -> None:
+    lab = plain_lab
+
+    def shot(number: int, members: int):
+        entity = lab.session.table_entry("spread", {"hdr.ethernet.type": number})
+        for port in range(members):
+            made = lab.session.make.action("to", {"port": port + 1})
+            entity.table_entry.action.action_profile_action_set.action_profile_actions.add(action=made, weight=1)
+        return entity
+
+    fitting, code = 0, ""
+    while not (code := _outcome(lab, shot(fitting + 1, 3))):
+        fitting += 1
+    assert fitting == 64 // 3  # the selector holds 64 members: one is left
+    assert code == "RESOURCE_EXHAUSTED"
+    assert _outcome(lab, shot(1000, 2)) == "RESOURCE_EXHAUSTED"
+    assert not _outcome(lab, shot(1000, 1))
+
+
+def _outcome(lab, entity) -> str:
+    """The code of a refusal; empty where there is none."""
+    try:
+        lab.write((v1.Update.INSERT, entity))
+    except RpcError as error:
+        return Code(error.errors[0].canonical_code).name if error.errors else error.code.name
+    return ""

@@ -7,7 +7,7 @@ import pytest
 
 from frames import ethernet, mac
 from offramp_base.p4rt.schema import v1
-from offramp_base.p4rt.status import RpcError
+from offramp_base.p4rt.status import Code, RpcError
 from p4rt_lab import DELETE, INSERT, MODIFY
 
 FRAME = ethernet(dst=1)
@@ -136,6 +136,17 @@ def test_only_direct_resources_of_const_entries_can_be_written(lab):
     assert (entry.counter_data.packet_count, entry.is_const) == (41, True)
     for kind, action in ((MODIFY, "drop"), (INSERT, "drop"), (3, None)):
         assert lab.refusal((kind, fixed(lab, action)))[0] == "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize("atomicity", [v1.WriteRequest.ROLLBACK_ON_ERROR, v1.WriteRequest.DATAPLANE_ATOMIC])
+def test_resources_of_const_entries_are_restored_with_a_batch_that_fails(lab, atomicity):
+    lab.packets(1, ethernet(type=0x9999))
+    before = lab.read(table_entry=fixed(lab).table_entry)
+    assert before[0].counter_data.packet_count == 1
+    with pytest.raises(RpcError) as failure:
+        lab.write((MODIFY, fixed(lab)), (DELETE, flow(lab, 9)), atomicity=atomicity)
+    assert [Code(error.canonical_code).name for error in failure.value.errors] == ["ABORTED", "NOT_FOUND"]
+    assert lab.read(table_entry=fixed(lab).table_entry) == before
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
 
 
-_FIELDS: Final = (
+FIELDS: Final = (
     "ingress_port",
     "egress_spec",
     "egress_port",
@@ -49,7 +49,7 @@ def standard_metadata(parser: ir.ParserInstance) -> tuple[Type, Type, Structure]
     if not isinstance(kind, Structure):
         raise Unsupported(parser.pos, f"standard metadata of type {kind}")
     types = {each.name: strip(each.type) for each in kind.fields}
-    for name in _FIELDS:
+    for name in FIELDS:
         if name not in types:
             raise Unsupported(parser.pos, f"{kind.name} without the field {name}")
         if not isinstance(types[name], Bits) and types[name] != (ERROR if name == "parser_error" else None):

@@ -68,7 +68,7 @@ def _show(rates: list[NicRate]) -> None:
     python = rates[0]
     limits = {rate.link: rate.frames_per_s for rate in rates if rate.way == "testpmd"}
     numbers = ("rate", "times Python", "of testpmd", "CPU, ns", "host", "times less")
-    title = "thousand frames a second, both ways"
+    title = "thousand frames per second, both ways"
     shown = show.table("link", "by", *numbers, left=("link", "by"), title=title)
     for rate in rates:
         shown.add_row(

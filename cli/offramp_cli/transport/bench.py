@@ -108,7 +108,9 @@ def _fastest(rates: list[ExchangeRate]) -> list[ExchangeRate]:
 def _show(links: list[LinkRate], exchanges: list[ExchangeRate], skipped: dict[str, str]) -> None:
     from rich.table import Table
 
-    table = Table(title="thousand frames a second, by bytes of a frame, and SwitchGNN's exchange", title_justify="left")
+    table = Table(
+        title="thousand frames per second, by bytes of a frame, and SwitchGNN's exchange", title_justify="left"
+    )
     table.add_column("transport", no_wrap=True)
     sizes = sorted({r.size for r in links})
     for size in sizes:

@@ -22,6 +22,7 @@ from offramp_p4.engine.layout import CURSOR, FRAME, GROWTH, LENGTH, OUTPUT, Layo
 from offramp_p4.engine.work import PASS_STEPS
 from offramp_p4.records import Digest, SwitchStats
 from offramp_p4.source import Unsupported
+from offramp_p4.standard_metadata import FIELDS
 from offramp_p4.v1model import metadata as md
 from offramp_p4.v1model.fields import Span
 from offramp_p4.v1model.stages import Deliver, Emit, Stages
@@ -89,7 +90,7 @@ class V1Pipeline:
         self.stats = SwitchStats()
         self.on_digest: Callable[[Digest], None] | None = None
         self._drop_port, self._max_passes = drop_port, max_passes
-        self._fields = {f: cells.field(f) for f in _FIELDS}
+        self._fields = {f: cells.field(f) for f in FIELDS}
         self._arrivals: deque[_Arrival] = deque()
         self._deliver: Deliver = self._leave
 
@@ -306,19 +307,6 @@ class V1Pipeline:
 
 
 _MASK48: Final = (1 << 48) - 1
-_FIELDS: Final = (
-    "ingress_port",
-    "egress_spec",
-    "egress_port",
-    "instance_type",
-    "packet_length",
-    "ingress_global_timestamp",
-    "egress_global_timestamp",
-    "mcast_grp",
-    "egress_rid",
-    "checksum_error",
-    "parser_error",
-)
 
 
 def _blocks(program: ir.Program) -> list[ir.ParserInstance | ir.ControlInstance]:

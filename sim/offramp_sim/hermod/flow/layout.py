@@ -30,7 +30,7 @@ class Context(Record):
     rate: Doubles  # shares a second
     active: Words  # flows under way, by class
     active_count: int
-    capacity: Doubles  # bytes a second
+    capacity: Doubles  # bytes per second
     room: Doubles  # capacity left in this allocation
     demand: Doubles
     lowest: Doubles

@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # Every command that a test starts would compile all of Offramp anew without these files.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test tests test-slow bench fuzz soak mutation lint format packages lock sbom clean
+.PHONY: help setup demo test tests test-slow bench fuzz soak mutation lint format formats packages lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -60,6 +60,9 @@ lint: setup      ## ruff, mypy, codespell
 format: setup    ## put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+formats: setup   ## write what C++, P4 and SystemVerilog share with Python; the tests name stale files
+	PYTHONPATH=base:switch:host $(BIN)/python ci/formats
 
 lock:            ## write ci/requirements.lock anew: versions of ci/constraints.txt with the hashes of their files
 	@ci/lock

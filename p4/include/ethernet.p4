@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// Written by ci/formats: change it there.
 #ifndef OFFRAMP_ETHERNET_P4
 #define OFFRAMP_ETHERNET_P4
 header ethernet_t {

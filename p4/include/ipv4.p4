@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// Written by ci/formats: change it there.
 #ifndef OFFRAMP_IPV4_P4
 #define OFFRAMP_IPV4_P4
 header ipv4_t {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// Written by ci/formats: change it there.
 #ifndef OFFRAMP_SWITCHGNN_P4
 #define OFFRAMP_SWITCHGNN_P4
 // The flags decide the type of a packet:
 //   is_ack is_fetch resend
-//     0       0       0     DATA (to the switch), RESULT and RAW (to a worker), PARTIAL (between switches,
-//                           level 1): with payload
+//     0       0       0     DATA (to the switch), RESULT and RAW (to a worker), PARTIAL (between switches, level 1):
+//                           with payload
 //     0       1       0     FETCH: src_id lacks dst_id; releases the aggregator of src_id (resend: 1 when repeated)
 //     0       0       1     RESEND: the answer, src_id for dst_id alone; with payload
 //     1       0       0     ACK: src_id is complete
@@ -24,7 +25,7 @@ header switchgnn_t {
     bit<16> round;
 }
 
-// One 128-byte slice of a feature: 32 lanes of int32, two's complement.
+// A 128-byte slice of a feature: 32 lanes of int32, two's complement.
 header payload_t {
     bit<32> lane0;
     bit<32> lane1;
@@ -62,19 +63,15 @@ header payload_t {
 
 // For experiments and testing, RFC 3692.
 const bit<8> IP_PROTOCOL_SWITCHGNN = 253;
-
 const bit<32> NO_ID = 0xFFFFFFFF;
-
 // The switch's own address; replies are broadcast, since the port already says who receives them.
 const bit<48> SWITCH_MAC = 0x02000000FFFE;
 const bit<32> SWITCH_IP = 0x0A00FFFE;
 const bit<48> BROADCAST_MAC = 0xFFFFFFFFFFFF;
 const bit<32> BROADCAST_IP = 0xFFFFFFFF;
-
 // Of leaf 0 among several switches; leaf i has the i-th after it.
 const bit<32> LEAF_IP = 0x0A010000;
-
-// Level of a packet that a leaf sends for its rack: a partial sum, or its DONE.
+// Level of a packet that a leaf sends for its rack.
 const bit<2> LEVEL_LEAF = 1;
 
 #endif

@@ -187,13 +187,13 @@ bool Control::hear(Client& client) {
 
 bool Control::take_messages(Client& client) {
     std::size_t at = 0;
-    while (client.heard.size() - at >= protocol::header_size) {
+    while (client.heard.size() - at >= sizeof(protocol::Header)) {
         const auto header = load<protocol::Header>(client.heard.data() + at);
         if (header.magic != protocol::magic || header.length > protocol::most_body)
             return refuse(client, "not a message of this protocol");
-        if (client.heard.size() - at - protocol::header_size < header.length) break;
-        const Bytes body{client.heard.data() + at + protocol::header_size, header.length};
-        at += protocol::header_size + header.length;
+        if (client.heard.size() - at - sizeof(protocol::Header) < header.length) break;
+        const Bytes body{client.heard.data() + at + sizeof(protocol::Header), header.length};
+        at += sizeof(protocol::Header) + header.length;
         if (!serve(client, header.kind, body)) return false;
     }
     client.heard.erase(client.heard.begin(), client.heard.begin() + static_cast<std::ptrdiff_t>(at));

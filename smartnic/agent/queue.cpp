@@ -170,10 +170,11 @@ Answer Queue::run(const Submission& entry, Bytes message, Room answer, Compresso
 
 // Tables are written and read where look-ups are done, one after the other: a line is seen whole or not at all.
 Answer Queue::memory(Function function, Bytes message, Room answer) {
-    constexpr std::size_t header = 24;  // function, 4 bytes of zeros, offset, length
+    constexpr std::size_t header = sizeof(queue::Memory);
     if (message.size() < header) return {Status::bad_length};
-    const auto of = static_cast<Function>(load<std::uint32_t>(message.data()));
-    const auto offset = load<std::uint64_t>(message.data() + 8), length = load<std::uint64_t>(message.data() + 16);
+    const auto asked = load<queue::Memory>(message.data());
+    const auto of = static_cast<Function>(asked.function);
+    const std::uint64_t offset = asked.offset, length = asked.length;
     Room table;
     if (of == Function::kvs_lookup)
         table = {const_cast<std::byte*>(tables_.kvs.memory.data()), tables_.kvs.memory.size()};

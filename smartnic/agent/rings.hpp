@@ -11,20 +11,8 @@
 
 namespace offramp {
 
-struct Submission {
-    std::uint64_t request;
-    std::uint32_t function, zero;
-    std::uint32_t message_region, answer_region;
-    std::uint64_t message_offset, message_length, answer_offset, answer_room, spare;
-};
-static_assert(sizeof(Submission) == 64);
-
-struct Completion {
-    std::uint64_t request;
-    std::uint32_t status, length;
-    std::uint64_t busy_ns, spare;
-};
-static_assert(sizeof(Completion) == 32);
+using queue::Completion;
+using queue::Submission;
 
 class Rings {
   public:
@@ -35,18 +23,18 @@ class Rings {
 
     // The next submission; `lie` where the client's counter says that there are more than fit.
     Next take(Submission& entry) {
-        const std::uint64_t tail = counter(0).load(std::memory_order_acquire);
+        const std::uint64_t tail = counter(queue::submitted_at).load(std::memory_order_acquire);
         if (tail == taken_) return Next::none;
         if (tail - taken_ > entries_) return Next::lie;
-        entry = load<Submission>(base_ + 256 + (taken_ & (entries_ - 1)) * sizeof(Submission));
-        counter(64).store(++taken_, std::memory_order_release);
+        entry = load<Submission>(base_ + queue::rings_at + (taken_ & (entries_ - 1)) * sizeof(Submission));
+        counter(queue::taken_at).store(++taken_, std::memory_order_release);
         return Next::entry;
     }
     // Whether a completion can be put; a client that does not take them holds itself back only.
-    [[nodiscard]] bool room() const { return given_ - counter(192).load(std::memory_order_acquire) < entries_; }
+    [[nodiscard]] bool room() const { return given_ - counter(queue::heard_at).load(std::memory_order_acquire) < entries_; }
     void put(const Completion& entry) {
-        store(base_ + 256 + entries_ * sizeof(Submission) + (given_ & (entries_ - 1)) * sizeof(Completion), entry);
-        counter(128).store(++given_, std::memory_order_release);
+        store(base_ + queue::rings_at + entries_ * sizeof(Submission) + (given_ & (entries_ - 1)) * sizeof(Completion), entry);
+        counter(queue::completed_at).store(++given_, std::memory_order_release);
     }
 
   private:

@@ -10,15 +10,8 @@ using switchgnn::Time;
 
 namespace {
 
-// Of a request `switchgnn.exchange`; offsets are into the transport's memory.
-struct Asked {
-    std::uint32_t plan, width, number, zero;
-    std::uint64_t values, sums, scratch;
-};
-static_assert(sizeof(Asked) == 40);
-
 switchgnn::Recovery recovery(const protocol::Transport& asked) {
-    return {asked.retry, asked.cap, (asked.flags & asked.acks) != 0, (asked.flags & asked.reupload) != 0};
+    return {asked.retry, asked.cap, (asked.flags & protocol::acks) != 0, (asked.flags & protocol::reupload) != 0};
 }
 
 }  // namespace
@@ -48,7 +41,7 @@ Transport::Transport(const protocol::Transport& asked, std::shared_ptr<Region> r
       rate_(asked.line_bps),
       random_(asked.seed),
       missed_before_(port.missed()) {
-    if (asked.flags & asked.resume) endpoint_.resume();
+    if (asked.flags & protocol::resume) endpoint_.resume();
 }
 
 Transport::~Transport() {
@@ -67,11 +60,11 @@ bool Transport::start(std::string& why) {
 }
 
 bool Transport::exchange(Bytes message, const Region& region, std::string& why) {
-    if (active_ || message.size() != sizeof(Asked) || &region != region_.get()) {
+    if (active_ || message.size() != sizeof(queue::Exchange) || &region != region_.get()) {
         why = active_ ? "an exchange is still running" : "no request of an exchange";
         return false;
     }
-    const auto asked = load<Asked>(message.data());
+    const auto asked = load<queue::Exchange>(message.data());
     if (asked.plan >= endpoint_.plans().size() || asked.number == 0) {
         why = "plan " + std::to_string(asked.plan) + ": there is none";
         return false;

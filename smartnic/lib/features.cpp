@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "features.hpp"
 
+#include "formats/functions.hpp"
+
 #include <vector>
 
 namespace offramp {
@@ -11,11 +13,12 @@ constexpr std::size_t word = 4;
 }  // namespace
 
 Answer features_select(const FeatureTable& table, Bytes message, Room answer) {
-    if (message.size() < 2 * word) return {Status::bad_length};
-    const std::uint64_t rows = load<std::uint32_t>(message.data());
-    const std::uint64_t columns = load<std::uint32_t>(message.data() + word);
-    if (message.size() != (2 + rows + columns) * word) return {Status::bad_length};
-    const std::byte* at = message.data() + 2 * word;
+    constexpr std::size_t header = sizeof(formats::SelectHeader);
+    if (message.size() < header) return {Status::bad_length};
+    const auto asked = load<formats::SelectHeader>(message.data());
+    const std::uint64_t rows = asked.rows, columns = asked.columns;
+    if (message.size() != header + (rows + columns) * word) return {Status::bad_length};
+    const std::byte* at = message.data() + header;
     // Numbers are read once: the host may write them while they are looked at.
     std::vector<std::uint64_t> chosen(columns != 0 ? columns : table.columns);
     for (std::size_t i = 0; i < chosen.size(); ++i) {

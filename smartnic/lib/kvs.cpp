@@ -2,11 +2,14 @@
 #include "kvs.hpp"
 
 #include "crc.hpp"
+#include "formats/functions.hpp"
 
 namespace offramp {
 namespace {
 
-constexpr std::size_t line = 64, slot = 16, word = 8;
+using formats::line;
+using formats::slot;
+constexpr std::size_t word = 8;
 
 std::uint64_t in_bucket(const std::byte* bucket, std::uint64_t key) {
     for (std::size_t at = 0; at < line; at += slot) {

@@ -32,7 +32,7 @@ bool sane(const Transport& asked) {
 }
 
 bool sane(const Coflows& asked) {
-    return asked.ranks > 1 && asked.ranks <= Coflows::most_ranks && asked.dscp < 64 && asked.retry > 0 &&
+    return asked.ranks > 1 && asked.ranks <= most_ranks && asked.dscp < 64 && asked.retry > 0 &&
            asked.retry <= 3'600'000'000'000 && asked.loss >= 0 && asked.loss < 1;
 }
 

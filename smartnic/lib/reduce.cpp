@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reduce.hpp"
 
+#include "formats/functions.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce.cpp"
 #include <hwy/foreach_target.h>
@@ -10,8 +12,8 @@
 #define OFFRAMP_REDUCE_ONCE
 namespace offramp {
 
-enum class Type : std::uint8_t { int32, fixed, float32, bfloat16 };
-inline constexpr std::size_t most_vectors = 8;
+using formats::most_vectors;
+using formats::Type;
 
 struct Job {
     Type type;
@@ -159,11 +161,9 @@ HWY_EXPORT(run);
 HWY_EXPORT(name);
 
 Answer reduce(Bytes message, Room answer) {
-    constexpr std::size_t header = 8;
+    constexpr std::size_t header = sizeof(formats::ReduceHeader);
     if (message.size() < header) return {Status::bad_length};
-    const auto type = load<std::uint8_t>(message.data()), vectors = load<std::uint8_t>(message.data() + 1);
-    const auto zeros = load<std::uint16_t>(message.data() + 2);
-    const auto count = load<std::uint32_t>(message.data() + 4);
+    const auto [type, vectors, zeros, count] = load<formats::ReduceHeader>(message.data());
     if (type > 3 || zeros != 0 || vectors < 1 || vectors > most_vectors) return {Status::bad_length};
     const std::uint64_t element = static_cast<Type>(type) == Type::bfloat16 ? 2 : 4, length = element * count;
     if (message.size() != header + vectors * length) return {Status::bad_length};

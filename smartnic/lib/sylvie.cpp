@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "formats/functions.hpp"
+
 namespace offramp {
 namespace {
 
@@ -95,14 +97,11 @@ void pack_row(const std::byte* row, std::size_t columns, unsigned bits, std::uin
 }  // namespace
 
 Answer quantise(Bytes message, Room answer) {
-    constexpr std::size_t header = 24;
+    constexpr std::size_t header = sizeof(formats::QuantiseHeader);
     if (message.size() < header) return {Status::bad_length};
     const std::byte* at = message.data();
-    const auto bits = load<std::uint8_t>(at), compact = load<std::uint8_t>(at + 1);
-    const auto rows = load<std::uint32_t>(at + 4), columns = load<std::uint32_t>(at + 8);
-    const auto zeros = load<std::uint16_t>(at + 2) | load<std::uint32_t>(at + 12);
-    const auto seed = load<std::uint64_t>(at + 16);
-    if (!known(bits) || compact > 1 || zeros != 0 || columns == 0) return {Status::bad_length};
+    const auto [bits, compact, zeros, rows, columns, more_zeros, seed] = load<formats::QuantiseHeader>(at);
+    if (!known(bits) || compact > 1 || (zeros | more_zeros) != 0 || columns == 0) return {Status::bad_length};
     const std::uint64_t values = std::uint64_t{rows} * columns;
     if (message.size() < values || message.size() != header + std::uint64_t{rows} * 8 + values * 4)
         return {Status::bad_length};
@@ -122,13 +121,11 @@ Answer quantise(Bytes message, Room answer) {
 }
 
 Answer dequantise(Bytes message, Room answer) {
-    constexpr std::size_t header = 16;
+    constexpr std::size_t header = sizeof(formats::DequantiseHeader);
     if (message.size() < header) return {Status::bad_length};
     const std::byte* at = message.data();
-    const auto bits = load<std::uint8_t>(at);
-    const auto rows = load<std::uint32_t>(at + 4), columns = load<std::uint32_t>(at + 8);
-    const auto zeros = load<std::uint32_t>(at) >> 8 | load<std::uint32_t>(at + 12);
-    if (!known(bits) || zeros != 0 || columns == 0) return {Status::bad_length};
+    const auto [bits, zero, zeros, rows, columns, more_zeros] = load<formats::DequantiseHeader>(at);
+    if (!known(bits) || (zero | zeros | more_zeros) != 0 || columns == 0) return {Status::bad_length};
     const std::size_t packed = row_bytes(columns, bits);
     if (message.size() != header + std::uint64_t{rows} * (packed + 8)) return {Status::bad_length};
     const std::uint64_t length = std::uint64_t{rows} * columns * 4;

@@ -58,7 +58,7 @@ int main(int count, char** arguments) {
     }
     std::vector<Check> checks;
     for (std::uint32_t message = 0; message < rounds; ++message) {
-        std::vector<std::vector<AskedTransfer>> out(ranks), in(ranks);
+        std::vector<std::vector<queue::Transfer>> out(ranks), in(ranks);
         for (std::uint32_t a = 0; a < ranks; ++a)
             for (std::uint32_t b = 0; b < ranks; ++b) {
                 if (a == b) continue;
@@ -72,14 +72,14 @@ int main(int count, char** arguments) {
             const bool in_order = random() % 2 != 0;
             std::vector<std::byte> text;
             const std::uint32_t pieces = in_order ? static_cast<std::uint32_t>(out[rank].size()) : 0;
-            append(text, Asked{message, 10, static_cast<std::uint8_t>(random() % 8), in_order, 1,
+            append(text, queue::Coflow{message, 10, static_cast<std::uint8_t>(random() % 8), in_order, 1,
                                static_cast<std::uint32_t>(out[rank].size()),
                                static_cast<std::uint32_t>(in[rank].size()), pieces, 0});
             append(text, static_cast<std::int64_t>(random() % 4));
             for (const auto* list : {&out[rank], &in[rank]})
                 for (const auto& each : *list) append(text, each);
             if (in_order)
-                for (const auto& each : out[rank]) append(text, AskedTransfer{each.peer, 0, 0, each.length});
+                for (const auto& each : out[rank]) append(text, queue::Transfer{each.peer, 0, 0, each.length});
             std::string why;
             if (!hosts[rank].endpoint->submit(message, text, hosts[rank].memory, why)) {
                 std::printf("%s\n", why.c_str());

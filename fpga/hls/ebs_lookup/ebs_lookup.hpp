@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/beat.hpp"
+#include "common/device.hpp"
 
 namespace offramp {
 
@@ -15,9 +16,6 @@ struct EbsAnswer {
     ap_uint<32> outcome, server;
     ap_uint<64> address;
 };
-
-// Outcomes.
-enum EbsOutcome { kFound = 0, kNoVolume = 1, kOutOfRange = 2, kSplit = 3, kUnmapped = 4, kWait = 5 };
 
 // Answers `count` requests in their order.
 //   volumes    a line each; the kernel writes tokens and tick back

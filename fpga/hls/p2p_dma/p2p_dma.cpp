@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p2p_dma/p2p_dma.hpp"
 
+#include "common/device.hpp"
+
 namespace offramp {
 namespace {
 
 constexpr int kCopy = 1;
 constexpr int kLineBytes = 64;
-
-// As offramp.device.Status.
-enum DmaStatus { kOk = 0, kUnknownFunction = 1, kOutOfBounds = 3, kFailed = 5 };
 
 ap_uint<8> checked(const Descriptor &wanted, const ap_uint<64> limits[kMemories]) {
 #pragma HLS inline

@@ -3,12 +3,11 @@
 #pragma once
 
 #include "common/beat.hpp"
+#include "common/device.hpp"
 
 namespace offramp {
 
 constexpr int kVectors = 8;
-
-enum ElementType { kInt32 = 0, kFixed = 1, kFloat32 = 2, kBfloat16 = 3 };
 
 // Takes a beat of each vector and gives a beat of the sum, in every cycle.
 //   vectors  the first `number` (1 to 8) are read

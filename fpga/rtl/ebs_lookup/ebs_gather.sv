@@ -14,7 +14,6 @@ module ebs_gather (
     output reg          out_valid,
     input  wire         out_ready
 );
-  localparam [7:0] OK = 0, BAD_LENGTH = 2;
 
   reg [127:0] words;
   reg [1:0] held;
@@ -27,7 +26,7 @@ module ebs_gather (
   always @(posedge clk) begin
     if (taken && whole) begin
       out_end     <= token_end;
-      out_status  <= token_status == OK && token_end && held != 0 ? BAD_LENGTH : token_status;
+      out_status  <= token_status == device_pkg::OK && token_end && held != 0 ? device_pkg::BAD_LENGTH : token_status;
       out_request <= token_end ? {128'b0, token_word} : {token_word, words};
     end
     if (taken) words <= {token_word, words[127:64]};

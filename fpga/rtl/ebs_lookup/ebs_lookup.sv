@@ -91,8 +91,6 @@ module ebs_lookup #(
     input  wire               m_axi_addresses_rvalid,
     output wire               m_axi_addresses_rready
 );
-  localparam [2:0] FOUND = 0, NO_VOLUME = 1, OUT_OF_RANGE = 2, SPLIT = 3, UNMAPPED = 4, WAIT = 5;
-  localparam [7:0] OK = 0, OUT_OF_BOUNDS = 3, FAILED = 5;
 
   wire cancel;
   wire [63:0] base;
@@ -137,7 +135,7 @@ module ebs_lookup #(
 
   // What an AXI response makes of a packet.
   function [7:0] status_of(input [1:0] response);
-    status_of = response == 3 ? OUT_OF_BOUNDS : response == 2 ? FAILED : OK;
+    status_of = response == 3 ? device_pkg::OUT_OF_BOUNDS : response == 2 ? device_pkg::FAILED : device_pkg::OK;
   endfunction
 
   wire token_end, token_valid, token_ready;
@@ -244,8 +242,9 @@ module ebs_lookup #(
   wire [32:0] b_last = {24'b0, b_start[8:0]} + {1'b0, b_count};
   wire b_lost = !b_asked || b_response != 0 || b_blocks == 0;
   wire b_range = b_count == 0 || b_count > b_blocks || b_start > b_free;
-  wire [2:0] b_outcome = b_lost ? NO_VOLUME : b_range ? OUT_OF_RANGE : b_last > 512 ? SPLIT : FOUND;
-  wire [7:0] b_fault = b_end ? b_status : b_asked ? status_of(b_response) : OK;
+  wire [2:0] b_outcome = b_lost ? device_pkg::NO_VOLUME : b_range ? device_pkg::OUT_OF_RANGE
+      : b_last > 512 ? device_pkg::SPLIT : device_pkg::FOUND;
+  wire [7:0] b_fault = b_end ? b_status : b_asked ? status_of(b_response) : device_pkg::OK;
 
   // end, claimed, status, outcome; tick or number, volume, blocks, within; rate, burst, tokens, last
   localparam ITEM = 1 + 1 + 8 + 3 + 64 + 32 + 10 + 9 + 32 + 64 + 64 + 64;
@@ -265,7 +264,7 @@ module ebs_lookup #(
   ) judged (
       .clk(clk),
       .rst(rst),
-      .in_data({b_item, b_line[31:0], b_start[63:9], !b_end && b_outcome == FOUND}),
+      .in_data({b_item, b_line[31:0], b_start[63:9], !b_end && b_outcome == device_pkg::FOUND}),
       .in_valid(b_valid),
       .in_ready(b_ready),
       .out_data({c_item, c_first, c_segment, c_asks}),
@@ -312,7 +311,7 @@ module ebs_lookup #(
   wire [31:0] d_server = d_line[31:0], d_stored = d_line[63:32];
   wire d_there = d_response == 0 && d_stored != 0 && d_stored <= segments;
   wire [7:0] d_fault = d_asked && d_response != 0 ? status_of(d_response) : d_item[ITEM-3-:8];
-  wire [2:0] d_outcome = d_asked && !d_there ? UNMAPPED : d_item[ITEM-11-:3];
+  wire [2:0] d_outcome = d_asked && !d_there ? device_pkg::UNMAPPED : d_item[ITEM-11-:3];
   wire [ITEM-1:0] d_new = {d_item[ITEM-1-:2], d_fault, d_outcome, d_item[ITEM-14:0]};
 
   // The segment's address.
@@ -361,7 +360,7 @@ module ebs_lookup #(
   assign {e_server, e_end, e_claimed, e_status, e_outcome, e_tick, e_volume, e_count, e_within, e_rate, e_burst, e_tokens, e_last}
       = e_item;
   wire [7:0] e_fault = e_asked && e_response != 0 ? status_of(e_response) : e_status;
-  wire [2:0] e_found = e_asked && (e_response != 0 || e_line == 0) ? UNMAPPED : e_outcome;
+  wire [2:0] e_found = e_asked && (e_response != 0 || e_line == 0) ? device_pkg::UNMAPPED : e_outcome;
   wire [63:0] e_address = e_line + {43'b0, e_within, 12'b0};
 
   // The bucket, which never stalls: what is in it has a place in the queue behind.
@@ -395,8 +394,8 @@ module ebs_lookup #(
       .out_valid(f_valid)
   );
 
-  wire f_found = !f_end && f_outcome == FOUND && f_enough && f_status == OK;
-  wire [2:0] f_told = f_outcome == FOUND && !f_enough ? WAIT : f_outcome;
+  wire f_found = !f_end && f_outcome == device_pkg::FOUND && f_enough && f_status == device_pkg::OK;
+  wire [2:0] f_told = f_outcome == device_pkg::FOUND && !f_enough ? device_pkg::WAIT : f_outcome;
   wire [63:0] f_low = f_end ? f_number : {f_found ? f_server : 32'b0, 29'b0, f_told};
   wire g_end, g_claimed, g_writes;
   wire [7:0] g_status;

@@ -21,7 +21,6 @@ module kvs_match (
     output reg          out_valid,
     input  wire         out_ready
 );
-  localparam [7:0] OK = 0, OUT_OF_BOUNDS = 3, FAILED = 5;
 
   reg hit_end, hit_valid;
   reg [7:0] hit_status;
@@ -53,7 +52,8 @@ module kvs_match (
     if (hit_free) begin
       hit_end    <= token_end;
       hit_word   <= token_word;
-      hit_status <= token_end ? token_status : response == 2'b11 ? OUT_OF_BOUNDS : response == 2'b10 ? FAILED : OK;
+      hit_status <= token_end ? token_status : response == 2'b11 ? device_pkg::OUT_OF_BOUNDS
+          : response == 2'b10 ? device_pkg::FAILED : device_pkg::OK;
       for (i = 0; i < 8; i = i + 1) begin
         hit[i] <= slots[i*128+:64] == token_word && slots[i*128+64+:64] != 0;
         addresses[i*64+:64] <= slots[i*128+64+:64];

@@ -21,7 +21,6 @@ module kvs_pack #(
     input  wire               m_axis_tready
 );
   localparam KEYS = WIDTH / 64;
-  localparam [7:0] OK = 0, ABORTED = 4;
 
   reg [WIDTH-1:0] beat;
   reg [KEYS-1:0] filled;
@@ -32,12 +31,12 @@ module kvs_pack #(
   wire [KEYS-1:0] next = {filled[KEYS-2:0], 1'b1} & ~filled;  // the place of the next address
   wire flush = full || (token_valid && token_end && filled != 0);  // the beat leaves before anything else comes
   wire complete = token_valid && token_end && !flush;
-  wire [7:0] status = poison ? ABORTED : token_status != OK ? token_status : fault;
+  wire [7:0] status = poison ? device_pkg::ABORTED : token_status != device_pkg::OK ? token_status : fault;
   wire beat_ready;
 
   assign token_ready = token_end ? complete && beat_ready : !full || beat_ready;
   assign looked_up   = token_valid && token_ready && !token_end;
-  assign faulty      = token_valid && token_ready && token_end && status != OK;
+  assign faulty      = token_valid && token_ready && token_end && status != device_pkg::OK;
 
   wire [WIDTH-1:0] completion = {token_word, count, 24'b0, status};
   assign m_axis_tkeep = {WIDTH / 8{1'b1}};  // whole beats always, as DMA engines want them
@@ -65,16 +64,16 @@ module kvs_pack #(
     if (rst) begin
       filled <= 0;
       count  <= 0;
-      fault  <= OK;
+      fault  <= device_pkg::OK;
     end else begin
       if (looked_up) filled <= cleared ? {{KEYS - 1{1'b0}}, 1'b1} : {filled[KEYS-2:0], 1'b1};
       else if (cleared) filled <= 0;
       if (looked_up) begin
         count <= count + 1'b1;
-        if (fault == OK) fault <= token_status;
+        if (fault == device_pkg::OK) fault <= token_status;
       end else if (complete && beat_ready) begin
         count <= 0;
-        fault <= OK;
+        fault <= device_pkg::OK;
       end
     end
   end

@@ -20,7 +20,6 @@ module kvs_parse #(
     input  wire               token_ready
 );
   localparam KEYS = WIDTH / 64;
-  localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, ABORTED = 4;
   localparam [1:0] HEADER = 0, PAYLOAD = 1, END = 2;
 
   reg [1:0] state;
@@ -51,7 +50,7 @@ module kvs_parse #(
   assign token_end     = state == END;
   assign token_valid   = token_end || (state == PAYLOAD && left != 0);
   assign token_word    = token_end ? number : beat[63:0];
-  assign token_status  = status != OK ? status : seen != wanted ? BAD_LENGTH : OK;
+  assign token_status  = status != device_pkg::OK ? status : seen != wanted ? device_pkg::BAD_LENGTH : device_pkg::OK;
   assign idle          = state == HEADER;
 
   always @(posedge clk) begin
@@ -61,19 +60,20 @@ module kvs_parse #(
       seen   <= 0;
       left   <= 0;
       ending <= s_axis_tlast;
-      status <= s_axis_tdata[31:0] != 0 ? UNKNOWN_FUNCTION : !(&s_axis_tkeep[15:0]) ? BAD_LENGTH : OK;
+      status <= s_axis_tdata[31:0] != 0 ? device_pkg::UNKNOWN_FUNCTION
+          : !(&s_axis_tkeep[15:0]) ? device_pkg::BAD_LENGTH : device_pkg::OK;
     end else if (accepted) begin
       beat   <= s_axis_tdata;
-      left   <= status == OK ? whole : {KEYS{1'b0}};
+      left   <= status == device_pkg::OK ? whole : {KEYS{1'b0}};
       ending <= s_axis_tlast;
-      if (status == OK && (ragged || (!s_axis_tlast && !(&whole)))) status <= BAD_LENGTH;
+      if (status == device_pkg::OK && (ragged || (!s_axis_tlast && !(&whole)))) status <= device_pkg::BAD_LENGTH;
     end else if (taken && state == PAYLOAD) begin
       beat <= beat >> 64;
       left <= left >> 1;
     end
     if (taken && state == PAYLOAD) seen <= seen + 1'b1;
     if (cancel && state != HEADER) begin
-      status <= ABORTED;
+      status <= device_pkg::ABORTED;
       left   <= 0;
     end
     if (rst) begin

@@ -22,7 +22,6 @@ module dma_check #(
     output reg  [       63:0] source,
     output reg  [       63:0] destination
 );
-  localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, OUT_OF_BOUNDS = 3, FAILED = 5;
   localparam [7:0] COPY = 1;
 
   reg begun;  // behind the first beat of a packet
@@ -52,7 +51,8 @@ module dma_check #(
     source_end      <= {1'b0, word[191:128]} + word[63:32];
     destination_end <= {1'b0, word[255:192]} + word[63:32];
     if (judged && !valid) begin
-      status <= !whole ? BAD_LENGTH : !known ? UNKNOWN_FUNCTION : !places || !fits ? OUT_OF_BOUNDS : overlap ? FAILED : OK;
+      status <= !whole ? device_pkg::BAD_LENGTH : !known ? device_pkg::UNKNOWN_FUNCTION
+          : !places || !fits ? device_pkg::OUT_OF_BOUNDS : overlap ? device_pkg::FAILED : device_pkg::OK;
       number <= word[127:64];
       from <= word[9:8];
       to <= word[17:16];

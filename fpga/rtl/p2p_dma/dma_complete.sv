@@ -22,12 +22,11 @@ module dma_complete #(
     output wire               m_axis_tvalid,
     input  wire               m_axis_tready
 );
-  localparam [7:0] OK = 0, OUT_OF_BOUNDS = 3, ABORTED = 4, FAILED = 5;
 
   wire aborted = job_moves && !done_valid && flush;
   wire answers = job_valid && (!job_moves || done_valid || aborted);
-  wire [7:0] status = aborted ? ABORTED : !job_moves || done_response == 0 ? job_status
-      : done_response == 3 ? OUT_OF_BOUNDS : FAILED;
+  wire [7:0] status = aborted ? device_pkg::ABORTED : !job_moves || done_response == 0 ? job_status
+      : done_response == 3 ? device_pkg::OUT_OF_BOUNDS : device_pkg::FAILED;
   wire room;
 
   assign job_ready  = answers && room;
@@ -38,7 +37,7 @@ module dma_complete #(
   ) out (
       .clk(clk),
       .rst(rst),
-      .in_data({job_number, status == OK ? job_length : 32'b0, status}),
+      .in_data({job_number, status == device_pkg::OK ? job_length : 32'b0, status}),
       .in_valid(answers),
       .in_ready(room),
       .out_data({m_axis_tdata[127:32], m_axis_tdata[7:0]}),

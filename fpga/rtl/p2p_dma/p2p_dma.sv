@@ -125,7 +125,6 @@ module p2p_dma #(
   localparam LANES = WIDTH / 8;
   localparam LINE = $clog2(LANES);
   localparam [2:0] SIZE = LINE;
-  localparam [7:0] OK = 0, ABORTED = 4;
 
   wire abort;
   wire [191:0] limits;
@@ -204,7 +203,7 @@ module p2p_dma #(
   wire clear = rst || flush;
 
   // A job goes to reads, alignment and writes at once. What an earlier job writes may be what this one reads.
-  wire moves = job_status == OK && job_length != 0;
+  wire moves = job_status == device_pkg::OK && job_length != 0;
   wire read_ready, align_ready, write_room;
   reg [8*3-1:0] writing;  // jobs that write to each memory, 8 bits each
   wire hazard = writing[8*job_from+:8] != 0;
@@ -443,7 +442,7 @@ module p2p_dma #(
   ) order (
       .clk(clk),
       .rst(rst),
-      .in_data({poison ? ABORTED : job_status, !poison && moves, job_length, job_number}),
+      .in_data({poison ? device_pkg::ABORTED : job_status, !poison && moves, job_length, job_number}),
       .in_valid(job_valid && job_ready),
       .in_ready(order_room),
       .out_data({first_status, first_moves, first_length, first_number}),
@@ -490,8 +489,8 @@ module p2p_dma #(
     end else begin
       if (abort) poison <= 1'b1;
       else if (poison && !order_valid && !job_valid) poison <= 1'b0;
-      if (out && m_axis_tdata[7:0] == OK) copies <= copies + 1'b1;
-      if (out && m_axis_tdata[7:0] != OK) faults <= faults + 1'b1;
+      if (out && m_axis_tdata[7:0] == device_pkg::OK) copies <= copies + 1'b1;
+      if (out && m_axis_tdata[7:0] != device_pkg::OK) faults <= faults + 1'b1;
     end
   end
 

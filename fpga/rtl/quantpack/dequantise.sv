@@ -32,7 +32,6 @@ module dequantise #(
   localparam JOBS = 64;
   localparam STORE = DEPTH < 256 ? 128 : DEPTH / 2;  // twice a row of codes of 8 bits
   localparam LATENCY = 15;  // from a slot to what it makes
-  localparam [7:0] OK = 0;
 
   wire put, last, drop, job_valid, job_end, taking_idle, store_room, job_room;
   wire [WIDTH-1:0] data;
@@ -283,7 +282,7 @@ module dequantise #(
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready)
   );
-  assign ended  = ending && completion_15[7:0] == OK;
-  assign faulty = ending && completion_15[7:0] != OK;
+  assign ended  = ending && completion_15[7:0] == device_pkg::OK;
+  assign faulty = ending && completion_15[7:0] != device_pkg::OK;
   assign idle   = taking_idle && none_left && rows_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

@@ -32,7 +32,6 @@ module quantise #(
   localparam JOBS = 64;
   localparam STORE = DEPTH < 64 ? 128 : 2 * DEPTH;
   localparam LATENCY = 21;  // from a slot to what it makes
-  localparam [7:0] OK = 0;
 
   // What comes in.
   wire put, first, last, drop, compact, job_valid, job_end, taking_idle, store_room, job_room;
@@ -273,7 +272,7 @@ module quantise #(
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready)
   );
-  assign ended  = ending && told[7:0] == OK;
-  assign faulty = ending && told[7:0] != OK;
+  assign ended  = ending && told[7:0] == device_pkg::OK;
+  assign faulty = ending && told[7:0] != device_pkg::OK;
   assign idle   = taking_idle && none_left && rows_on == 0 && bounds_on == 0 && ends_on == 0 && !m_axis_tvalid;
 endmodule

@@ -27,7 +27,6 @@ module row_jobs #(
     output wire [  5:0] lanes,       // values in the beat
     output wire [103:0] completion   // number, rows, status
 );
-  localparam [7:0] OK = 0, ABORTED = 4, FAILED = 5;
   localparam LANES_ALL = 6'd32;
 
   wire [$clog2(DEPTH):0] level;
@@ -65,8 +64,9 @@ module row_jobs #(
   assign empty       = !valid && !bounding;
   assign room        = level < DEPTH - 4 && !poison && !cancel;
 
-  wire [7:0] status = poison || cancel ? ABORTED : job[7:0] == OK && failed ? FAILED : job[7:0];
-  assign completion = {job[103:40], status == OK ? job[39:8] : 32'b0, status};
+  wire [7:0] status = poison || cancel ? device_pkg::ABORTED
+      : job[7:0] == device_pkg::OK && failed ? device_pkg::FAILED : job[7:0];
+  assign completion = {job[103:40], status == device_pkg::OK ? job[39:8] : 32'b0, status};
 
   always @(posedge clk)
     if (rst) begin

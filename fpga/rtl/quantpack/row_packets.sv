@@ -37,7 +37,6 @@ module row_packets #(
 );
   localparam LANES = WIDTH / 32;
   localparam GROUP = WIDTH / 64;
-  localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, OUT_OF_BOUNDS = 3, ABORTED = 4;
   localparam [1:0] HEADER = 0, WORDS = 1, ROWS = 2, DRAIN = 3;
 
   // The header's beat.
@@ -49,10 +48,11 @@ module row_packets #(
   wire [15:0] value_beats = (columns + LANES - 17'd1) / LANES;
   wire [15:0] code_beats = (code_bits + WIDTH - 20'd1) / WIDTH;
   wire [7:0] rest = PACKED ? ((code_bits + 20'd7) / 8) % (WIDTH / 8) : columns % LANES * 4;  // bytes
-  wire [7:0] head_status = !(&s_axis_tkeep[23:0]) ? BAD_LENGTH
-      : bits != 8'd1 << head_size || s_axis_tdata[15:9] != 0 || (PACKED && s_axis_tdata[8]) ? UNKNOWN_FUNCTION
-      : columns == 0 ? BAD_LENGTH
-      : columns > MOST ? OUT_OF_BOUNDS : OK;
+  wire [7:0] head_status = !(&s_axis_tkeep[23:0]) ? device_pkg::BAD_LENGTH
+      : bits != 8'd1 << head_size || s_axis_tdata[15:9] != 0 || (PACKED && s_axis_tdata[8])
+          ? device_pkg::UNKNOWN_FUNCTION
+      : columns == 0 ? device_pkg::BAD_LENGTH
+      : columns > MOST ? device_pkg::OUT_OF_BOUNDS : device_pkg::OK;
 
   reg [1:0] state;
   reg [7:0] status;
@@ -87,8 +87,9 @@ module row_packets #(
           need <= rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
           row_end <= (PACKED ? code_beats : value_beats) - 1'b1;
           values_end <= value_beats - 1'b1;
-          status <= head_status != OK ? head_status : s_axis_tlast != (head_rows == 0) ? BAD_LENGTH : OK;
-          state <= s_axis_tlast ? HEADER : head_status != OK || head_rows == 0 ? DRAIN : WORDS;
+          status <= head_status != device_pkg::OK ? head_status
+              : s_axis_tlast != (head_rows == 0) ? device_pkg::BAD_LENGTH : device_pkg::OK;
+          state <= s_axis_tlast ? HEADER : head_status != device_pkg::OK || head_rows == 0 ? DRAIN : WORDS;
         end
         WORDS: begin
           words  <= s_axis_tdata;
@@ -108,13 +109,13 @@ module row_packets #(
         default: ;
       endcase
       if ((state == WORDS || state == ROWS) && wrong) begin
-        status <= BAD_LENGTH;
+        status <= device_pkg::BAD_LENGTH;
         state  <= DRAIN;
       end
       if (s_axis_tlast) state <= HEADER;
     end
     if (cancel && state != HEADER) begin
-      status <= ABORTED;
+      status <= device_pkg::ABORTED;
       if (!(taken && s_axis_tlast)) state <= DRAIN;
     end
     if (rst) begin
@@ -132,7 +133,7 @@ module row_packets #(
     drop      <= state == ROWS && (cancel || (taken && wrong));
     job_valid <= ((good && ends) || closing) && !rst;
     job_end   <= closing;
-    job       <= closing ? {number, status == OK ? count : 32'b0, cancel ? ABORTED : status}
+    job       <= closing ? {number, status == device_pkg::OK ? count : 32'b0, cancel ? device_pkg::ABORTED : status}
         : {group_ends, size, lanes, values_end};
   end
 

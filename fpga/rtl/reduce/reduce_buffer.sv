@@ -31,7 +31,6 @@ module reduce_buffer #(
     input  wire               out_ready
 );
   localparam BITS = $clog2(DEPTH);
-  localparam [7:0] OK = 0, BAD_LENGTH = 2, ABORTED = 4;
   localparam [1:0] HEADER = 0, VECTORS = 1, DRAIN = 2;
 
   wire [1:0] head_kind;
@@ -83,16 +82,17 @@ module reduce_buffer #(
       case (state)
         HEADER: begin
           {kind, present, count, number, need} <= {head_kind, head_present, head_count, head_number, head_need};
-          status <= head_status != OK ? head_status : s_axis_tlast != (head_beats == 0) ? BAD_LENGTH : OK;
+          status <= head_status != device_pkg::OK ? head_status
+              : s_axis_tlast != (head_beats == 0) ? device_pkg::BAD_LENGTH : device_pkg::OK;
           vector <= 8'b1;
           place <= 0;
           final_place <= head_beats - 1'b1;
-          state <= s_axis_tlast ? HEADER : head_status != OK || head_beats == 0 ? DRAIN : VECTORS;
+          state <= s_axis_tlast ? HEADER : head_status != device_pkg::OK || head_beats == 0 ? DRAIN : VECTORS;
         end
         VECTORS: begin
           place <= vector_ends ? {BITS{1'b0}} : place + 1'b1;
           if (vector_ends) vector <= vector << 1;
-          if (wrong) status <= BAD_LENGTH;
+          if (wrong) status <= device_pkg::BAD_LENGTH;
           if (s_axis_tlast) state <= HEADER;
           else if (final_beat || wrong) state <= DRAIN;
         end
@@ -101,7 +101,7 @@ module reduce_buffer #(
       closing <= s_axis_tlast;
     end
     if (cancel && (state != HEADER || (closing && !free))) begin
-      status <= ABORTED;
+      status <= device_pkg::ABORTED;
       if (!(taken && s_axis_tlast) && state != HEADER) state <= DRAIN;
     end
     if (rst) begin
@@ -118,10 +118,10 @@ module reduce_buffer #(
       out_kind <= kind;
       out_present <= present;
       out_end <= closing;
-      out_completion <= {number, status == OK ? count : 32'b0, cancel ? ABORTED : status};
+      out_completion <= {number, status == device_pkg::OK ? count : 32'b0, cancel ? device_pkg::ABORTED : status};
       live <= s_axis_tdata;
       live_vector <= vector;
-    end else if (cancel) out_completion[7:0] <= ABORTED;
+    end else if (cancel) out_completion[7:0] <= device_pkg::ABORTED;
     if (rst) out_valid <= 1'b0;
     else if (free) out_valid <= closing || feed;
   end

@@ -22,7 +22,6 @@ module reduce_header #(
     output wire [         7:0] status
 );
   localparam BYTES = $clog2(WIDTH / 8);
-  localparam [7:0] OK = 0, UNKNOWN_FUNCTION = 1, BAD_LENGTH = 2, OUT_OF_BOUNDS = 3;
 
   wire half = data[1:0] == 2'd3;  // bfloat16
   wire built = half ? BFLOAT16S != 0 : data[1:0] != 2'd2 || FLOAT32S != 0;
@@ -36,9 +35,9 @@ module reduce_header #(
   assign beats   = size[34:BYTES] + (rest != 0);
   assign present = (9'b1 << vectors[3:0]) - 1'b1;
   assign need    = rest == 0 ? {WIDTH / 8{1'b1}} : ~({WIDTH / 8{1'b1}} << rest);
-  assign status  = !whole ? BAD_LENGTH
-      : data[7:2] != 0 || !built ? UNKNOWN_FUNCTION
-      : data[31:16] != 0 || vectors == 0 || vectors > 8 ? BAD_LENGTH
-      : vectors > INPUTS ? UNKNOWN_FUNCTION
-      : count > (half ? MOST * (WIDTH / 16) : MOST * (WIDTH / 32)) ? OUT_OF_BOUNDS : OK;
+  assign status  = !whole ? device_pkg::BAD_LENGTH
+      : data[7:2] != 0 || !built ? device_pkg::UNKNOWN_FUNCTION
+      : data[31:16] != 0 || vectors == 0 || vectors > 8 ? device_pkg::BAD_LENGTH
+      : vectors > INPUTS ? device_pkg::UNKNOWN_FUNCTION
+      : count > (half ? MOST * (WIDTH / 16) : MOST * (WIDTH / 32)) ? device_pkg::OUT_OF_BOUNDS : device_pkg::OK;
 endmodule

@@ -33,7 +33,6 @@ module reduce_pipe #(
 );
   localparam LATENCY = 2 + 5 * $clog2(INPUTS);
   localparam PLACES = 32;
-  localparam [7:0] OK = 0, ABORTED = 4;
 
   wire take = in_valid && in_ready;
   wire place;
@@ -105,7 +104,7 @@ module reduce_pipe #(
   endgenerate
 
   wire arrived = moving[LATENCY-1];
-  wire [7:0] status = poison || cancel ? ABORTED : completion[7:0];
+  wire [7:0] status = poison || cancel ? device_pkg::ABORTED : completion[7:0];
   wire [WIDTH-1:0] last = {completion[103:8], 24'b0, status};
   wire [$clog2(PLACES):0] level;
 
@@ -126,6 +125,6 @@ module reduce_pipe #(
 
   assign m_axis_tkeep = {WIDTH / 8{1'b1}};
   assign empty  = moving == 0;
-  assign summed = arrived && out_end && status == OK;
-  assign faulty = arrived && out_end && status != OK;
+  assign summed = arrived && out_end && status == device_pkg::OK;
+  assign faulty = arrived && out_end && status != device_pkg::OK;
 endmodule

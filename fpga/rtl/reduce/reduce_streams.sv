@@ -24,7 +24,6 @@ module reduce_streams #(
     input  wire               m_axis_tready
 );
   localparam BYTES = WIDTH / 8;
-  localparam [7:0] OK = 0, BAD_LENGTH = 2, ABORTED = 4;
   localparam [1:0] HEADER = 0, VECTORS = 1, DRAIN = 2;
 
   wire [8*WIDTH-1:0] data;
@@ -96,7 +95,7 @@ module reduce_streams #(
   wire wrong = ((last ^ {8{final_beat}} | lacking) & present) != 0;
 
   // A bad header is drained with the streams that it names; one that names none or too many, with its own.
-  wire head_bad = head_status != OK || (head_beats == 0) != last[0];
+  wire head_bad = head_status != device_pkg::OK || (head_beats == 0) != last[0];
   wire [7:0] head_open = head_present == 0 ? 8'b1 : head_present;
   wire [7:0] drained = open & ~(last & valid);
 
@@ -107,7 +106,7 @@ module reduce_streams #(
     if (free) closing <= 1'b0;
     if (head) begin
       {kind, present, count, number, need} <= {head_kind, head_present, head_count, head_number, head_need};
-      status <= head_status != OK ? head_status : head_bad ? BAD_LENGTH : OK;
+      status <= head_status != device_pkg::OK ? head_status : head_bad ? device_pkg::BAD_LENGTH : device_pkg::OK;
       place <= 0;
       final_place <= head_beats - 1'b1;
       open <= head_open & ~{7'b0, last[0]};
@@ -117,7 +116,7 @@ module reduce_streams #(
     if (meet) begin
       place <= place + 1'b1;
       open  <= present & ~last;
-      if (wrong) status <= BAD_LENGTH;
+      if (wrong) status <= device_pkg::BAD_LENGTH;
       closing <= (present & ~last) == 0;
       if ((present & ~last) == 0) state <= HEADER;
       else if (wrong) state <= DRAIN;
@@ -130,7 +129,7 @@ module reduce_streams #(
       end
     end
     if (cancel && (state != HEADER || (closing && !free))) begin
-      status <= ABORTED;
+      status <= device_pkg::ABORTED;
       if (state == VECTORS && !(meet && (present & ~last) == 0)) begin
         state <= DRAIN;
         if (!meet) open <= present;
@@ -148,8 +147,8 @@ module reduce_streams #(
       out_present <= present;
       out_data <= data;
       out_end <= closing;
-      out_completion <= {number, status == OK ? count : 32'b0, cancel ? ABORTED : status};
-    end else if (cancel) out_completion[7:0] <= ABORTED;
+      out_completion <= {number, status == device_pkg::OK ? count : 32'b0, cancel ? device_pkg::ABORTED : status};
+    end else if (cancel) out_completion[7:0] <= device_pkg::ABORTED;
     if (rst) out_valid <= 1'b0;
     else if (free) out_valid <= closing || meet;
   end

@@ -18,7 +18,6 @@ module reduce_word #(
     input  wire [  1:0] out_kind,  // the same, a cycle before the sum
     output reg  [ 31:0] sum
 );
-  localparam [1:0] FIXED = 1, FLOAT32 = 2, BFLOAT16 = 3;
 
   reg [32*INPUTS-1:0] low;   // binary32, or the lower bfloat16
   reg [32*INPUTS-1:0] high;  // the upper bfloat16
@@ -30,7 +29,7 @@ module reduce_word #(
       reg signed [31:0] whole;
       always @(posedge clk) begin
         whole <= present[n] ? word : 32'b0;
-        low[n*32+:32] <= !present[n] ? 32'h80000000 : kind == BFLOAT16 ? {word[15:0], 16'b0} : word;
+        low[n*32+:32] <= !present[n] ? 32'h80000000 : kind == device_pkg::BFLOAT16 ? {word[15:0], 16'b0} : word;
         high[n*32+:32] <= !present[n] ? 32'h80000000 : {word[31:16], 16'b0};
       end
       assign node[n*35+:35] = {{3{whole[31]}}, whole};
@@ -86,9 +85,9 @@ module reduce_word #(
   wire fits = &integer_sum[34:31] || !(|integer_sum[34:31]);
   always @(posedge clk)
     case (out_kind)
-      BFLOAT16: sum <= {bfloat16(high_sum), bfloat16(low_sum)};
-      FLOAT32:  sum <= low_sum;
-      FIXED:    sum <= fits ? integer_sum[31:0] : {integer_sum[34], {31{!integer_sum[34]}}};
+      device_pkg::BFLOAT16: sum <= {bfloat16(high_sum), bfloat16(low_sum)};
+      device_pkg::FLOAT32:  sum <= low_sum;
+      device_pkg::FIXED:    sum <= fits ? integer_sum[31:0] : {integer_sum[34], {31{!integer_sum[34]}}};
       default:  sum <= integer_sum[31:0];
     endcase
 endmodule

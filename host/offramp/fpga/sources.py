@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SystemVerilog sources: one module in a file of the same name, in ``rtl/<engine>/``."""
+"""The SystemVerilog sources: one module or package in a file of the same name, in ``rtl/<engine>/``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from offramp_base.errors import OfframpError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PACKAGES = "_pkg"  # what names of packages end with
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -28,6 +29,15 @@ def fpga_root() -> Path:
 
 def modules() -> dict[str, Path]:
     """Every module's file, by name."""
+    return {name: path for name, path in _sources().items() if not name.endswith(_PACKAGES)}
+
+
+def packages() -> dict[str, Path]:
+    """Every package's file, by name."""
+    return {name: path for name, path in _sources().items() if name.endswith(_PACKAGES)}
+
+
+def _sources() -> dict[str, Path]:
     return {path.stem: path for path in sorted((fpga_root() / "rtl").glob("*/*.sv"))}
 
 
@@ -37,7 +47,7 @@ def register_maps() -> dict[str, Path]:
 
 
 def closure(top: str, extra: Iterable[Path] = ()) -> tuple[list[Path], list[str]]:
-    """What ``top`` is made of: its files, those it instantiates first, and the register blocks to generate.
+    """What ``top`` is made of: its files, those it instantiates or takes constants from first, and register blocks.
 
     Args:
         top: a module.
@@ -49,6 +59,7 @@ def closure(top: str, extra: Iterable[Path] = ()) -> tuple[list[Path], list[str]
     known, generated = modules() | {path.stem: path for path in extra}, register_maps()
     if top not in known:
         raise OfframpError(f"FPGA module {top}: expected one of {', '.join(known)}")
+    known |= packages()
     files: dict[str, Path] = {}
     blocks: set[str] = set()
 

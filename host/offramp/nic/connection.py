@@ -15,6 +15,7 @@ from offramp.nic import wire
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import parse_object
 from offramp_base.sealed_memory import SharedMemory
+from offramp_base.wire.structures import Structure
 
 ANSWER_S: Final = 10.0
 MOST_ANSWER: Final = 1 << 20
@@ -104,7 +105,7 @@ class Connection:
         """Leave: the agent forgets everything of this client."""
         self._socket.close()
 
-    def _unpack(self, layout: struct.Struct, answer: bytes) -> tuple[Any, ...]:
+    def _unpack(self, layout: Structure, answer: bytes) -> tuple[Any, ...]:
         if len(answer) != layout.size:
             raise OfframpError(f"agent {self.path}: an answer of {len(answer)} bytes, expected {layout.size}")
         return layout.unpack(answer)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's control protocol and rings as bytes (``smartnic/lib/protocol.hpp``, ``smartnic/agent/rings.hpp``)."""
+"""The agent's control protocol and rings as bytes; ``ci/formats`` writes them for the agent's C++."""
 
 from __future__ import annotations
 
-import struct
 from enum import IntEnum
 from typing import Final
 
+from offramp_base.wire.structures import Structure
+
 MAGIC: Final = 0x43494E4F  # "ONIC"
 VERSION: Final = 1
-HEADER: Final = struct.Struct("<III")
-"""Magic, kind, bytes of the body."""
+HEADER: Final = Structure(
+    "Header", "In front of each message; `length` is the body's.", magic="u32", kind="u32", length="u32"
+)
 REPLY: Final = 0x8000
 ERROR: Final = 0xFFFF
 MOST_BODY: Final = 4096
@@ -29,23 +31,75 @@ class Kind(IntEnum):
     COFLOWS = 7
 
 
-HELLO: Final = struct.Struct("<I")
-HELLO_REPLY: Final = struct.Struct("<IIII")
-"""Version, cores, most entries of a ring, ports; names of functions follow, one a line."""
-MAP: Final = struct.Struct("<Q")
-QUEUE: Final = struct.Struct("<IIQ")
-"""Region, entries, offset."""
-TABLES: Final = struct.Struct("<IIIIQQ4I")
-"""Queue, function, region, zero, offset, length, parameters."""
-TRANSPORT: Final = struct.Struct("<6I3Q4q3dQ")
-"""Queue, port, worker, flags, region, window; offset and length of the plans, offset of the journal; times in ns until
-a repeat, at most, until failure, between windows; line rate, loss, duplication; seed."""
-COFLOWS: Final = struct.Struct("<6IQqdQ")
-"""Queue, port, rank, ranks, region, DSCP of control frames; offset of the ranks' addresses, ns until a repeat, loss,
-seed."""
-ADDRESS: Final = struct.Struct("<6sHII")
-"""MAC, zero, IPv4 address as a number, zero."""
-NUMBER: Final = struct.Struct("<I")
+HELLO: Final = Structure("Hello", "The first message of a client.", version="u32")
+HELLO_REPLY: Final = Structure(
+    "HelloReply",
+    "Names of functions follow, one a line.",
+    version="u32",
+    cores="u32",
+    most_entries="u32",
+    ports="u32",
+)
+MAP: Final = Structure(
+    "Map", "Memory that the client shares: a memfd, sealed against shrinking, comes with the message.", size="u64"
+)
+QUEUE: Final = Structure("Queue", "Rings in shared memory.", region="u32", entries="u32", offset="u64")
+TABLES: Final = Structure(
+    "Tables",
+    "Memory that a function of a queue looks things up in.",
+    queue="u32",
+    function="u32",
+    region="u32",
+    zero="u32",
+    offset="u64",
+    length="u64",
+    parameters="u32[4]",
+)
+TRANSPORT: Final = Structure(
+    "Transport",
+    "A worker of SwitchGNN on a port. Times are nanoseconds: until a repeat, at most, until failure, between windows.",
+    queue="u32",
+    port="u32",
+    worker="u32",
+    flags="u32",
+    region="u32",
+    window="u32",
+    text_offset="u64",
+    text_length="u64",
+    journal_offset="u64",
+    retry="i64",
+    cap="i64",
+    limit="i64",
+    gap="i64",
+    line_bps="f64",
+    loss="f64",
+    duplication="f64",
+    seed="u64",
+)
+COFLOWS: Final = Structure(
+    "Coflows",
+    "An end host of Hermod on a port; the addresses of its ranks are at `offset`, `dscp` is that of control frames.",
+    queue="u32",
+    port="u32",
+    rank="u32",
+    ranks="u32",
+    region="u32",
+    dscp="u32",
+    offset="u64",
+    retry="i64",
+    loss="f64",
+    seed="u64",
+)
+MOST_RANKS: Final = 4096
+ADDRESS: Final = Structure(
+    "Address",
+    "Where a rank is; the first number of the IPv4 address's dotted form is its highest byte.",
+    mac="byte[6]",
+    zero="u16",
+    ip="u32",
+    spare="u32",
+)
+NUMBER: Final = Structure("Number", "What the answer to most messages is.", value="u32")
 
 
 class Flag(IntEnum):
@@ -75,27 +129,78 @@ class Function(IntEnum):
     HERMOD_EXCHANGE = 48
 
 
-SUBMISSION: Final = struct.Struct("<QIIIIQQQQQ")
-"""Request, function, zero, region of message and of answer, offset and length of the message, of the answer, spare."""
-COMPLETION: Final = struct.Struct("<QIIQQ")
-"""Request, status, bytes of the answer, ns that the agent worked on it, spare."""
+SUBMISSION: Final = Structure(
+    "Submission",
+    "A request on a queue; the answer has room for `answer_room` bytes.",
+    request="u64",
+    function="u32",
+    zero="u32",
+    message_region="u32",
+    answer_region="u32",
+    message_offset="u64",
+    message_length="u64",
+    answer_offset="u64",
+    answer_room="u64",
+    spare="u64",
+)
+COMPLETION: Final = Structure(
+    "Completion",
+    "How a request ended; `length` is the answer's, `busy_ns` how long the agent worked on it.",
+    request="u64",
+    status="u32",
+    length="u32",
+    busy_ns="u64",
+    spare="u64",
+)
 SUBMITTED, TAKEN, COMPLETED, HEARD = 0, 64, 128, 192
 """Offsets of the counters: submissions given and taken, completions given and taken."""
 RINGS_AT: Final = 256
 NO_ROOM: Final = 64
 """Status: the answer is longer than the room for it."""
 
-MEMORY: Final = struct.Struct("<IIQQ")
-"""Function whose tables, zero, offset, length; of MEMORY_WRITE the content follows."""
-EXCHANGE: Final = struct.Struct("<IIIIQQQ")
-"""Plan, width, number of the exchange, zero; offsets of values, sums and scratch memory."""
+PENDING: Final = 65
+"""Status that never leaves the agent: the request is completed later."""
 
-
-COFLOW: Final = struct.Struct("<I4B4I")
-"""Message number; DSCP, class, whether in order, numbers of the key; transfers out, in, pieces, zero. The key (8 bytes
-each) and then transfers and pieces follow."""
-TRANSFER: Final = struct.Struct("<IIQQ")
-"""Peer, zero, offset (of a piece: in the transfer), length."""
+MEMORY: Final = Structure(
+    "Memory",
+    "A part of a function's tables; behind it, of a write, the content.",
+    function="u32",
+    zero="u32",
+    offset="u64",
+    length="u64",
+)
+EXCHANGE: Final = Structure(
+    "Exchange",
+    "A round of SwitchGNN; offsets are those of values, sums and scratch memory.",
+    plan="u32",
+    width="u32",
+    number="u32",
+    zero="u32",
+    values="u64",
+    sums="u64",
+    scratch="u64",
+)
+COFLOW: Final = Structure(
+    "Coflow",
+    "A coflow's transfers; the key (8 bytes each), transfers out and in, and pieces follow.",
+    message="u32",
+    dscp="u8",
+    priority="u8",
+    in_order="u8",
+    keys="u8",
+    outgoing="u32",
+    incoming="u32",
+    pieces="u32",
+    zero="u32",
+)
+TRANSFER: Final = Structure(
+    "Transfer",
+    "Bytes to or from a peer; a piece's offset is in its transfer.",
+    peer="u32",
+    zero="u32",
+    offset="u64",
+    length="u64",
+)
 
 
 def queue_bytes(entries: int) -> int:

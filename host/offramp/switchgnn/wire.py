@@ -33,6 +33,17 @@ SWITCHGNN = HeaderFormat(
     },
 )
 
+MEANING = """\
+The flags decide the type of a packet:
+  is_ack is_fetch resend
+    0       0       0     DATA (to the switch), RESULT and RAW (to a worker), PARTIAL (between switches, level 1):
+                          with payload
+    0       1       0     FETCH: src_id lacks dst_id; releases the aggregator of src_id (resend: 1 when repeated)
+    0       0       1     RESEND: the answer, src_id for dst_id alone; with payload
+    1       0       0     ACK: src_id is complete
+    1       1       0     DONE (to the switch), GO (to a worker)"""
+"""Of :data:`SWITCHGNN`, in the P4 that ``ci/formats`` writes."""
+
 LANES = 32
 PAYLOAD = HeaderFormat("payload", {f"lane{i}": 32 for i in range(LANES)})
 

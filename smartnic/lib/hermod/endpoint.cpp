@@ -12,11 +12,11 @@ constexpr std::uint32_t most_transfers = 1 << 16;
 }  // namespace
 
 bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::string& why) {
-    Asked asked{};
-    if (message.size() >= sizeof asked) asked = load<Asked>(message.data());
-    const std::uint64_t transfers = std::uint64_t{asked.out} + asked.in + asked.pieces;
+    queue::Coflow asked{};
+    if (message.size() >= sizeof asked) asked = load<queue::Coflow>(message.data());
+    const std::uint64_t transfers = std::uint64_t{asked.outgoing} + asked.incoming + asked.pieces;
     if (message.size() < sizeof asked || asked.keys > most_keys || transfers > most_transfers || asked.dscp > 63 ||
-        message.size() != sizeof asked + 8 * asked.keys + transfers * sizeof(AskedTransfer)) {
+        message.size() != sizeof asked + 8 * asked.keys + transfers * sizeof(queue::Transfer)) {
         why = "coflow: no request";
         return false;
     }
@@ -26,7 +26,7 @@ bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::st
     coflow->number = submitted_++;
     coflow->in_order = asked.in_order != 0;
     coflow->dscp = asked.dscp;
-    coflow->place = asked.place;
+    coflow->place = asked.priority;
     coflow->request = request;
     if (!take(asked, at, memory, *coflow, why)) {
         std::erase_if(out_, [&](const auto& each) { return each.second.coflow == coflow.get(); });
@@ -42,18 +42,18 @@ bool Endpoint::submit(std::uint64_t request, Bytes message, Room memory, std::st
     return true;
 }
 
-bool Endpoint::take(const Asked& asked, const std::byte* at, Room memory, Coflow& coflow, std::string& why) {
+bool Endpoint::take(const queue::Coflow& asked, const std::byte* at, Room memory, Coflow& coflow, std::string& why) {
     std::map<std::uint32_t, std::uint64_t> cut;  // up to where the pieces of each peer go
-    for (std::uint32_t i = 0; i < asked.out + asked.in; ++i, at += sizeof(AskedTransfer)) {
-        const auto transfer = load<AskedTransfer>(at);
+    for (std::uint32_t i = 0; i < asked.outgoing + asked.incoming; ++i, at += sizeof(queue::Transfer)) {
+        const auto transfer = load<queue::Transfer>(at);
         const Route route{transfer.peer, asked.message};
-        const bool out = i < asked.out;
+        const bool out = i < asked.outgoing;
         if (transfer.peer >= ranks_.size() || transfer.peer == rank_ || transfer.length == 0 ||
-            !inside(transfer.start, transfer.length, memory.size()) || (out ? out_.count(route) : in_.count(route))) {
+            !inside(transfer.offset, transfer.length, memory.size()) || (out ? out_.count(route) : in_.count(route))) {
             why = "coflow: a peer that is none, memory that is not shared, or a message number in use";
             return false;
         }
-        std::byte* data = memory.data() + transfer.start;
+        std::byte* data = memory.data() + transfer.offset;
         if (out) {
             Outgoing& outgoing = out_[route];
             outgoing = {transfer.peer, asked.message, data, transfer.length, &coflow};
@@ -65,18 +65,18 @@ bool Endpoint::take(const Asked& asked, const std::byte* at, Room memory, Coflow
         }
         ++coflow.open;
     }
-    for (std::uint32_t i = 0; i < asked.pieces; ++i, at += sizeof(AskedTransfer)) {
-        const auto piece = load<AskedTransfer>(at);
+    for (std::uint32_t i = 0; i < asked.pieces; ++i, at += sizeof(queue::Transfer)) {
+        const auto piece = load<queue::Transfer>(at);
         const auto found = out_.find({piece.peer, asked.message});
         const bool known = coflow.in_order && found != out_.end() && found->second.coflow == &coflow;
-        const std::uint64_t size = known ? found->second.size : 0, stop = piece.start + piece.length;
-        if (!known || piece.length == 0 || piece.start != cut[piece.peer] || piece.length > size - piece.start ||
+        const std::uint64_t size = known ? found->second.size : 0, stop = piece.offset + piece.length;
+        if (!known || piece.length == 0 || piece.offset != cut[piece.peer] || piece.length > size - piece.offset ||
             (stop % cell != 0 && stop != size)) {
             why = "coflow: pieces that are not the transfers, or do not end at multiples of 1408";
             return false;
         }
         cut[piece.peer] = stop;
-        coflow.pieces.push_back({&found->second, piece.start, stop});
+        coflow.pieces.push_back({&found->second, piece.offset, stop});
     }
     for (auto& [route, outgoing] : out_)
         if (outgoing.coflow == &coflow && coflow.in_order && cut[route.first] != outgoing.size) {

@@ -18,21 +18,6 @@ namespace offramp::hermod {
 
 using Time = std::int64_t;
 
-// What the host asks for, at the start of a request's message. Numbers of the key follow (8 bytes each), then transfers
-// out and in, then the pieces of those out where they are to go in order.
-struct Asked {
-    std::uint32_t message;
-    std::uint8_t dscp, place, in_order, keys;
-    std::uint32_t out, in, pieces, zero;
-};
-static_assert(sizeof(Asked) == 24);
-// `offset` is into the region; of a piece `start` and `length` are of the transfer.
-struct AskedTransfer {
-    std::uint32_t peer, zero;
-    std::uint64_t start, length;
-};
-static_assert(sizeof(AskedTransfer) == 24);
-
 struct Stats {
     std::uint64_t sent = 0, received = 0, repeated = 0, duplicates = 0, rejected = 0, foreign = 0;
 };
@@ -65,7 +50,7 @@ class Endpoint {
         bool idle;
     };
 
-    bool take(const Asked& asked, const std::byte* numbers, Room memory, Coflow& coflow, std::string& why);
+    bool take(const queue::Coflow& asked, const std::byte* numbers, Room memory, Coflow& coflow, std::string& why);
     void take_data(const Packet& packet);
     void take_ready(const Packet& packet);
     void take_done(const Packet& packet);

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hermod/wire.hpp"
 
+#include "ipv4.hpp"
+
 namespace offramp::hermod {
 namespace {
 
+constexpr std::uint8_t protocol_udp = 17;
+
+std::uint64_t mac(const Address& of) {
+    return std::uint64_t{load_be16(of.mac.data())} << 32 | load_be32(of.mac.data() + 2);
+}
 std::uint64_t load_be64(const std::byte* at) {
     return __builtin_bswap64(load<std::uint64_t>(at));
 }
@@ -15,9 +22,10 @@ void store_be64(std::byte* at, std::uint64_t value) {
 
 bool parse(Bytes frame, Packet& packet) {
     if (frame.size() < header_bytes) return false;
-    const std::byte* ip = frame.data() + 14;
-    if (load_be16(frame.data() + 12) != 0x0800 || ip[0] != std::byte{0x45} || (load_be16(ip + 6) & 0x3FFF) != 0 ||
-        ip[9] != std::byte{17} || load_be16(ip + 22) != udp_port)
+    const std::byte* ip = frame.data() + ethernet::size;
+    const bool fragment = ipv4::frag_offset(ip) != 0 || (ipv4::flags(ip) & 1) != 0;
+    if (ethernet::ether_type(frame.data()) != ether_type_ipv4 || ipv4::version(ip) != 4 || ipv4::ihl(ip) != 5 || fragment ||
+        ipv4::protocol(ip) != protocol_udp || load_be16(ip + ipv4::size + 2) != udp_port)
         return false;
     const std::byte* at = frame.data() + prefix_bytes;
     const auto kind = std::to_integer<std::uint8_t>(at[0]);
@@ -38,23 +46,12 @@ bool parse(Bytes frame, Packet& packet) {
 std::size_t build(std::byte* frame, const Address& from, const Address& to, std::uint8_t dscp, const Packet& packet) {
     const std::size_t length =
         header_bytes + (packet.kind == Kind::data ? static_cast<std::size_t>(packet.stop - packet.start) : 0);
-    std::memcpy(frame, to.mac.data(), 6);
-    std::memcpy(frame + 6, from.mac.data(), 6);
-    store_be16(frame + 12, 0x0800);
-    std::byte* ip = frame + 14;
-    store_be32(ip, 0x45000000u | std::uint32_t{dscp} << 18 | static_cast<std::uint32_t>(length - 14));
-    store_be32(ip + 4, 0x4000);  // not to be cut
-    store_be32(ip + 8, 64u << 24 | 17u << 16);
-    store_be32(ip + 12, from.ip);
-    store_be32(ip + 16, to.ip);
-    std::uint32_t sum = 0;
-    for (int i = 0; i < 20; i += 2) sum += load_be16(ip + i);
-    while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
-    store_be16(ip + 10, static_cast<std::uint16_t>(~sum));
-    store_be16(ip + 20, udp_port);
-    store_be16(ip + 22, udp_port);
-    store_be16(ip + 24, static_cast<std::uint16_t>(length - 34));
-    store_be16(ip + 26, 0);
+    constexpr bool whole = true;
+    std::byte* udp = write_prefix(frame, {mac(from), mac(to), from.ip, to.ip}, length, protocol_udp, dscp, whole);
+    store_be16(udp, udp_port);
+    store_be16(udp + 2, udp_port);
+    store_be16(udp + 4, static_cast<std::uint16_t>(length - (prefix_bytes - 8)));
+    store_be16(udp + 6, 0);
     std::byte* at = frame + prefix_bytes;
     store_be32(at, static_cast<std::uint32_t>(packet.kind) << 24 | packet.rank);
     store_be32(at + 4, packet.message);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "bytes.hpp"
+#include "formats/queue.hpp"
 
 namespace offramp::hermod {
 
@@ -17,13 +18,7 @@ inline constexpr std::uint16_t udp_port = 47810;
 // DATA: bytes `start` to `stop` of a message. READY: the receiver waits for them. DONE: it has all of the message.
 enum class Kind : std::uint8_t { data = 0, ready = 1, done = 2 };
 
-struct Address {
-    std::array<std::byte, 6> mac;
-    std::uint16_t zero;
-    std::uint32_t ip;  // the first number of the dotted form is the highest byte
-    std::uint32_t spare;
-};
-static_assert(sizeof(Address) == 16);
+using queue::Address;
 
 struct Packet {
     Kind kind = Kind::data;

@@ -17,7 +17,7 @@
 #include "switchgnn/plan.hpp"
 #include "switchgnn/reception.hpp"
 #include "switchgnn/recovery.hpp"
-#include "switchgnn/stats.hpp"
+#include "formats/stats.hpp"
 
 namespace offramp::switchgnn {
 

@@ -7,7 +7,6 @@
 namespace offramp::switchgnn {
 namespace {
 
-constexpr std::uint32_t magic = 0x31504753;  // "SGP1"
 constexpr std::uint32_t most_plans = 256, most_blocks = 65536, most_chunks = 256;
 constexpr std::uint64_t most_states = 1 << 26;  // that a worker keeps of a block's packets, which take memory here
 
@@ -116,7 +115,7 @@ void find_alone(Plan& plan) {
 bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& why) {
     Reader reader(text);
     std::uint32_t first = 0, count = 0;
-    if (!reader.number(first) || first != magic || !reader.number(count) || count > most_plans) {
+    if (!reader.number(first) || first != plan_magic || !reader.number(count) || count > most_plans) {
         why = "plans: not what offramp.switchgnn writes";
         return false;
     }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "switchgnn/plan.hpp"
-#include "switchgnn/stats.hpp"
+#include "formats/stats.hpp"
 
 namespace offramp::switchgnn {
 

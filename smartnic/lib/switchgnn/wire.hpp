@@ -5,16 +5,10 @@
 #include <array>
 #include <cstdint>
 
-#include "bytes.hpp"
+#include "formats/ethernet.hpp"
+#include "formats/switchgnn.hpp"
 
 namespace offramp::switchgnn {
-
-inline constexpr std::size_t lanes = 32, prefix_bytes = 34, short_bytes = prefix_bytes + 16,
-                             data_bytes = short_bytes + 4 * lanes;
-inline constexpr std::uint32_t no_id = 0xFFFFFFFF;
-
-// By the flags is_ack, is_fetch, resend as three bits. DATA is also what results have.
-enum class Kind : std::uint8_t { data = 0, resend = 1, fetch = 2, ack = 4, done = 6 };
 
 struct Packet {
     Kind kind = Kind::data;
@@ -28,21 +22,16 @@ struct Packet {
 
 enum class Parsed { packet, foreign, truncated };
 
-inline constexpr unsigned is_ack = 0x80, is_fetch = 0x40, is_ecn = 0x20, is_resend = 0x10;
-
 // Recognises a whole packet; `foreign` is another protocol, or flags that mean nothing.
 [[nodiscard]] inline Parsed parse(Bytes frame, Packet& packet) {
-    constexpr std::uint16_t ether_type_ipv4 = 0x0800, fragment_offset = 0x1FFF;
-    constexpr std::byte ip_version_and_length{0x45}, ip_protocol{253};
     if (frame.size() < prefix_bytes) return Parsed::foreign;
-    const std::byte* ip = frame.data() + 14;
-    if (load_be16(frame.data() + 12) != ether_type_ipv4 || ip[0] != ip_version_and_length ||
-        (load_be16(ip + 6) & fragment_offset) != 0 || ip[9] != ip_protocol)
+    const std::byte* ip = frame.data() + ethernet::size;
+    if (ethernet::ether_type(frame.data()) != ether_type_ipv4 || ipv4::version(ip) != 4 || ipv4::ihl(ip) != 5 ||
+        ipv4::frag_offset(ip) != 0 || ipv4::protocol(ip) != ip_protocol)
         return Parsed::foreign;
     if (frame.size() < short_bytes) return Parsed::truncated;
     const std::byte* at = frame.data() + prefix_bytes;
-    const auto flags = std::to_integer<unsigned>(at[12]);
-    unsigned kind = (flags & is_ack ? 4u : 0u) | (flags & is_fetch ? 2u : 0u) | (flags & is_resend ? 1u : 0u);
+    unsigned kind = unsigned{header::is_ack(at)} << 2 | unsigned{header::is_fetch(at)} << 1 | header::resend(at);
     packet.again = kind == 3;
     if (packet.again) kind = 2;
     if (kind == 5 || kind == 7) return Parsed::foreign;
@@ -50,27 +39,32 @@ inline constexpr unsigned is_ack = 0x80, is_fetch = 0x40, is_ecn = 0x20, is_rese
     packet.payload = nullptr;
     if (packet.kind == Kind::data || packet.kind == Kind::resend) {
         if (frame.size() < data_bytes) return Parsed::truncated;
-        packet.payload = at + 16;
+        packet.payload = at + header::size;
     }
-    packet.src = load_be32(at);
-    packet.dst = load_be32(at + 4);
-    packet.block = load_be16(at + 8);
-    packet.count = load_be16(at + 10);
-    packet.ecn = flags & is_ecn;
-    packet.chunk = std::to_integer<std::uint8_t>(at[13]);
-    packet.round = load_be16(at + 14);
+    packet.src = header::src_id(at);
+    packet.dst = header::dst_id(at);
+    packet.block = header::block_id(at);
+    packet.count = header::count(at);
+    packet.ecn = header::ecn(at) != 0;
+    packet.chunk = header::chunk_id(at);
+    packet.round = header::round(at);
     return Parsed::packet;
 }
 
 // Writes SwitchGNN's own header.
 inline void write_header(std::byte* at, const Packet& packet) {
     const auto kind = static_cast<unsigned>(packet.kind);
-    const unsigned flags = (kind & 4 ? is_ack : 0) | (kind & 2 ? is_fetch : 0) |
-                           ((kind & 1) || packet.again ? is_resend : 0) | (packet.ecn ? is_ecn : 0);
-    store_be32(at, packet.src);
-    store_be32(at + 4, packet.dst);
-    store_be32(at + 8, std::uint32_t{packet.block} << 16 | packet.count);
-    store_be32(at + 12, flags << 24 | std::uint32_t{packet.chunk} << 16 | packet.round);
+    std::memset(at, 0, header::size);
+    header::src_id.set(at, packet.src);
+    header::dst_id.set(at, packet.dst);
+    header::block_id.set(at, packet.block);
+    header::count.set(at, packet.count);
+    header::is_ack.set(at, kind >> 2);
+    header::is_fetch.set(at, kind >> 1);
+    header::resend.set(at, kind | packet.again);
+    header::ecn.set(at, packet.ecn);
+    header::chunk_id.set(at, packet.chunk);
+    header::round.set(at, packet.round);
 }
 
 // The features of one packet, to the wire and from it. In one pass each, which compilers turn into SIMD.

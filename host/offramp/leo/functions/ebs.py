@@ -21,16 +21,29 @@ from typing import Final
 
 from offramp.device import Memory, Message
 from offramp_base.errors import OfframpError
+from offramp_base.wire.structures import Structure
 
 NAME: Final = "ebs.lookup"
-REQUEST: Final = struct.Struct("<IIQQ")
-ANSWER: Final = struct.Struct("<IIQ")
+REQUEST: Final = Structure(
+    "Request", "A read of `blocks` from `start`.", volume="u32", blocks="u32", start="u64", tick="u64"
+)
+ANSWER: Final = Structure("Place", "Where the blocks are.", outcome="u32", server="u32", address="u64")
 BLOCK: Final = 4096
 SEGMENT: Final = 512
 """Blocks."""
 
-VOLUME: Final = struct.Struct("<IIQQQQQQQ")
-"""A line: first entry of the block table, 4 spare bytes, blocks, rate, burst, tokens, last read's tick, 16 spare."""
+VOLUME: Final = Structure(
+    "Volume",
+    "A line of the table of volumes; `first` is an entry of the block table, `tick` that of the last read.",
+    first="u32",
+    spare="u32",
+    blocks="u64",
+    rate="u64",
+    burst="u64",
+    tokens="u64",
+    tick="u64",
+    spares="u64[2]",
+)
 
 
 class EbsStatus(IntEnum):

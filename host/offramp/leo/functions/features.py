@@ -8,7 +8,6 @@ the number of each column (4 each); no columns stand for all. Answer: ``(rows, c
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 import numpy as np
@@ -16,9 +15,12 @@ import numpy.typing as npt
 
 from offramp.device import Message
 from offramp_base.errors import OfframpError
+from offramp_base.wire.structures import Structure
 
 NAME: Final = "features.select"
-HEADER: Final = struct.Struct("<II")
+HEADER: Final = Structure(
+    "SelectHeader", "Numbers of rows and of columns follow, 4 bytes each.", rows="u32", columns="u32"
+)
 Numbers = npt.NDArray[np.integer]
 
 

@@ -12,7 +12,6 @@ after the other. Answer: the vector.
 
 from __future__ import annotations
 
-import struct
 from enum import IntEnum
 from typing import Any, Final
 
@@ -21,9 +20,10 @@ import numpy.typing as npt
 
 from offramp.leo.functions.registry import FUNCTIONS, Function
 from offramp_base.errors import OfframpError
+from offramp_base.wire.structures import Structure
 
 NAME: Final = "reduce"
-HEADER: Final = struct.Struct("<BBHI")
+HEADER: Final = Structure("ReduceHeader", "The vectors follow.", type="u8", vectors="u8", zeros="u16", count="u32")
 MOST: Final = 8
 NAN: Final = 0x7FC00000
 Vectors = npt.NDArray[Any]

@@ -14,7 +14,6 @@ answers the rows.
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 import numpy as np
@@ -23,12 +22,32 @@ import numpy.typing as npt
 from offramp.device import Message
 from offramp.sylvie import model
 from offramp_base.errors import OfframpError
+from offramp_base.wire.structures import Structure
 
 QUANTISE: Final = "sylvie.quantise"
 DEQUANTISE: Final = "sylvie.dequantise"
 BITS: Final = (1, 2, 4, 8)
-HEADER: Final = struct.Struct("<BBHIIIQ")
-BACK_HEADER: Final = struct.Struct("<BBHIII")
+HEADER: Final = Structure(
+    "QuantiseHeader",
+    "Numbers of the rows (8 bytes each) and their values follow.",
+    bits="u8",
+    compact="u8",
+    zeros="u16",
+    rows="u32",
+    columns="u32",
+    more_zeros="u32",
+    seed="u64",
+)
+BACK_HEADER: Final = Structure(
+    "DequantiseHeader",
+    "Codes, least and greatest values of the rows follow.",
+    bits="u8",
+    zero="u8",
+    zeros="u16",
+    rows="u32",
+    columns="u32",
+    more_zeros="u32",
+)
 Rows = npt.NDArray[np.int64]
 
 

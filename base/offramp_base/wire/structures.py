@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structures as C++ has them in memory: named little-endian numbers, one behind the other, without gaps."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+from offramp_base.errors import OfframpError
+
+CODES: Final = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i64": "q", "f64": "d", "byte": "s"}
+"""What :mod:`struct` calls each type of a member; ``byte[6]`` are six bytes, ``u32[4]`` four numbers."""
+_TYPE: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
+
+
+def type_and_count(member: str) -> tuple[str, int]:
+    """The type of a member and how many of it there are, 0 where it is no array.
+
+    Raises:
+        OfframpError: there is no such type.
+    """
+    found = _TYPE.fullmatch(member)
+    if found is None or found[1] not in CODES:
+        raise OfframpError(f"member {member!r}: expected one of {', '.join(CODES)}, or an array of them")
+    return found[1], int(found[2] or 0)
+
+
+class Structure:
+    """A layout whose members have names, packed and unpacked as by :class:`struct.Struct`.
+
+    ``ci/formats`` writes the same for C++.
+
+    Args:
+        name: as in C++.
+        text: what it is for; a sentence or two.
+        members: type of each member by name, in order; :data:`CODES` has the types.
+
+    Raises:
+        OfframpError: an unknown type, or one that is not aligned, before which or at the end C++ would leave a gap.
+    """
+
+    def __init__(self, name: str, text: str, **members: str) -> None:
+        self.name, self.text = name, text
+        self.members: Mapping[str, str] = members
+        layout = struct.Struct(_layout(name, members))
+        self.size = layout.size
+        self.pack, self.pack_into = layout.pack, layout.pack_into
+        self.unpack, self.unpack_from, self.iter_unpack = layout.unpack, layout.unpack_from, layout.iter_unpack
+
+
+def _layout(name: str, members: Mapping[str, str]) -> str:
+    codes, size, widest = "<", 0, 1
+    for member, kind in members.items():
+        base, count = type_and_count(kind)
+        width = struct.calcsize("<" + CODES[base])
+        if size % width:
+            raise OfframpError(f"structure {name}: member {member} at byte {size}: expected a multiple of {width}")
+        size, widest = size + width * max(count, 1), max(widest, width)
+        codes += f"{count or ''}{CODES[base]}"
+    if size % widest:
+        raise OfframpError(f"structure {name}: {size} bytes: expected a multiple of {widest}")
+    return codes

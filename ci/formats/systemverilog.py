@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of formats as SystemVerilog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def package(name: str, groups: Mapping[str, tuple[int, Mapping[str, int]]]) -> str:
+    """A package of constants.
+
+    Args:
+        name: the package's.
+        groups: by what they are: their width in bits, and values by name.
+    """
+    lines = ["// SPDX-License-Identifier: Apache-2.0", "// Written by ci/formats: change it there.", f"package {name};"]
+    for text, (width, values) in groups.items():
+        lines += [f"  // {text}"]
+        lines += [f"  localparam [{width - 1}:0] {each} = {value};" for each, value in values.items()]
+    return "\n".join([*lines, "endpackage", ""])

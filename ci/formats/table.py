@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every generated file of the repository, and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+
+import cpp
+import systemverilog
+
+import p4
+from offramp.device import Status
+from offramp.leo.functions import ebs, features, kvs, reduce, sylvie
+from offramp.nic import plans
+from offramp.nic import wire as nic
+from offramp.switchgnn import wire as switchgnn
+from offramp.switchgnn.stats import Link, WorkerStats
+from offramp_base.wire import ethernet
+from offramp_base.wire.structures import Structure
+
+_STATUS = {status.name: int(status) for status in Status if status is not Status.LOST}
+"""LOST is the host's word for a device that is gone."""
+_SWITCH = "The switch's own address; replies are broadcast, since the port already says who receives them."
+
+
+def _values(numbers: Iterable[object]) -> dict[str, int]:
+    """Names and values of an ``IntEnum``."""
+    return {number.name: int(number) for number in numbers}  # type: ignore[attr-defined,call-overload]
+
+
+def device_hpp() -> str:
+    """How requests end, and the numbers of functions."""
+    body = cpp.comment("How requests end. The last two never reach an application: an answer that is longer than the")
+    body += cpp.comment("room for it, and one that comes later.")
+    body += cpp.enumeration("Status", _STATUS | {"no_room": nic.NO_ROOM, "pending": nic.PENDING})
+    body += cpp.comment("The numbers of functions on a queue.")
+    body += cpp.enumeration("Function", _values(nic.Function))
+    return cpp.file(
+        "What every device is to the host (offramp.device, offramp.nic.wire).", "offramp", body, ["<cstdint>"]
+    )
+
+
+def control_hpp() -> str:
+    """The control protocol."""
+    names = {"magic": nic.MAGIC, "version": nic.VERSION, "reply": nic.REPLY, "error": nic.ERROR}
+    most = {"most_body": nic.MOST_BODY, "most_entries": nic.MOST_ENTRIES, "most_ranks": nic.MOST_RANKS}
+    body = cpp.constants(names | most) + cpp.enumeration("Kind", _values(nic.Kind))
+    body += cpp.comment("Flags of a transport.") + cpp.constants(_values(nic.Flag))
+    for each in (nic.HEADER, nic.HELLO, nic.HELLO_REPLY, nic.MAP, nic.QUEUE, nic.TABLES, nic.TRANSPORT, nic.COFLOWS):
+        body += cpp.structure(each)
+    text = "Messages on the agent's control socket (offramp.nic.wire, docs/smartnic.md)."
+    return cpp.file(text, "offramp::protocol", body, ["<cstddef>", "<cstdint>"])
+
+
+def queue_hpp() -> str:
+    """A queue's rings, and the requests of the agent's own functions."""
+    body = cpp.comment("Where the counters of a queue are: submissions given and taken, completions given and taken.")
+    counters = {"submitted_at": nic.SUBMITTED, "taken_at": nic.TAKEN}
+    body += cpp.constants(counters | {"completed_at": nic.COMPLETED, "heard_at": nic.HEARD, "rings_at": nic.RINGS_AT})
+    described: list[Structure] = [nic.SUBMISSION, nic.COMPLETION, nic.MEMORY, nic.EXCHANGE, nic.COFLOW, nic.TRANSFER]
+    for each in [*described, nic.ADDRESS]:
+        body += cpp.structure(each)
+    text = "Queues in shared memory and what is asked on them (offramp.nic.wire)."
+    return cpp.file(text, "offramp::queue", body, ["<array>", "<cstddef>", "<cstdint>"])
+
+
+def functions_hpp() -> str:
+    """Requests, answers and tables of the functions that need no device of DPDK's."""
+    body = cpp.comment("ebs.lookup: bytes of a block, blocks of a segment.")
+    body += cpp.constants({"block": ebs.BLOCK, "segment": ebs.SEGMENT}, "u64")
+    body += cpp.enumeration("Outcome", _values(ebs.EbsStatus))
+    body += cpp.structure(ebs.REQUEST) + cpp.structure(ebs.ANSWER) + cpp.structure(ebs.VOLUME)
+    body += cpp.comment("kvs.lookup: bytes of a bucket and of a slot in it.")
+    body += cpp.constants({"line": kvs.LINE, "slot": kvs.SLOT}, "u64")
+    body += cpp.comment("reduce.") + cpp.constants({"most_vectors": reduce.MOST})
+    body += cpp.enumeration("Type", _values(reduce.Type), "u8") + cpp.structure(reduce.HEADER)
+    for each in (sylvie.HEADER, sylvie.BACK_HEADER, features.HEADER):
+        body += cpp.structure(each)
+    text = "Messages and tables of the offloaded functions (offramp.leo.functions)."
+    return cpp.file(text, "offramp::formats", body, ["<cstddef>", "<cstdint>"])
+
+
+def switchgnn_hpp() -> str:
+    """SwitchGNN's packet with the headers in front of it."""
+    body = cpp.header(switchgnn.SWITCHGNN, "header")
+    sizes = {"prefix_bytes": switchgnn.PREFIX_BYTES, "short_bytes": switchgnn.SHORT_FRAME_BYTES}
+    body += cpp.constants(sizes | {"lanes": switchgnn.LANES, "data_bytes": switchgnn.DATA_FRAME_BYTES}, "u64")
+    body += cpp.comment("By the flags is_ack, is_fetch, resend as three bits. DATA is also what results have.")
+    body += cpp.enumeration("Kind", _values(switchgnn.Kind), "u8")
+    hosts = {"switch_ip": switchgnn.SWITCH_IP, "first_ip": switchgnn.worker_ip(0)}
+    names = {"ip_protocol": switchgnn.IP_PROTOCOL, "no_id": switchgnn.NO_ID, "plan_magic": plans.MAGIC}
+    body += cpp.constants(names | hosts)
+    body += cpp.constants({"switch_mac": switchgnn.SWITCH_MAC, "first_mac": switchgnn.worker_mac(0)}, "u64")
+    text = "The SwitchGNN packet: Ethernet, IPv4, a 16-byte header, 32 lanes of int32 (offramp.switchgnn.wire)."
+    return cpp.file(text, "offramp::switchgnn", body, ["<cstdint>", "", '"field.hpp"'])
+
+
+def ethernet_hpp() -> str:
+    """The headers in front of what is ours."""
+    body = cpp.header(ethernet.ETHERNET) + cpp.header(ethernet.IPV4)
+    body += cpp.constants({"ether_type_ipv4": ethernet.ETHER_TYPE_IPV4})
+    return cpp.file(
+        "Ethernet and IPv4 (offramp_base.wire.ethernet).", "offramp", body, ["<cstdint>", "", '"field.hpp"']
+    )
+
+
+def stats_hpp() -> str:
+    """What one worker counts."""
+    link = Structure("LinkCounts", "One direction of a worker's link.", **{each.name: "u64" for each in fields(Link)})
+    counts = [each.name for each in fields(WorkerStats) if each.type != "Link"]
+    body = cpp.structure(link)
+    body += ["struct Stats {", "    LinkCounts up{}, down{};"]
+    body += [f"    std::uint64_t {name} = 0;" for name in counts]
+    body += ["};", f"static_assert(sizeof(Stats) == {8 * (2 * len(link.members) + len(counts))});", ""]
+    text = "What one worker sent, received and refused (offramp.switchgnn.stats); the host reads it as 64-bit numbers."
+    return cpp.file(text, "offramp::switchgnn", body, ["<cstdint>"])
+
+
+def device_pkg() -> str:
+    """Statuses and outcomes of the FPGA engines."""
+    types = {name: value for name, value in _values(reduce.Type).items() if name != "INT32"}
+    return systemverilog.package(
+        "device_pkg",
+        {
+            "How requests end (offramp.device).": (8, _STATUS),
+            "How ebs.lookup ends (offramp.leo.functions.ebs).": (3, _values(ebs.EbsStatus)),
+            "Types of elements (offramp.leo.functions.reduce).": (2, types),
+        },
+    )
+
+
+def hls_hpp() -> str:
+    """The same for HLS."""
+    body = cpp.comment("How requests end (offramp.device).") + cpp.plain_enumeration("Status", _STATUS)
+    body += cpp.comment("How ebs.lookup ends.") + cpp.plain_enumeration("EbsOutcome", _values(ebs.EbsStatus))
+    body += cpp.comment("Types of elements of sums.") + cpp.plain_enumeration("ElementType", _values(reduce.Type))
+    return cpp.file("What every device is to the host.", "offramp", body, [])
+
+
+def ethernet_p4() -> str:
+    """Ethernet."""
+    constant = p4.constant("ETHER_TYPE_IPV4", 16, ethernet.ETHER_TYPE_IPV4)
+    return p4.file("ethernet", [*p4.header(ethernet.ETHERNET), *constant, ""])
+
+
+def ipv4_p4() -> str:
+    """IPv4 without options."""
+    return p4.file("ipv4", p4.header(ethernet.IPV4))
+
+
+def switchgnn_p4() -> str:
+    """SwitchGNN's header and payload, and who is who."""
+    body = p4.header(switchgnn.SWITCHGNN, switchgnn.MEANING)
+    body += p4.header(switchgnn.PAYLOAD, "A 128-byte slice of a feature: 32 lanes of int32, two's complement.")
+    for each in (
+        p4.constant("IP_PROTOCOL_SWITCHGNN", 8, switchgnn.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
+        p4.constant("NO_ID", 32, switchgnn.NO_ID),
+        p4.constant("SWITCH_MAC", 48, switchgnn.SWITCH_MAC, _SWITCH),
+        p4.constant("SWITCH_IP", 32, switchgnn.SWITCH_IP),
+        p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
+        p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
+        p4.constant(
+            "LEAF_IP", 32, switchgnn.LEAF_IP, "Of leaf 0 among several switches; leaf i has the i-th after it."
+        ),
+        p4.constant("LEVEL_LEAF", 2, switchgnn.LEVEL_LEAF, "Level of a packet that a leaf sends for its rack."),
+    ):
+        body += each
+    return p4.file("switchgnn", [*body, ""])
+
+
+FILES: Mapping[str, Callable[[], str]] = {
+    "fpga/hls/common/device.hpp": hls_hpp,
+    "fpga/rtl/common/device_pkg.sv": device_pkg,
+    "p4/include/ethernet.p4": ethernet_p4,
+    "p4/include/ipv4.p4": ipv4_p4,
+    "p4/include/switchgnn.p4": switchgnn_p4,
+    "smartnic/lib/formats/control.hpp": control_hpp,
+    "smartnic/lib/formats/device.hpp": device_hpp,
+    "smartnic/lib/formats/ethernet.hpp": ethernet_hpp,
+    "smartnic/lib/formats/functions.hpp": functions_hpp,
+    "smartnic/lib/formats/queue.hpp": queue_hpp,
+    "smartnic/lib/formats/stats.hpp": stats_hpp,
+    "smartnic/lib/formats/switchgnn.hpp": switchgnn_hpp,
+}

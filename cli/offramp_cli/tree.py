@@ -38,7 +38,10 @@ TRAIN: Final = Group(
 SWITCH: Final = Group(
     "The P4 software switch.",
     _in("switch", "run stf trace bench fuzz lint p4info resources shell")
-    | {"doctor": "offramp_cli.doctor:switch_doctor"},
+    | {
+        "doctor": "offramp_cli.doctor:switch_doctor",
+        "language-server": "offramp_cli.switch.language_server:language_server",
+    },
 )
 SIMULATE: Final = Group(
     "Simulate a system at sizes that no laboratory has.",

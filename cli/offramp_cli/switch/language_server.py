@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``offramp switch language-server``: what editors start for P4 files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from offramp_base.errors import OfframpError
+from offramp_cli.command import command
+
+if TYPE_CHECKING:
+    from offramp_p4.settings import Preprocessor
+
+
+@command("offramp_p4.settings:Preprocessor", example="switch language-server -I include")
+def language_server(preprocessor: Preprocessor) -> None:
+    """Serve the Language Server Protocol for P4 on standard input and output; editors start this."""
+    try:
+        from offramp_p4.language.server import make_server
+    except ModuleNotFoundError as error:
+        if error.name not in ("pygls", "lsprotocol"):
+            raise
+        raise OfframpError("the language server needs the package pygls: pip install 'offramp[lsp]'") from None
+
+    make_server([Path(folder) for folder in preprocessor.include], preprocessor.defines).start_io()

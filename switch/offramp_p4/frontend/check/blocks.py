@@ -11,10 +11,10 @@ from offramp_p4.frontend.check.restrictions import Where, check_instance
 from offramp_p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_p4.frontend.check.selects import case_keys, select_keys
 from offramp_p4.frontend.check.tables import Tables
-from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip, same
+from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error
-from offramp_p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
+from offramp_p4.types import DONTCARE, VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +134,7 @@ class Blocks(Tables):
         finally:
             self.scope = outer
         if t is not None and not isinstance(t, Extern):
-            return Constant(self.constant(node, t))
+            return Constant(self.constant_of(node, t))
         made = self.object(node)
         if made is None:
             raise P4Error(node.pos, f"expected an instance for '{p.name}'")
@@ -271,21 +271,24 @@ class Blocks(Tables):
                 node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
             )
         scope = Scope(template.scope)
-        variables = [TypeVar(n) for n in decl.type_params]
-        for i, v in enumerate(variables):
-            scope.put(v.name, type_args[i] if type_args else v)
+        given = type_args or (DONTCARE,) * len(decl.type_params)
+        open_args = [TypeVar(n) if t == DONTCARE else t for n, t in zip(decl.type_params, given, strict=True)]
+        for n, t in zip(decl.type_params, open_args, strict=True):
+            scope.put(n, t)
         s = self.signature(chosen, scope)
         bindings: Bindings = {}
         args: list[ir.Expr | ir.ExternInstance | None] = []
         for (p, a), t in zip(bound, s.params, strict=True):
             args.append(self._extern_argument(p, a, self.substitute(t, bindings, node.pos), t, bindings))
-        declared = list(type_args) or [bindings.get(v, VOID) for v in variables]
         made = ir.ExternInstance(
-            decl.name, self.object_name(name, notes), [deep_strip(t) for t in declared], args,
-            [p.name for p, _ in bound], {}, notes, declared, node.pos,
+            decl.name, self.object_name(name, notes), open_args, args,
+            [p.name for p, _ in bound], {}, notes, [], node.pos,
         )  # fmt: skip
         self.out.externs.append(made)
-        self._overrides(made, template, decl, body or [], node)
+        self._overrides(made, template, decl, body or [], node, bindings)
+        # What neither the constructor nor an override says stays open: each call of a method may say it anew.
+        made.declared_args = [bindings.get(t, DONTCARE) if isinstance(t, TypeVar) else t for t in open_args]
+        made.type_args = [deep_strip(t) for t in made.declared_args]
         return made
 
     def _extern_argument(
@@ -308,7 +311,13 @@ class Blocks(Tables):
         return self.constant(node, t)
 
     def _overrides(
-        self, made: ir.ExternInstance, template: Template, decl: ast.ExternDecl, body: list[ast.Decl], node: ast.Call
+        self,
+        made: ir.ExternInstance,
+        template: Template,
+        decl: ast.ExternDecl,
+        body: list[ast.Decl],
+        node: ast.Call,
+        bindings: Bindings,
     ) -> None:
         """Implementations of abstract methods."""
         abstract = {m.name: m for m in decl.methods if m.abstract}
@@ -322,7 +331,7 @@ class Blocks(Tables):
                     raise P4Error(d.pos, f"extern '{decl.name}' has no abstract method '{d.name}'")
                 else:
                     function = self.function(d, f"{made.name}.{d.name}")
-                    self._check_override(function, abstract[d.name], made, template)
+                    self._check_override(function, abstract[d.name], made, template, bindings)
                     made.overrides[d.name] = function
         finally:
             self.scope = outer
@@ -331,7 +340,12 @@ class Blocks(Tables):
             raise P4Error(node.pos, f"abstract method '{missing[0]}' of '{decl.name}' is not implemented")
 
     def _check_override(
-        self, function: ir.Function, wanted: ast.FunctionDecl, made: ir.ExternInstance, template: Template
+        self,
+        function: ir.Function,
+        wanted: ast.FunctionDecl,
+        made: ir.ExternInstance,
+        template: Template,
+        bindings: Bindings,
     ) -> None:
         scope = Scope(template.scope)
         assert isinstance(template.decl, ast.ExternDecl)
@@ -344,9 +358,8 @@ class Blocks(Tables):
                 function.pos, f"'{wanted.name}' has {len(wanted.params)} parameters, not {len(function.params)}"
             )
         for v, p, t in zip(function.params, wanted.params, s.params, strict=False):
-            unknown = isinstance(t, TypeVar) or t == VOID
-            if v.direction != p.direction or not (unknown or same(v.type, t)):
-                raise P4Error(v.pos, f"'{v.name}' must be '{p.direction} {t}'")
+            if v.direction != p.direction or not self.unify(t, v.declared or v.type, bindings):
+                raise P4Error(v.pos, f"'{v.name}' must be '{p.direction} {self.substitute(t, bindings, v.pos)}'")
 
     # --- packages ------------------------------------------------------------------------------------------
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.expressions import Expressions
@@ -18,9 +19,11 @@ from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Pos, Unsupported
 from offramp_p4.types import (
     BOOL,
+    DONTCARE,
     INT,
     STRING,
     VOID,
+    Bits,
     Extern,
     Header,
     Newtype,
@@ -35,6 +38,7 @@ from offramp_p4.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_OPEN_WIDTH: Final = 32  # of a number for a parameter whose type nothing says, as RegisterAction<T, _, U>'s index
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 
 Bound = list[tuple[ast.Param, ast.Expr | None]]
@@ -110,6 +114,7 @@ class Calls(Expressions):
                 raise P4Error(callee.pos, f"a table has no method '{callee.name}'")
             _no_arguments(node, "apply")
             check_call("table", target.name, self.where, node.pos)
+            self.out.applied.add(target)
             return ir.TableApply(target, type=VOID, pos=node.pos)
         if isinstance(target, ir.ParserInstance | ir.ControlInstance):
             if callee.name != "apply":
@@ -364,8 +369,9 @@ class Calls(Expressions):
         what = f"'{extern}.{callee.name}'"
         bound = self.bind(decl.params, node, what)
         scope = Scope(template.scope)
-        for i, name in enumerate(template.decl.type_params):
-            scope.put(name, type_args[i] if i < len(type_args) else TypeVar(name))
+        given = itertools.chain(type_args, itertools.repeat(DONTCARE))
+        for name, t in zip(template.decl.type_params, given, strict=False):
+            scope.put(name, TypeVar(name) if t == DONTCARE else t)
         s = self.signature(decl, scope)
         return self._extern_call(
             extern, callee.name, target, s, bound, self.infer(s, bound, node, expected, what), node
@@ -385,7 +391,9 @@ class Calls(Expressions):
         for (p, a), t in zip(bound, s.params, strict=True):
             known = self.substitute(t, bindings, node.pos)
             if a is not None and p.direction in ("", "in") and _mentions(known, self):
-                args.append(ir.Arg("in", self.expr(a)))
+                value = self.expr(a)
+                width = max(_OPEN_WIDTH, int(value.value).bit_length()) if isinstance(value, ir.Const) else _OPEN_WIDTH
+                args.append(ir.Arg("in", self.coerce(value, Bits(width), a.pos) if value.type == INT else value))
             elif a is not None and p.direction in ("out", "inout") and _mentions(known, self):
                 args.append(ir.Arg(p.direction, self.place(a)))  # type: ignore[arg-type]
             else:

@@ -74,10 +74,11 @@ class Expressions(Conversions):
 
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
         """An expression that must be known at compile time."""
-        made = self.expr(node, expected)
-        if not is_constant(made):
-            raise P4Error(node.pos, "this must be known at compile time")
-        return made
+        return _known(self.expr(node, expected), node.pos)
+
+    def constant_of(self, node: ast.Expr, declared: Type) -> ir.Expr:
+        """The same as a value of a declared type, which may be a new type."""
+        return _known(self.value(node, declared), node.pos)
 
     def condition(self, node: ast.Expr) -> ir.Expr:
         """A boolean."""
@@ -102,7 +103,9 @@ class Expressions(Conversions):
 
     def _copy(self, e: ir.Expr) -> ir.Expr:
         """A cast that changes nothing still gives a value of another declared type."""
-        return ir.Cast(e, type=e.type, pos=e.pos) if self.newtype(e) is not None else e
+        if self.newtype(e) is None:
+            return e
+        return _at(e, e.pos) if isinstance(e, ir.Const) else ir.Cast(e, type=e.type, pos=e.pos)
 
     # --- one kind after another ----------------------------------------------------------------------------
 
@@ -479,6 +482,12 @@ class Expressions(Conversions):
         if len({f.name for f in fields}) != len(fields):
             raise P4Error(node.pos, "a field is given twice")
         return ir.Compose(parts, type=Struct(ANONYMOUS, {}, fields), pos=node.pos)
+
+
+def _known(e: ir.Expr, pos: Pos) -> ir.Expr:
+    if not is_constant(e):
+        raise P4Error(pos, "this must be known at compile time")
+    return e
 
 
 def _check_division(op: str, t: Type, divisor: ir.Expr, pos: Pos) -> None:

@@ -77,6 +77,7 @@ class Tables(Statements):
             raise P4Error(decl.pos, f"table '{decl.name}' has no list of actions")
         keys = [self._key(k) for k in decl.keys]
         actions = [self._listed(ref) for ref in decl.actions]
+        _check_listed_names(actions, decl.actions)
         properties: dict[str, ir.ExternInstance | ir.Expr] = {}
         name = self.object_name(decl.name, notes)
         size: int | None = None
@@ -267,6 +268,14 @@ class Tables(Statements):
         if isinstance(t, Structure | Header | Union):
             raise Unsupported(node.pos, f"a key of type {t}")
         return ir.KeyValue(self.coerce(made, deep_strip(t), node.pos))
+
+
+def _check_listed_names(actions: list[ir.TableAction], refs: list[ast.ActionRef]) -> None:
+    """An entry says an action's name: in one table it stands for one action."""
+    seen: dict[str, ir.Action] = {}
+    for listed, ref in zip(actions, refs, strict=True):
+        if seen.setdefault(listed.action.name, listed.action) is not listed.action:
+            raise P4Error(ref.pos, f"the control plane knows another action of this table as '{listed.action.name}'")
 
 
 def _numbered(t: Type) -> bool:

@@ -206,15 +206,14 @@ BRIDGED = """
 
 
 def test_flexible_headers_take_whole_bytes() -> None:
-    switch = Switch(
-        load_text(
-            tna(
-                "tm.ucast_egress_port = 1;",
-                top=BRIDGED,
-                idbody="bridged_h b; b.setValid(); b.kind = 1; b.bits = 5; b.extra.port = 0x155; b.extra.flag = true; pkt.emit(b);",
-                epbody="bridged_h b; pkt.extract(b); pkt.extract(hdr.h); md.x = (bit<16>) (b.bits ++ b.extra.port); transition accept;",
-                ebody="hdr.h.c = md.x;",
-            )
-        )
+    fill = "b.setValid(); b.kind = 1; b.bits = 5; b.extra.port = 0x155; b.extra.flag = true;"
+    text = tna(
+        "tm.ucast_egress_port = 1;",
+        top=BRIDGED,
+        idlocal="bridged_h b;",
+        idbody=f"{fill} pkt.emit(b);",
+        epbody="bridged_h b; pkt.extract(b); md.x = (bit<16>) (b.bits ++ b.extra.port); transition rest;",
+        epstates="state rest { pkt.extract(hdr.h); transition accept; }",
+        ebody="hdr.h.c = md.x;",
     )
-    assert switch.process_one(0, packet(a=1)) == [(1, packet(a=1, c=5 << 9 | 0x155))]
+    assert Switch(load_text(text)).process_one(0, packet(a=1)) == [(1, packet(a=1, c=5 << 9 | 0x155))]

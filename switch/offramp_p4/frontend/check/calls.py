@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.expressions import Expressions
+from offramp_p4.frontend.check.overloads import choose, optional
 from offramp_p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
 from offramp_p4.frontend.check.scope import Constant, Entity, Overloads, Scope, Template
 from offramp_p4.frontend.check.sizes import serialised_size
@@ -78,6 +79,10 @@ class Calls(Expressions):
         """An instance of a parser, control, extern or package; unnamed when ``name`` is None."""
 
     @abstractmethod
+    def object(self, node: ast.Expr) -> ir.Instance | None:
+        """The instance that an expression names or makes; None if it is something else."""
+
+    @abstractmethod
     def function_body(self, decl: ast.FunctionDecl, returns: Type) -> ir.Block:
         """The body of a function, its parameters already in scope."""
 
@@ -140,6 +145,11 @@ class Calls(Expressions):
             return self.type(base.type)
         if isinstance(base, ast.This):
             return self.lookup("this", base.pos)
+        if isinstance(base, ast.Call) and isinstance(base.callee, ast.Path | ast.TypeExpr):
+            named = base.callee.type if isinstance(base.callee, ast.TypeExpr) else base.callee
+            made = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None
+            if isinstance(made, Template) and isinstance(made.decl, ast.ExternDecl):
+                return self.object(base)
         return None
 
     def _apply_type(self, template: Template, callee: ast.Dot, node: ast.Call) -> ir.Expr:
@@ -174,7 +184,7 @@ class Calls(Expressions):
         for i, (p, a) in enumerate(out):
             if a is None and p.default is not None:
                 out[i] = (p, p.default)
-            elif a is None and not _optional(p):
+            elif a is None and not optional(p):
                 raise P4Error(node.pos, f"{what}: argument '{p.name}' is missing")
         return out
 
@@ -199,22 +209,6 @@ class Calls(Expressions):
         return ir.Arg(direction, made)  # type: ignore[arg-type]
 
     # --- functions -----------------------------------------------------------------------------------------
-
-    def overload(self, name: str, decls: Sequence[ast.FunctionDecl], node: ast.Call) -> ast.FunctionDecl:
-        """The declaration whose parameters the arguments fit, by number and names."""
-        names = {n for n in node.names if n is not None}
-        fitting = []
-        for d in decls:
-            required = sum(p.default is None and not _optional(p) for p in d.params)
-            if required <= len(node.args) <= len(d.params) and names <= {p.name for p in d.params}:
-                fitting.append(d)
-        if not fitting:
-            counts = " or ".join(sorted({str(len(d.params)) for d in decls}))
-            raise P4Error(node.pos, f"'{name}' takes {counts} arguments, {len(node.args)} given")
-        exact = [d for d in fitting if len(d.params) == len(node.args) and d.body is None]
-        if len(exact) > 1 and not names:
-            raise P4Error(node.pos, f"this call fits {len(exact)} functions '{name}': name its arguments")
-        return fitting[0]
 
     def signature(self, decl: ast.FunctionDecl, scope: Scope) -> Signature:
         """Resolve the types of a declaration's parameters."""
@@ -251,7 +245,7 @@ class Calls(Expressions):
         return bindings
 
     def _function(self, overloads: Overloads, node: ast.Call, expected: Type | None) -> ir.Expr:
-        decl = self.overload(overloads.name, overloads.decls, node)
+        decl = choose(overloads.name, overloads.decls, node)
         what = f"'{overloads.name}'"
         bound = self.bind(decl.params, node, what)
         s = self.signature(decl, overloads.scope)
@@ -365,7 +359,7 @@ class Calls(Expressions):
         methods = [m for m in template.decl.methods if m.name == callee.name and m.name != extern]
         if not methods:
             raise P4Error(callee.pos, f"extern '{extern}' has no method '{callee.name}'")
-        decl = self.overload(callee.name, methods, node)
+        decl = choose(callee.name, methods, node)
         what = f"'{extern}.{callee.name}'"
         bound = self.bind(decl.params, node, what)
         scope = Scope(template.scope)
@@ -463,10 +457,6 @@ def _static_assert(call: ir.ExternCall) -> ir.Expr:
 def _no_arguments(node: ast.Call, name: str) -> None:
     if node.args:
         raise P4Error(node.pos, f"'{name}' takes no arguments, {len(node.args)} given")
-
-
-def _optional(p: ast.Param) -> bool:
-    return any(a.name == "optional" for a in p.annotations)
 
 
 def _mentions(t: Type, resolver: Calls) -> bool:

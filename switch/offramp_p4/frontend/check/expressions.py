@@ -241,7 +241,7 @@ class Expressions(Conversions):
             index = self.coerce(index, Bits(32), node.pos)
         if not isinstance(index.type, Bits):
             raise P4Error(node.index.pos, f"expected an index, found {describe(index.type)}")
-        if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
+        if isinstance(index, ir.Const) and not 0 <= int(index.value) < max(1, base.type.size):
             raise P4Error(node.index.pos, f"index {index.value} is outside a stack of {base.type.size}")
         return ir.Element(base, index, type=base.type.element, pos=node.pos)
 
@@ -405,8 +405,10 @@ class Expressions(Conversions):
             return ir.Const(int(equal == (node.op == "==")), type=BOOL, pos=node.pos)
         if is_constant(left) and is_constant(right):
             return ir.Const(int(_same_constant(left, right) == (node.op == "==")), type=BOOL, pos=node.pos)
-        if not left.type.slots:
+        if not left.type.slots and not isinstance(left.type, Struct | Tuple):
             raise P4Error(node.pos, f"'{node.op}' is not defined for {describe(left.type)}")
+        if not left.type.slots:
+            return ir.Const(int(node.op == "=="), type=BOOL, pos=node.pos)
         return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
 
     def _ternary(self, node: ast.Ternary, expected: Type | None) -> ir.Expr:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from offramp_p4 import ir
 from offramp_p4.frontend.check.blocks import Blocks
 from offramp_p4.frontend.check.clashes import settle_names
+from offramp_p4.frontend.check.overloads import overloadable
 from offramp_p4.frontend.check.restrictions import (
     check_annotations,
     check_direction,
@@ -55,6 +56,7 @@ class Elaborator(Blocks):
             template = self.scope.here(d.name)
             if not isinstance(d, ast.ParserDecl | ast.ControlDecl) or not isinstance(template, Template):
                 continue
+            template = next((t for t in template.others if t.decl is d), template)
             body = d.states if isinstance(d, ast.ParserDecl) else d.body
             if d.name not in used and body is not None and not d.type_params and not d.ctor:
                 call = ast.Call(d.pos, ast.Path(d.pos, d.name), [], [], [])
@@ -99,7 +101,11 @@ class Elaborator(Blocks):
                 raise P4Error(d.pos, f"'{d.name}' cannot be declared at top level")
 
     def _declare_template(self, d: ast.ExternDecl | ast.PackageDecl | ast.ParserDecl | ast.ControlDecl) -> None:
-        self.declare(d.name, Template(d, self.scope), d.pos)
+        made, before = Template(d, self.scope), self.scope.here(d.name)
+        if isinstance(before, Template) and all(overloadable(d, t.decl) for t in (before, *before.others)):
+            before.others.append(made)
+        else:
+            self.declare(d.name, made, d.pos)
 
     def _extern_decl(self, d: ast.ExternDecl) -> None:
         check_methods(d)

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Template:
-    """A declaration that needs arguments: a generic struct, an extern, a parser, a control, a package."""
+    """A declaration that needs arguments: a generic struct, an extern, a parser, a control, a package.
+
+    ``others`` are those of the same name and kind, which take other arguments.
+    """
 
     decl: ast.StructDecl | ast.ExternDecl | ast.ParserDecl | ast.ControlDecl | ast.PackageDecl
     scope: Scope
     cache: dict[tuple[Type, ...], Type] = field(default_factory=dict)
+    others: list[Template] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)

@@ -188,7 +188,7 @@ class TypeResolver:
                     raise Unsupported(node.pos, f"an array of extern objects of type {element}")
                 if element in (INT, STRING, VOID, MATCH_KIND) or isinstance(element, Varbit | List):
                     raise P4Error(node.pos, f"an array cannot hold values of type {element}")
-                size = self.number(node.size, "the size of a stack", 1, 1 << 16)
+                size = self.number(node.size, "the size of a stack", 0, 1 << 16)
                 return self._sized(Stack(element, size), [element], node.pos, size)
             case ast.TupleType(name="list"):
                 element = self.type(node.args[0])

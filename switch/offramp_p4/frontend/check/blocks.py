@@ -14,13 +14,16 @@ from offramp_p4.frontend.check.scope import Constant, Entity, Scope, Template
 from offramp_p4.frontend.check.selects import case_keys, select_keys
 from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
-from offramp_p4.source import P4Error
-from offramp_p4.types import Annotation, Extern, Struct, Tuple, Type, TypeVar
+from offramp_p4.source import P4Error, Pos, Unsupported
+from offramp_p4.types import INT, Annotation, Extern, Struct, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENDS = ("accept", "reject")
+
+
+Numbers = dict[str, ir.Expr]
 
 
 class Blocks(Packages):
@@ -100,17 +103,62 @@ class Blocks(Packages):
         for p, a in self.bind(decl.ctor, node, f"'{decl.name}'"):
             if a is not None:  # an @optional one that is left out has no meaning inside
                 inner.put(p.name, self._constructor_argument(p, a, inner))
-        with self._inside(inner, name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
-            params = self.variables(decl.params)
+        notes = {**self.annotations(decl.annotations), **notes}
+        types = self.parameter_types(template, decl.params, type_args)
+        if INT in types:
+            return self._waiting_for_numbers(decl, name, inner, notes)
+        return self._block(decl, name, inner, notes, {})
+
+    def _block(
+        self,
+        decl: ast.ParserDecl | ast.ControlDecl,
+        name: str,
+        scope: Scope,
+        notes: dict[str, Annotation],
+        numbers: Numbers,
+    ) -> ir.ParserInstance | ir.ControlInstance:
+        """The instance itself; ``numbers`` stand for the parameters of type ``int``."""
+        with self._inside(Scope(scope), name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
+            params = self.variables([p for p in decl.params if p.name not in numbers])
             for v in params:
                 if v.name in ("accept", "reject"):
                     raise P4Error(v.pos, f"'{v.name}' cannot be a parameter")
                 self.scope.put(v.name, v)
+            for parameter, value in numbers.items():
+                self.scope.put(parameter, Constant(value))
             self.scope = Scope(self.scope)
-            notes = {**self.annotations(decl.annotations), **notes}
             if isinstance(decl, ast.ParserDecl):
                 return self._parser(decl, name, params, notes)
             return self._control(decl, name, params, notes)
+
+    # --- parameters of type int ----------------------------------------------------------------------------
+
+    def _waiting_for_numbers(
+        self, decl: ast.ParserDecl | ast.ControlDecl, name: str, scope: Scope, notes: dict[str, Annotation]
+    ) -> ir.ParserInstance | ir.ControlInstance:
+        """An instance without a body: what is applied says the numbers that its body is made for."""
+        with self._inside(Scope(scope), name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
+            params = self.variables(decl.params)
+        made: ir.ParserInstance | ir.ControlInstance
+        if isinstance(decl, ast.ParserDecl):
+            made = ir.ParserInstance(decl.name, name, params, [], {}, notes, decl.pos)
+        else:
+            made = ir.ControlInstance(decl.name, name, params, [], ir.Block([]), notes, decl.pos)
+        namespace, finished = self.namespace, {}
+
+        def finish(numbers: Numbers, pos: Pos) -> ir.ParserInstance | ir.ControlInstance:
+            key = tuple(n.value for n in numbers.values() if isinstance(n, ir.Const))
+            if key not in finished:
+                objects = len(self.out.tables) + len(self.out.externs)
+                caller, self.namespace = self.namespace, namespace
+                finished[key] = self._block(decl, name, scope, notes, numbers)
+                self.namespace = caller
+                if len(finished) > 1 and len(self.out.tables) + len(self.out.externs) > objects:
+                    raise Unsupported(pos, f"'{decl.name}', which has tables or objects, applied with other numbers")
+            return finished[key]
+
+        self.waiting[made] = finish
+        return made
 
     def _inferred(self, template: Template, decl: ast.ParserDecl | ast.ControlDecl, node: ast.Call) -> tuple[Type, ...]:
         """Type arguments of a generic block that its constructor's arguments say; none if they say too little."""

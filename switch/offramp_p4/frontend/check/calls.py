@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _OPEN_WIDTH: Final = 32  # of a number for a parameter whose type nothing says, as RegisterAction<T, _, U>'s index
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 
+Finish = Callable[[dict[str, ir.Expr], Pos], "ir.ParserInstance | ir.ControlInstance"]
 Bound = list[tuple[ast.Param, ast.Expr | None]]
 
 
@@ -61,6 +63,7 @@ class Calls(Expressions):
     def __init__(self) -> None:
         super().__init__()
         self.externs: dict[str, Template] = {}
+        self.waiting: dict[ir.ParserInstance | ir.ControlInstance, Finish] = {}  # for their numbers
         self.declared: dict[ir.Var, ast.Param] = {}  # parameters, for their default values
         self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
         self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}
@@ -205,7 +208,8 @@ class Calls(Expressions):
             if isinstance(entity, ir.Var) and isinstance(entity.type, Extern) and entity.type.name == t.name:
                 return ir.Arg("", ir.VarRef(entity, type=entity.type, pos=node.pos))
             raise Unsupported(node.pos, f"an extern object of type {t} passed as an argument at run time")
-        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, t)
+        wanted = None if t == INT else t  # an extern's "int" takes numbers of any width
+        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, wanted)
         return ir.Arg(direction, made)  # type: ignore[arg-type]
 
     # --- functions -----------------------------------------------------------------------------------------
@@ -324,6 +328,11 @@ class Calls(Expressions):
         kind: Literal["parser", "control"] = "parser" if isinstance(target, ir.ParserInstance) else "control"
         check_call(kind, target.type_name, self.where, node.pos)
         bound = self.bind([self.declared[v] for v in target.params], node, what)
+        if target in self.waiting:
+            numbers = {v.name for v in target.params if v.type == INT}
+            known = {p.name: self.constant(a, INT) for p, a in bound if p.name in numbers and a is not None}
+            target = self.waiting[target](known, node.pos)
+            bound = [(p, a) for p, a in bound if p.name not in numbers]
         args = []
         for (p, a), v in zip(bound, target.params, strict=True):
             instance = self._target(a) if isinstance(v.type, Extern) and isinstance(a, ast.Path) else None

@@ -64,6 +64,7 @@ class Calls(Expressions):
         super().__init__()
         self.externs: dict[str, Template] = {}
         self.waiting: dict[ir.ParserInstance | ir.ControlInstance, Finish] = {}  # for their numbers
+        self.in_tables: dict[ir.Action, ir.Action] = {}  # what tables run in place of actions with composite data
         self.declared: dict[ir.Var, ast.Param] = {}  # parameters, for their default values
         self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
         self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}

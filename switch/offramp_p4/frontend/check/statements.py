@@ -225,6 +225,8 @@ class Statements(Calls):
                 entity = (
                     self.lookup(label.name, label.pos, absolute=label.absolute) if isinstance(label, ast.Path) else None
                 )
+                if isinstance(entity, ir.Action):
+                    entity = self.in_tables.get(entity, entity)
                 if not isinstance(entity, ir.Action) or id(entity) not in by_action:
                     raise P4Error(label.pos, f"this is not an action of table '{table.name}'")
                 if id(entity) in seen:

@@ -217,3 +217,83 @@ def test_flexible_headers_take_whole_bytes() -> None:
         ebody="hdr.h.c = md.x;",
     )
     assert Switch(load_text(text)).process_one(0, packet(a=1)) == [(1, packet(a=1, c=5 << 9 | 0x155))]
+
+
+# --- blocks and packages -----------------------------------------------------------------------------------
+
+OWN = """
+    struct E {{ bit<8> x; }}
+    control C<H>(inout H hdr);
+    control Some(inout E e) {{ apply {{ e.x = 1; }} }}
+    control Empty<H>(inout H hdr) {{ apply {{ }} }}
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "package S<H>(C<H> s, C<H> t = Empty<H>()); S<E>(Some()) main;",
+        "package S<H>(C<H> s, C<H> t = Empty<H>()); S(Some()) main;",
+        "package S<H>(C<H> t = Empty<H>(), C<H> s); S(s = Some()) main;",
+        "package S<H>(C<H> s, C<H> t); S(Some(), Empty()) main;",
+        "package S<H>(C<H> s); package S<H>(C<H> s, C<H> t); S(s = Some(), t = Empty()) main;",
+        "package S<H>(C<H> s, @optional C<H> t); S<_>(Some()) main;",
+    ],
+)
+def test_packages_say_the_types_of_generic_blocks(text: str) -> None:
+    made = load_text(OWN.format(text)).main
+    assert [str(t) for t in made.type_args] == ["E"]
+    assert [getattr(b, "type_name", None) for b in made.args.values()] in (
+        ["Some", "Empty"], ["Empty", "Some"], ["Some", None],
+    )  # fmt: skip
+
+
+def test_what_differs_in_nothing_is_declared_twice() -> None:
+    with pytest.raises(P4Error, match="'Some' is declared twice in this scope"):
+        load_text(OWN.format("control Some(inout E e) { apply { } } package S(C<E> s); S(Some()) main;"))
+
+
+def test_an_optional_argument_of_a_constructor_is_left_out() -> None:
+    top = "control Sub(inout bit<8> x)(bit<8> by, @optional bit<8> unused) { apply { x = x + by; } }"
+    load_text(program("sub.apply(hdr.h.a);", top=top, local="Sub(3) sub;"))
+
+
+def test_a_block_with_tables_has_one_number() -> None:
+    top = """
+        control Sub(int n, inout bit<8> x) {
+            table t { key = { x: exact; } actions = { NoAction; } }
+            apply { if (x == n) { t.apply(); } }
+        }
+    """
+    load_text(program("sub.apply(3, hdr.h.a); sub.apply(3, hdr.h.b);", top=top, local="Sub() sub;"))
+    with pytest.raises(P4Error, match="'Sub', which has tables or objects, applied with other numbers"):
+        load_text(program("sub.apply(3, hdr.h.a); sub.apply(4, hdr.h.b);", top=top, local="Sub() sub;"))
+
+
+def test_an_object_is_made_where_it_is_called() -> None:
+    load_text(program("hdr.h.c = Checksum16().get({ hdr.h.a, hdr.h.b });"))
+
+
+def test_an_overload_is_the_one_whose_names_are_given() -> None:
+    local = "DirectMeter(MeterType_t.BYTES) m; action go() { hdr.h.b = m.execute(adjust_byte_count = 4); }"
+    table = "table t { key = { hdr.h.a: exact; } actions = { go; } meters = m; default_action = go(); }"
+    load_text(tna("t.apply();", local=local + table))
+
+
+def test_objects_in_an_array_have_names_of_their_own() -> None:
+    made = load_text(program("r[1].write(0, 1);", local='@name("regs") register<bit<8>>(4) r[2];'))
+    assert [r.preamble.name for r in p4info.generate(made).registers] == ["I.regs[0]", "I.regs[1]"]
+    with pytest.raises(P4Error, match="the index of an array of objects must be between 0 and 1"):
+        load_text(program("r[2].write(0, 1);", local="register<bit<8>>(4) r[2];"))
+
+
+def test_data_of_composite_types_is_spread_for_the_control_plane() -> None:
+    top = "struct pair_t { bit<8> x; bit<8> y; }"
+    local = "action set(pair_t p, h_t extra) { hdr.h.a = p.x; } table t { actions = { set; NoAction; } }"
+    (action,) = (a for a in p4info.generate(load_text(program("t.apply();", top=top, local=local))).actions if a.params)
+    names = ["p.x", "p.y", "extra.$valid$", "extra.a", "extra.b", "extra.c"]
+    assert [p.name for p in action.params] == names
+    local = "action set(u_t u) { } table t { actions = { set; } }"
+    with pytest.raises(P4Error, match="the control plane cannot supply 'u' of type u_t"):
+        load_text(program("t.apply();", top="header_union u_t { h_t a; }", local=local))

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
+from offramp_p4.frontend.check.arrays import MOST
 from offramp_p4.frontend.check.overloads import choose_template
 from offramp_p4.frontend.check.packages import KINDS, Packages
 from offramp_p4.frontend.check.restrictions import Where, check_instance
-from offramp_p4.frontend.check.scope import Constant, Entity, Scope, Template
+from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Scope, Template
 from offramp_p4.frontend.check.selects import case_keys, select_keys
 from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
@@ -36,8 +37,31 @@ class Blocks(Packages):
         template, type_args = self._template(node.type)
         notes = self.annotations(node.annotations)
         call = ast.Call(node.pos, ast.Path(node.pos, template.decl.name), [], node.args, node.names)
+        if node.size is not None:
+            self.declare(node.name, self._object_array(template, type_args, call, node, notes), node.pos)
+            return
         made = self._make(template, type_args, call, node.name, notes, node.body)
         self.declare(node.name, made, node.pos)
+
+    def _object_array(
+        self,
+        template: Template,
+        type_args: tuple[Type, ...],
+        call: ast.Call,
+        node: ast.Instantiation,
+        notes: dict[str, Annotation],
+    ) -> ObjectArray:
+        if not isinstance(template.decl, ast.ExternDecl) or node.size is None:
+            raise Unsupported(node.pos, "an array of parsers, controls or packages")
+        objects = []
+        for number in range(self.number(node.size, "the size of an array of objects", 1, MOST)):
+            base = notes["name"].args[0] if "name" in notes else node.name
+            own = {**notes, "name": Annotation("name", (f"{base}[{number}]",))}
+            made = self._make(template, type_args, call, node.name, own, node.body)
+            assert isinstance(made, ir.ExternInstance)
+            made.annotations = notes
+            objects.append(made)
+        return ObjectArray(objects)
 
     def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
         """An instance that is not declared: ``C.apply()``, a package argument, a table property."""
@@ -201,6 +225,9 @@ class Blocks(Packages):
 
     def object(self, node: ast.Expr) -> ir.Instance | None:
         """The instance that a constructor argument names or makes; None if it is something else."""
+        element = self.element(node)
+        if element is not None and isinstance(element[1], ir.Const):
+            return element[0][int(element[1].value)]
         if isinstance(node, ast.Path):
             entity = self.lookup(node.name, node.pos, absolute=node.absolute)
             return entity if isinstance(entity, ir.Instance) else None

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from offramp_p4 import ir
+from offramp_p4.frontend.check.arrays import chosen, chosen_statement
 from offramp_p4.frontend.check.expressions import Expressions
 from offramp_p4.frontend.check.overloads import choose, optional
 from offramp_p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
-from offramp_p4.frontend.check.scope import Constant, Entity, Overloads, Scope, Template
+from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Overloads, Scope, Template
 from offramp_p4.frontend.check.sizes import serialised_size
 from offramp_p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_p4.frontend.syntax import ast
@@ -113,6 +114,10 @@ class Calls(Expressions):
         raise P4Error(node.pos, "this cannot be called")
 
     def _method(self, callee: ast.Dot, node: ast.Call, expected: Type | None) -> ir.Expr:
+        element = self.element(callee.base)
+        if element is not None and not isinstance(element[1], ir.Const):
+            one = self._element_call(callee, node, expected)
+            return chosen(*element, one, lambda t: self.default(t, node.pos))
         target = self._target(callee.base)
         if isinstance(target, Template):
             if callee.name != "apply":
@@ -137,6 +142,32 @@ class Calls(Expressions):
             return self._size_method(target, callee, node)
         return self._value_method(callee, node)
 
+    def element(self, node: ast.Expr) -> tuple[list[ir.ExternInstance], ir.Expr] | None:
+        """The objects and the index of an element of an array of them; None if ``node`` is something else."""
+        if not isinstance(node, ast.Index) or not isinstance(node.base, ast.Path):
+            return None
+        array = self.scope.find(node.base.name, absolute=node.base.absolute)
+        if not isinstance(array, ObjectArray):
+            return None
+        index = self.expr(node.index)
+        if not isinstance(index.type, Bits) or isinstance(index, ir.Const):
+            at = self.number(node.index, "the index of an array of objects", 0, len(array.objects) - 1)
+            index = ir.Const(at, type=INT, pos=node.index.pos)
+        return array.objects, index
+
+    def _element_call(
+        self, callee: ast.Dot, node: ast.Call, expected: Type | None
+    ) -> Callable[[ir.ExternInstance], ir.Expr]:
+        return lambda o: self._extern_method(o.extern, tuple(o.type_args), o, callee, node, expected)
+
+    def element_statement(self, node: ast.Call) -> ir.Stmt | None:
+        """A call, as a statement, of an object that is chosen at run time; None if ``node`` is something else."""
+        element = self.element(node.callee.base) if isinstance(node.callee, ast.Dot) else None
+        if element is None or isinstance(element[1], ir.Const):
+            return None
+        assert isinstance(node.callee, ast.Dot)
+        return chosen_statement(*element, self._element_call(node.callee, node, None))
+
     def _target(self, base: ast.Expr) -> Entity | None:
         if isinstance(base, ast.Path):
             entity = self.lookup(base.name, base.pos, absolute=base.absolute)
@@ -149,6 +180,8 @@ class Calls(Expressions):
             return self.type(base.type)
         if isinstance(base, ast.This):
             return self.lookup("this", base.pos)
+        if self.element(base) is not None:
+            return self.object(base)
         if isinstance(base, ast.Call) and isinstance(base.callee, ast.Path | ast.TypeExpr):
             named = base.callee.type if isinstance(base.callee, ast.TypeExpr) else base.callee
             made = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None

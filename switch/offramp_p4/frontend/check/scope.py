@@ -42,9 +42,16 @@ class Constant:
     value: ir.Expr
 
 
+@dataclass(eq=False, slots=True)
+class ObjectArray:
+    """``T(args) name[4];``: extern objects by number."""
+
+    objects: list[ir.ExternInstance]
+
+
 Entity = (
     Type | Template | Overloads | Constant | ir.Var | ir.Action | ir.Table | ir.ExternInstance | ir.ParserInstance
-    | ir.ControlInstance | ir.PackageInstance | ir.ValueSet
+    | ir.ControlInstance | ir.PackageInstance | ir.ValueSet | ObjectArray
 )  # fmt: skip
 
 

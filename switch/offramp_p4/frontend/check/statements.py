@@ -71,6 +71,9 @@ class Statements(Calls):
             case ast.AssignStmt():
                 return self._assign(node)
             case ast.CallStmt():
+                one_of = self.element_statement(node.call) if isinstance(node.call, ast.Call) else None
+                if one_of is not None:
+                    return one_of
                 made = self.expr(node.call)
                 return None if isinstance(made, ir.Const) else ir.Eval(made, pos=node.pos)
             case ast.BlockStmt():

@@ -297,3 +297,17 @@ def test_data_of_composite_types_is_spread_for_the_control_plane() -> None:
     local = "action set(u_t u) { } table t { actions = { set; } }"
     with pytest.raises(P4Error, match="the control plane cannot supply 'u' of type u_t"):
         load_text(program("t.apply();", top="header_union u_t { h_t a; }", local=local))
+
+
+def test_an_extern_function_makes_an_object() -> None:
+    top = """
+        extern hasher<O> { O of<T>(in T data); }
+        extern hasher<O> polynomial<O>(O value);
+        control Sub(inout bit<16> x)(hasher<bit<16>> h) { apply { x = h.of({ x }); } }
+    """
+    made = load_text(program("hdr.h.c = polynomial(16w7).of(hdr.h.a);", top=top, local="Sub(polynomial(16w5)) sub;"))
+    assert [(e.extern, [str(t) for t in e.type_args]) for e in made.externs] == [("hasher", ["bit<16>"])] * 2
+    with pytest.raises(P4Error, match=r"not supported: extern hasher\.of"):
+        Switch(made)
+    with pytest.raises(P4Error, match="an object of type Checksum16 that is not made by its constructor"):
+        load_text(program("hdr.h.c = mine().get({ hdr.h.a });", top="extern Checksum16 mine();"))

@@ -11,7 +11,7 @@ from offramp_p4.frontend.check.arrays import MOST
 from offramp_p4.frontend.check.overloads import choose_template
 from offramp_p4.frontend.check.packages import KINDS, Packages
 from offramp_p4.frontend.check.restrictions import Where, check_instance
-from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Scope, Template
+from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Overloads, Scope, Template
 from offramp_p4.frontend.check.selects import case_keys, select_keys
 from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
@@ -234,7 +234,10 @@ class Blocks(Packages):
         if isinstance(node, ast.Call) and isinstance(node.callee, ast.Path | ast.TypeExpr):
             callee = node.callee
             named = callee.type if isinstance(callee, ast.TypeExpr) else ast.NamedType(callee.pos, callee.name)
-            if not isinstance(named, ast.NamedType) or not isinstance(self.scope.find(named.name), Template):
+            maker = self.scope.find(named.name) if isinstance(named, ast.NamedType) else None
+            if isinstance(maker, Overloads):
+                return self.returned_object(maker, node)
+            if not isinstance(maker, Template):
                 return None
             template, type_args = self._template(named)
             return self._make(template, type_args, node, template.decl.name, {}, None)

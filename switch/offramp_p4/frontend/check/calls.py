@@ -185,7 +185,7 @@ class Calls(Expressions):
         if isinstance(base, ast.Call) and isinstance(base.callee, ast.Path | ast.TypeExpr):
             named = base.callee.type if isinstance(base.callee, ast.TypeExpr) else base.callee
             made = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None
-            if isinstance(made, Template) and isinstance(made.decl, ast.ExternDecl):
+            if isinstance(made, Overloads) or (isinstance(made, Template) and isinstance(made.decl, ast.ExternDecl)):
                 return self.object(base)
         return None
 

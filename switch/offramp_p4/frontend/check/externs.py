@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.overloads import choose
-from offramp_p4.frontend.check.scope import Scope, Template
+from offramp_p4.frontend.check.scope import Overloads, Scope, Template
 from offramp_p4.frontend.check.tables import Tables
 from offramp_p4.frontend.check.typing import Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
-from offramp_p4.source import P4Error
+from offramp_p4.source import P4Error, Unsupported
 from offramp_p4.types import DONTCARE, Annotation, Extern, Type, TypeVar
 
 
@@ -55,6 +55,30 @@ class ExternObjects(Tables):
         # What neither the constructor nor an override says stays open: each call of a method may say it anew.
         made.declared_args = [bindings.get(t, DONTCARE) if isinstance(t, TypeVar) else t for t in open_args]
         made.type_args = [deep_strip(t) for t in made.declared_args]
+        return made
+
+    def returned_object(self, functions: Overloads, node: ast.Call) -> ir.ExternInstance | None:
+        """The object that an extern function makes; None if the function returns something else."""
+        decl = choose(functions.name, functions.decls, node)
+        s = self.signature(decl, functions.scope)
+        if decl.body is not None or not isinstance(s.returns, Extern):
+            return None
+        if any(m.name == s.returns.name for m in self.externs[s.returns.name].decl.methods):  # type: ignore[union-attr]
+            raise Unsupported(node.pos, f"an object of type {s.returns.name} that is not made by its constructor")
+        what = f"'{functions.name}'"
+        bound = self.bind(decl.params, node, what)
+        bindings = self.infer(s, bound, node, None, what)
+        args = [
+            self._extern_argument(p, a, self.substitute(t, bindings, node.pos), t, bindings)
+            for (p, a), t in zip(bound, s.params, strict=True)
+        ]
+        t = self.substitute(s.returns, bindings, node.pos)
+        assert isinstance(t, Extern)
+        made = ir.ExternInstance(
+            t.name, self.object_name(functions.name, {}), [deep_strip(a) for a in t.args], args,
+            [p.name for p, _ in bound], {}, {}, list(t.args), node.pos,
+        )  # fmt: skip
+        self.out.externs.append(made)
         return made
 
     def _extern_argument(

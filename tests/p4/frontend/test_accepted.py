@@ -187,6 +187,12 @@ def test_two_tables_are_not_named_alike() -> None:
         load_text(program("t.apply(); u.apply();", local=local))
 
 
+def test_an_absolute_name_is_given_once() -> None:
+    top = 'control S() { @name(".t") table t { actions = { NoAction; } } apply { t.apply(); } }'
+    with pytest.raises(P4Error, match="the control plane knows 't' already"):
+        load_text(program("one.apply(); two.apply();", top=top, local="S() one; S() two;"))
+
+
 def test_objects_made_where_they_are_used_need_no_names() -> None:
     local = """
         Hash<bit<32>>(HashAlgorithm_t.CUSTOM, CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0, 0)) one;
@@ -247,6 +253,11 @@ def test_packages_say_the_types_of_generic_blocks(text: str) -> None:
     assert [getattr(b, "type_name", None) for b in made.args.values()] in (
         ["Some", "Empty"], ["Empty", "Some"], ["Some", None],
     )  # fmt: skip
+
+
+def test_a_default_value_needs_a_known_type() -> None:
+    with pytest.raises(P4Error, match="type argument 'H' cannot be inferred; write it"):
+        load_text(OWN.format("package S<H>(C<H> s = Empty<H>()); S() main;"))
 
 
 def test_what_differs_in_nothing_is_declared_twice() -> None:

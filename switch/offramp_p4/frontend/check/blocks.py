@@ -121,6 +121,9 @@ class Blocks(Packages):
             raise P4Error(
                 node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
             )
+        unknown = next((t.name for t in type_args if isinstance(t, TypeVar)), None)
+        if unknown is not None:
+            raise P4Error(node.pos, f"type argument '{unknown}' cannot be inferred; write it")
         inner = Scope(template.scope)
         for n, t in zip(decl.type_params, type_args, strict=True):
             inner.put(n, t)

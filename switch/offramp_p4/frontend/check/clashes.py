@@ -44,12 +44,18 @@ def _number(things: list[T], key: Callable[[T], object]) -> None:
     for thing in things:
         if key(thing) in seen:
             other = seen[key(thing)]
-            if "name" in thing.annotations and "name" in other.annotations and thing.pos != other.pos:
+            if _given(thing) and _given(other) and (thing.pos != other.pos or _given(thing).startswith(".")):
                 raise _clash(thing, other)
             name, number = thing.name, 0
             while key(thing) in seen:
                 thing.name, number = f"{name}_{number}", number + 1
         seen[key(thing)] = thing
+
+
+def _given(thing: _Named) -> str:
+    """The name that ``@name`` gives; empty if there is none."""
+    note = thing.annotations.get("name")
+    return str(note.args[0]) if note is not None and note.args else ""
 
 
 def _clash(thing: _Named, other: _Named) -> P4Error:

@@ -586,6 +586,9 @@ class PackageInstance:
     pos: Pos = NOWHERE
 
 
+Instance = ExternInstance | ParserInstance | ControlInstance | PackageInstance
+
+
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Program:
     """A whole program, ready to run. Lists are in order of declaration (instantiation)."""

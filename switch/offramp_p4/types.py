@@ -192,6 +192,11 @@ class Header(Structure):
         return 1
 
     @cached_property
+    def flexible(self) -> bool:
+        """Whether the target lays out its fields, in whole bytes: ``@flexible`` on the header or any part of it."""
+        return _flexible(self)
+
+    @cached_property
     def fixed_width(self) -> int:
         """Bits of all fields, varbits counted as 0."""
         return sum(_width(f.type) for f in self.fields)
@@ -304,6 +309,13 @@ def strip(t: Type) -> Type:
     while isinstance(t, Newtype):
         t = t.base
     return t
+
+
+def _flexible(t: Type) -> bool:
+    t = strip(t)
+    return isinstance(t, Structure) and (
+        "flexible" in t.annotations or any("flexible" in f.annotations or _flexible(f.type) for f in t.fields)
+    )
 
 
 def _width(t: Type) -> int:

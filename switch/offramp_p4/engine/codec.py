@@ -66,7 +66,10 @@ class FixedCodec:
         self.plain = (
             not pad
             and len(self.items) == len(self.fields)
-            and all(f.items[0].code.lower() in "bhiq" and f.bits.width == f.items[0].size * 8 for f in self.fields)
+            and all(
+                f.items and f.items[0].code.lower() in "bhiq" and f.bits.width == f.items[0].size * 8
+                for f in self.fields
+            )
         )
 
     def _close(self, group: list[Bits]) -> None:
@@ -120,6 +123,8 @@ class FixedCodec:
 
 
 def _extracted(f: _Field) -> str:
+    if not f.bits.width:
+        return "0"
     texts = []
     for item in f.items:
         text = f"int.from_bytes({item.name}, 'big')" if item.code.endswith("s") else item.name

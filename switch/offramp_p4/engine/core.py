@@ -29,7 +29,7 @@ def _whole_bytes(e: ir.Expr, header: Type) -> Header:
     varbits = sum(isinstance(k, Varbit) for k in bits.kinds(header))
     if varbits > 1:
         raise Unsupported(e.pos, f"header {header} with more than one varbit field")
-    if header.fixed_width % 8 and "flexible" not in header.annotations:
+    if header.fixed_width % 8 and not header.flexible:
         raise Unsupported(e.pos, f"header {header} of {header.fixed_width} bits, not a multiple of 8")
     return header
 

@@ -55,6 +55,10 @@ enum HashAlgorithm { crc32, crc32_custom, crc16, crc16_custom, random, identity,
 
 enum CloneType { I2E, E2E }
 
+#define V1MODEL_METER_COLOR_GREEN  0
+#define V1MODEL_METER_COLOR_YELLOW 1
+#define V1MODEL_METER_COLOR_RED    2
+
 /* Stateful objects. Their index became a type parameter in version 20200408. */
 
 #if V1MODEL_VERSION >= 20200408

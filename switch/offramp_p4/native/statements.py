@@ -160,7 +160,7 @@ def _for_in(g: Emitter, s: ir.ForIn) -> None:
         count, first, step = t.size, element_offset(t, 0), shape(t.element).size
     elif isinstance(t, Tuple) and len(set(components(t))) <= 1:
         places_ = (*offsets(t), shape(t).size)
-        count, first, step = len(components(t)), 0, places_[1] if places_ else 0
+        count, first, step = len(components(t)), 0, places_[1] if components(t) else 0
     else:
         raise Unsupported(s.pos, f"a for loop over {t}")
     if not count:

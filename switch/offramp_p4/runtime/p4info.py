@@ -342,7 +342,8 @@ def argument(extern: ir.ExternInstance, name: str, position: int) -> int:
     if name in extern.params:
         position = extern.params.index(name)
     value = extern.args[position]
-    assert isinstance(value, ir.Const), f"{extern.name}: the front end folds constructor arguments"
+    if not isinstance(value, ir.Const):
+        raise OfframpError(f"{extern.name}: its {name} is not a constant")
     return int(value.value)
 
 
@@ -351,8 +352,8 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
     if "type" in extern.params:
         position = extern.params.index("type")
     value = extern.args[position]
-    assert isinstance(value, ir.Const), f"{extern.name}: the front end folds constructor arguments"
-    assert isinstance(value.type, Enum), f"{extern.name}: the unit is a CounterType or MeterType"
+    if not isinstance(value, ir.Const) or not isinstance(value.type, Enum):
+        raise OfframpError(f"{extern.name}: what it counts is not a CounterType or MeterType")
     return value.type.member(int(value.value)) or ""
 
 

@@ -51,7 +51,8 @@ def _bytes(g: Generator, e: ir.ExternCall, position: int, limit: int) -> str:
         return "b''"
     data = argument(e, position)
     text, width = number(g, data)
-    if width % 8 and "flexible" in getattr(data.type, "annotations", ()):
+    flexible = isinstance(data.type, Header) and data.type.flexible
+    if width % 8 and (flexible or e.extern == "Resubmit"):  # the chip fills its own 8 bytes behind them
         text, width = f"({text} << {-width % 8})", width + -width % 8
     if width % 8 or width > 8 * limit:
         raise Unsupported(e.pos, f"{e.extern}.emit of {width} bits: whole bytes, at most {limit}, are possible")

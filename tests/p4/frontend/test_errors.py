@@ -137,8 +137,8 @@ def test_a_block_with_the_wrong_parameters_is_refused() -> None:
 
 
 def test_what_is_valid_but_not_executed_is_refused_when_loaded() -> None:
-    with pytest.raises(Unsupported, match="not supported: an array of instances"):
-        load_text(program(local="register<bit<8>>(16) r[4];"), "prog.p4")
+    with pytest.raises(Unsupported, match="not supported: an array of parsers, controls or packages"):
+        load_text(program(top="control Sub() { apply { } }", local="Sub() s[4];"), "prog.p4")
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -7,25 +7,27 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
+from offramp_p4.frontend.check.arrays import MOST
+from offramp_p4.frontend.check.overloads import choose_template
+from offramp_p4.frontend.check.packages import KINDS, Packages
 from offramp_p4.frontend.check.restrictions import Where, check_instance
-from offramp_p4.frontend.check.scope import Constant, Entity, Scope, Template
+from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Overloads, Scope, Template
 from offramp_p4.frontend.check.selects import case_keys, select_keys
-from offramp_p4.frontend.check.tables import Tables
-from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip, same
+from offramp_p4.frontend.check.typing import MAX_BLOCKS, Bindings, deep_strip
 from offramp_p4.frontend.syntax import ast
-from offramp_p4.source import P4Error
-from offramp_p4.types import VOID, Annotation, Extern, Struct, Tuple, Type, TypeVar
+from offramp_p4.source import P4Error, Pos, Unsupported
+from offramp_p4.types import INT, Annotation, Extern, Struct, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENDS = ("accept", "reject")
-_KINDS: dict[type, str] = {
-    ast.ParserDecl: "parser", ast.ControlDecl: "control", ast.PackageDecl: "package", ast.ExternDecl: "extern",
-}  # fmt: skip
 
 
-class Blocks(Tables):
+Numbers = dict[str, ir.Expr]
+
+
+class Blocks(Packages):
     """Instances."""
 
     # --- locals --------------------------------------------------------------------------------------------
@@ -35,8 +37,31 @@ class Blocks(Tables):
         template, type_args = self._template(node.type)
         notes = self.annotations(node.annotations)
         call = ast.Call(node.pos, ast.Path(node.pos, template.decl.name), [], node.args, node.names)
+        if node.size is not None:
+            self.declare(node.name, self._object_array(template, type_args, call, node, notes), node.pos)
+            return
         made = self._make(template, type_args, call, node.name, notes, node.body)
         self.declare(node.name, made, node.pos)
+
+    def _object_array(
+        self,
+        template: Template,
+        type_args: tuple[Type, ...],
+        call: ast.Call,
+        node: ast.Instantiation,
+        notes: dict[str, Annotation],
+    ) -> ObjectArray:
+        if not isinstance(template.decl, ast.ExternDecl) or node.size is None:
+            raise Unsupported(node.pos, "an array of parsers, controls or packages")
+        objects = []
+        for number in range(self.number(node.size, "the size of an array of objects", 1, MOST)):
+            base = notes["name"].args[0] if "name" in notes else node.name
+            own = {**notes, "name": Annotation("name", (f"{base}[{number}]",))}
+            made = self._make(template, type_args, call, node.name, own, node.body)
+            assert isinstance(made, ir.ExternInstance)
+            made.annotations = notes
+            objects.append(made)
+        return ObjectArray(objects)
 
     def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
         """An instance that is not declared: ``C.apply()``, a package argument, a table property."""
@@ -60,15 +85,16 @@ class Blocks(Tables):
         name: str,
         notes: dict[str, Annotation],
         body: list[ast.Decl] | None,
-    ) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance:
+    ) -> ir.Instance:
+        template = choose_template(template, node)
         decl = template.decl
-        check_instance(_KINDS[type(decl)], decl.name, self.where, node.pos)
+        check_instance(KINDS[type(decl)], decl.name, self.where, node.pos)
         if body is not None and not isinstance(decl, ast.ExternDecl):
             raise P4Error(node.pos, f"'{decl.name}' has no abstract methods")
         if isinstance(decl, ast.ExternDecl):
-            return self._extern(template, decl, type_args, node, name, notes, body)
+            return self.extern_object(template, decl, type_args, node, name, notes, body)
         if isinstance(decl, ast.PackageDecl):
-            return self._package(template, decl, type_args, node, name, notes)
+            return self.package(template, decl, type_args, node, name, notes)
         if not isinstance(decl, ast.ParserDecl | ast.ControlDecl):
             raise P4Error(node.pos, f"'{decl.name}' has no instances")
         return self.block_instance(template, decl, type_args, node, self.qualified(name, notes), notes)
@@ -89,26 +115,87 @@ class Blocks(Tables):
             raise P4Error(node.pos, f"'{decl.name}' is only a type: it has no body")
         if len(self.out.blocks) >= MAX_BLOCKS:
             raise P4Error(node.pos, f"the program has more than {MAX_BLOCKS} parsers and controls")
+        if decl.type_params and not type_args:
+            type_args = self._inferred(template, decl, node)
         if len(type_args) != len(decl.type_params):
             raise P4Error(
                 node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
             )
+        unknown = next((t.name for t in type_args if isinstance(t, TypeVar)), None)
+        if unknown is not None:
+            raise P4Error(node.pos, f"type argument '{unknown}' cannot be inferred; write it")
         inner = Scope(template.scope)
         for n, t in zip(decl.type_params, type_args, strict=True):
             inner.put(n, t)
         for p, a in self.bind(decl.ctor, node, f"'{decl.name}'"):
-            inner.put(p.name, self._constructor_argument(p, a, inner))
-        with self._inside(inner, name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
-            params = self.variables(decl.params)
+            if a is not None:  # an @optional one that is left out has no meaning inside
+                inner.put(p.name, self._constructor_argument(p, a, inner))
+        notes = {**self.annotations(decl.annotations), **notes}
+        types = self.parameter_types(template, decl.params, type_args)
+        if INT in types:
+            return self._waiting_for_numbers(decl, name, inner, notes)
+        return self._block(decl, name, inner, notes, {})
+
+    def _block(
+        self,
+        decl: ast.ParserDecl | ast.ControlDecl,
+        name: str,
+        scope: Scope,
+        notes: dict[str, Annotation],
+        numbers: Numbers,
+    ) -> ir.ParserInstance | ir.ControlInstance:
+        """The instance itself; ``numbers`` stand for the parameters of type ``int``."""
+        with self._inside(Scope(scope), name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
+            params = self.variables([p for p in decl.params if p.name not in numbers])
             for v in params:
                 if v.name in ("accept", "reject"):
                     raise P4Error(v.pos, f"'{v.name}' cannot be a parameter")
                 self.scope.put(v.name, v)
+            for parameter, value in numbers.items():
+                self.scope.put(parameter, Constant(value))
             self.scope = Scope(self.scope)
-            notes = {**self.annotations(decl.annotations), **notes}
             if isinstance(decl, ast.ParserDecl):
                 return self._parser(decl, name, params, notes)
             return self._control(decl, name, params, notes)
+
+    # --- parameters of type int ----------------------------------------------------------------------------
+
+    def _waiting_for_numbers(
+        self, decl: ast.ParserDecl | ast.ControlDecl, name: str, scope: Scope, notes: dict[str, Annotation]
+    ) -> ir.ParserInstance | ir.ControlInstance:
+        """An instance without a body: what is applied says the numbers that its body is made for."""
+        with self._inside(Scope(scope), name, "parser" if isinstance(decl, ast.ParserDecl) else "control"):
+            params = self.variables(decl.params)
+        made: ir.ParserInstance | ir.ControlInstance
+        if isinstance(decl, ast.ParserDecl):
+            made = ir.ParserInstance(decl.name, name, params, [], {}, notes, decl.pos)
+        else:
+            made = ir.ControlInstance(decl.name, name, params, [], ir.Block([]), notes, decl.pos)
+        namespace, finished = self.namespace, {}
+
+        def finish(numbers: Numbers, pos: Pos) -> ir.ParserInstance | ir.ControlInstance:
+            key = tuple(n.value for n in numbers.values() if isinstance(n, ir.Const))
+            if key not in finished:
+                objects = len(self.out.tables) + len(self.out.externs)
+                caller, self.namespace = self.namespace, namespace
+                finished[key] = self._block(decl, name, scope, notes, numbers)
+                self.namespace = caller
+                if len(finished) > 1 and len(self.out.tables) + len(self.out.externs) > objects:
+                    raise Unsupported(pos, f"'{decl.name}', which has tables or objects, applied with other numbers")
+            return finished[key]
+
+        self.waiting[made] = finish
+        return made
+
+    def _inferred(self, template: Template, decl: ast.ParserDecl | ast.ControlDecl, node: ast.Call) -> tuple[Type, ...]:
+        """Type arguments of a generic block that its constructor's arguments say; none if they say too little."""
+        variables = [TypeVar(n) for n in decl.type_params]
+        found: Bindings = {}
+        bound = self.bind(decl.ctor, node, f"'{decl.name}'")
+        for (_, a), t in zip(bound, self.parameter_types(template, decl.ctor, variables), strict=True):
+            if isinstance(t, TypeVar) and a is not None:
+                self.unify(t, self.constant(a).type, found)
+        return tuple(found[v] for v in variables) if len(found) == len(variables) else ()
 
     @contextmanager
     def _inside(self, scope: Scope, prefix: str, where: Where) -> Iterator[None]:
@@ -120,8 +207,7 @@ class Blocks(Tables):
         finally:
             self.scope, self.prefix = before
 
-    def _constructor_argument(self, p: ast.Param, node: ast.Expr | None, inner: Scope) -> Entity:
-        assert node is not None
+    def _constructor_argument(self, p: ast.Param, node: ast.Expr, inner: Scope) -> Entity:
         outer, self.scope = self.scope, inner
         try:
             template = None
@@ -134,24 +220,27 @@ class Blocks(Tables):
         finally:
             self.scope = outer
         if t is not None and not isinstance(t, Extern):
-            return Constant(self.constant(node, t))
+            return Constant(self.constant_of(node, t))
         made = self.object(node)
         if made is None:
             raise P4Error(node.pos, f"expected an instance for '{p.name}'")
         return made
 
-    def object(
-        self, node: ast.Expr
-    ) -> ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance | None:
+    def object(self, node: ast.Expr) -> ir.Instance | None:
         """The instance that a constructor argument names or makes; None if it is something else."""
+        element = self.element(node)
+        if element is not None and isinstance(element[1], ir.Const):
+            return element[0][int(element[1].value)]
         if isinstance(node, ast.Path):
             entity = self.lookup(node.name, node.pos, absolute=node.absolute)
-            kinds = ir.ExternInstance | ir.ParserInstance | ir.ControlInstance | ir.PackageInstance
-            return entity if isinstance(entity, kinds) else None
+            return entity if isinstance(entity, ir.Instance) else None
         if isinstance(node, ast.Call) and isinstance(node.callee, ast.Path | ast.TypeExpr):
             callee = node.callee
             named = callee.type if isinstance(callee, ast.TypeExpr) else ast.NamedType(callee.pos, callee.name)
-            if not isinstance(named, ast.NamedType) or not isinstance(self.scope.find(named.name), Template):
+            maker = self.scope.find(named.name) if isinstance(named, ast.NamedType) else None
+            if isinstance(maker, Overloads):
+                return self.returned_object(maker, node)
+            if not isinstance(maker, Template):
                 return None
             template, type_args = self._template(named)
             return self._make(template, type_args, node, template.decl.name, {}, None)
@@ -217,7 +306,8 @@ class Blocks(Tables):
             raise P4Error(c.pos, f"state '{c.target}' is not declared")
         if not select:
             return ir.SelectCase([], c.target, c.pos)
-        items = c.keys.items if isinstance(c.keys, ast.TupleKey) else [c.keys]
+        listed = ast.TupleKey | ast.ListExpr if len(subjects) > 1 else ast.TupleKey
+        items: list[ast.Expr] = list(c.keys.items) if isinstance(c.keys, listed) else [c.keys]
         if len(items) == 1 and isinstance(items[0], ast.Any):
             return ir.SelectCase([ir.KeyAny()], c.target, c.pos)
         if len(items) == 1 and isinstance(items[0], ast.Path):
@@ -248,192 +338,3 @@ class Blocks(Tables):
         made = ir.ValueSet(self.object_name(d.name, notes), element, size, kinds, notes, d.pos)
         self.out.value_sets.append(made)
         return made
-
-    # --- externs -------------------------------------------------------------------------------------------
-
-    def _extern(
-        self,
-        template: Template,
-        decl: ast.ExternDecl,
-        type_args: tuple[Type, ...],
-        node: ast.Call,
-        name: str,
-        notes: dict[str, Annotation],
-        body: list[ast.Decl] | None,
-    ) -> ir.ExternInstance:
-        constructors = [m for m in decl.methods if m.name == decl.name]
-        if not constructors:
-            raise P4Error(node.pos, f"extern '{decl.name}' has no constructor")
-        chosen = self.overload(decl.name, constructors, node)
-        bound = self.bind(chosen.params, node, f"'{decl.name}'")
-        if type_args and len(type_args) != len(decl.type_params):
-            raise P4Error(
-                node.pos, f"'{decl.name}' takes {len(decl.type_params)} type arguments, {len(type_args)} given"
-            )
-        scope = Scope(template.scope)
-        variables = [TypeVar(n) for n in decl.type_params]
-        for i, v in enumerate(variables):
-            scope.put(v.name, type_args[i] if type_args else v)
-        s = self.signature(chosen, scope)
-        bindings: Bindings = {}
-        args: list[ir.Expr | ir.ExternInstance | None] = []
-        for (p, a), t in zip(bound, s.params, strict=True):
-            args.append(self._extern_argument(p, a, self.substitute(t, bindings, node.pos), t, bindings))
-        declared = list(type_args) or [bindings.get(v, VOID) for v in variables]
-        made = ir.ExternInstance(
-            decl.name, self.object_name(name, notes), [deep_strip(t) for t in declared], args,
-            [p.name for p, _ in bound], {}, notes, declared, node.pos,
-        )  # fmt: skip
-        self.out.externs.append(made)
-        self._overrides(made, template, decl, body or [], node)
-        return made
-
-    def _extern_argument(
-        self, p: ast.Param, node: ast.Expr | None, t: Type, pattern: Type, bindings: Bindings
-    ) -> ir.Expr | ir.ExternInstance | None:
-        if node is None:
-            return None
-        made = self.object(node)
-        if made is not None:
-            if not isinstance(made, ir.ExternInstance):
-                raise P4Error(node.pos, f"expected a value or an extern object for '{p.name}'")
-            self.unify(pattern, Extern(made.extern, tuple(made.type_args)), bindings)
-            return made
-        if isinstance(t, TypeVar):
-            value = self.constant(node)
-            self.unify(pattern, value.type, bindings)
-            return value
-        if isinstance(t, Extern):
-            raise P4Error(node.pos, f"expected an object of type {t} for '{p.name}'")
-        return self.constant(node, t)
-
-    def _overrides(
-        self, made: ir.ExternInstance, template: Template, decl: ast.ExternDecl, body: list[ast.Decl], node: ast.Call
-    ) -> None:
-        """Implementations of abstract methods."""
-        abstract = {m.name: m for m in decl.methods if m.abstract}
-        outer, self.scope = self.scope, Scope(self.scope)
-        self.scope.put("this", made)
-        try:
-            for d in body:
-                if isinstance(d, ast.Instantiation):
-                    self.local_instance(d)
-                elif not isinstance(d, ast.FunctionDecl) or d.name not in abstract:
-                    raise P4Error(d.pos, f"extern '{decl.name}' has no abstract method '{d.name}'")
-                else:
-                    function = self.function(d, f"{made.name}.{d.name}")
-                    self._check_override(function, abstract[d.name], made, template)
-                    made.overrides[d.name] = function
-        finally:
-            self.scope = outer
-        missing = [m.name for m in abstract.values() if m.name not in made.overrides and not _has_note(m, "optional")]
-        if missing:
-            raise P4Error(node.pos, f"abstract method '{missing[0]}' of '{decl.name}' is not implemented")
-
-    def _check_override(
-        self, function: ir.Function, wanted: ast.FunctionDecl, made: ir.ExternInstance, template: Template
-    ) -> None:
-        scope = Scope(template.scope)
-        assert isinstance(template.decl, ast.ExternDecl)
-        for n, t in zip(template.decl.type_params, made.type_args, strict=True):
-            scope.put(n, t)
-        s = self.signature(wanted, scope)
-        required = [p for p in wanted.params if not _has_note(p, "optional")]
-        if not len(required) <= len(function.params) <= len(wanted.params):
-            raise P4Error(
-                function.pos, f"'{wanted.name}' has {len(wanted.params)} parameters, not {len(function.params)}"
-            )
-        for v, p, t in zip(function.params, wanted.params, s.params, strict=False):
-            unknown = isinstance(t, TypeVar) or t == VOID
-            if v.direction != p.direction or not (unknown or same(v.type, t)):
-                raise P4Error(v.pos, f"'{v.name}' must be '{p.direction} {t}'")
-
-    # --- packages ------------------------------------------------------------------------------------------
-
-    def _package(
-        self,
-        template: Template,
-        decl: ast.PackageDecl,
-        type_args: tuple[Type, ...],
-        node: ast.Call,
-        name: str,
-        notes: dict[str, Annotation],
-    ) -> ir.PackageInstance:
-        scope = Scope(template.scope)
-        variables = [TypeVar(n) for n in decl.type_params]
-        for v in variables:
-            scope.put(v.name, v)
-        bindings: Bindings = dict(zip(variables, type_args, strict=False))
-        made = ir.PackageInstance(decl.name, name, {}, [], notes, node.pos)
-        outer = self.namespace
-        self.namespace = name if _has_note(decl, "namespace") else outer
-        for p, a in self.bind(decl.ctor, node, f"package '{decl.name}'"):
-            if a is None:
-                made.args[p.name] = None
-                continue
-            value = self.object(a)
-            made.args[p.name] = self._package_value(p, a, scope) if value is None else value
-            if value is not None:
-                self._check_package_argument(p, value, scope, bindings, a)
-        self.namespace = outer
-        made.type_args = [deep_strip(bindings.get(v, VOID)) for v in variables]
-        return made
-
-    def _package_value(self, p: ast.Param, node: ast.Expr, scope: Scope) -> ir.Expr:
-        outer, self.scope = self.scope, scope
-        try:
-            t = self.type(p.type)
-        finally:
-            self.scope = outer
-        return self.constant(node, None if isinstance(t, TypeVar) else t)
-
-    def _check_package_argument(
-        self, p: ast.Param, value: Entity, scope: Scope, bindings: Bindings, node: ast.Expr
-    ) -> None:
-        """The instance must have the parameters that its place in the package asks for."""
-        wanted = scope.find(p.type.name) if isinstance(p.type, ast.NamedType) else None
-        if isinstance(wanted, TypeVar):
-            return
-        if not isinstance(wanted, Template) or isinstance(wanted.decl, ast.StructDecl):
-            raise P4Error(node.pos, f"'{p.name}' must be a value, not an instance")
-        assert isinstance(p.type, ast.NamedType)
-        kinds: dict[type, type] = {
-            ast.ParserDecl: ir.ParserInstance, ast.ControlDecl: ir.ControlInstance,
-            ast.PackageDecl: ir.PackageInstance, ast.ExternDecl: ir.ExternInstance,
-        }  # fmt: skip
-        if not isinstance(value, kinds[type(wanted.decl)]):
-            kind = _KINDS[type(wanted.decl)]
-            raise P4Error(node.pos, f"'{p.name}' must be a {kind} as '{wanted.decl.name}' declares it")
-        if isinstance(value, ir.PackageInstance) and value.type_name != wanted.decl.name:
-            raise P4Error(node.pos, f"'{p.name}' must be a {wanted.decl.name}, not a {value.type_name}")
-        if not isinstance(wanted.decl, ast.ParserDecl | ast.ControlDecl):
-            return
-        assert isinstance(value, ir.ParserInstance | ir.ControlInstance)
-        outer, self.scope = self.scope, scope
-        try:
-            args = [self.type(a) for a in p.type.args]
-            self.scope = Scope(wanted.scope)
-            for n, t in zip(wanted.decl.type_params, args, strict=False):
-                self.scope.put(n, t)
-            types = [self.type(q.type) for q in wanted.decl.params]
-        finally:
-            self.scope = outer
-        declared = wanted.decl.params
-        required = [q for q in declared if not _has_note(q, "optional") and q.default is None]
-        if not len(required) <= len(value.params) <= len(declared):
-            raise P4Error(
-                node.pos,
-                f"'{p.name}' must have {len(declared)} parameters, '{value.type_name}' has {len(value.params)}",
-            )
-        for v, q, t in zip(value.params, declared, types, strict=False):
-            if v.direction != q.direction:
-                raise P4Error(
-                    v.pos, f"'{v.name}' must be '{q.direction or 'without direction'}', as in {wanted.decl.name}"
-                )
-            if not self.unify(t, v.type, bindings):
-                expected = self.substitute(t, bindings, v.pos)
-                raise P4Error(v.pos, f"'{v.name}' must be of type {expected}, as in {wanted.decl.name}, not {v.type}")
-
-
-def _has_note(node: ast.Param | ast.FunctionDecl | ast.PackageDecl, name: str) -> bool:
-    return any(a.name == name for a in node.annotations)

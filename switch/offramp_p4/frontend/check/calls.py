@@ -3,24 +3,30 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from offramp_p4 import ir
+from offramp_p4.frontend.check.arrays import chosen, chosen_statement
 from offramp_p4.frontend.check.expressions import Expressions
+from offramp_p4.frontend.check.overloads import choose, optional
 from offramp_p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
-from offramp_p4.frontend.check.scope import Constant, Entity, Overloads, Scope, Template
+from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Overloads, Scope, Template
 from offramp_p4.frontend.check.sizes import serialised_size
 from offramp_p4.frontend.check.typing import Bindings, deep_strip, same
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Pos, Unsupported
 from offramp_p4.types import (
     BOOL,
+    DONTCARE,
     INT,
     STRING,
     VOID,
+    Bits,
     Extern,
     Header,
     Newtype,
@@ -35,8 +41,10 @@ from offramp_p4.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_OPEN_WIDTH: Final = 32  # of a number for a parameter whose type nothing says, as RegisterAction<T, _, U>'s index
 _SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
 
+Finish = Callable[[dict[str, ir.Expr], Pos], "ir.ParserInstance | ir.ControlInstance"]
 Bound = list[tuple[ast.Param, ast.Expr | None]]
 
 
@@ -56,6 +64,8 @@ class Calls(Expressions):
     def __init__(self) -> None:
         super().__init__()
         self.externs: dict[str, Template] = {}
+        self.waiting: dict[ir.ParserInstance | ir.ControlInstance, Finish] = {}  # for their numbers
+        self.in_tables: dict[ir.Action, ir.Action] = {}  # what tables run in place of actions with composite data
         self.declared: dict[ir.Var, ast.Param] = {}  # parameters, for their default values
         self._calls_on: dict[ir.Var, list[ir.ExternCall]] = {}  # methods called on an extern that is a parameter
         self._specialised: dict[tuple[ast.FunctionDecl, tuple[Type, ...]], ir.Function] = {}
@@ -72,6 +82,10 @@ class Calls(Expressions):
     @abstractmethod
     def instantiate(self, template: Template, type_args: tuple[Type, ...], node: ast.Call, name: str | None) -> Entity:
         """An instance of a parser, control, extern or package; unnamed when ``name`` is None."""
+
+    @abstractmethod
+    def object(self, node: ast.Expr) -> ir.Instance | None:
+        """The instance that an expression names or makes; None if it is something else."""
 
     @abstractmethod
     def function_body(self, decl: ast.FunctionDecl, returns: Type) -> ir.Block:
@@ -100,6 +114,10 @@ class Calls(Expressions):
         raise P4Error(node.pos, "this cannot be called")
 
     def _method(self, callee: ast.Dot, node: ast.Call, expected: Type | None) -> ir.Expr:
+        element = self.element(callee.base)
+        if element is not None and not isinstance(element[1], ir.Const):
+            one = self._element_call(callee, node, expected)
+            return chosen(*element, one, lambda t: self.default(t, node.pos))
         target = self._target(callee.base)
         if isinstance(target, Template):
             if callee.name != "apply":
@@ -110,6 +128,7 @@ class Calls(Expressions):
                 raise P4Error(callee.pos, f"a table has no method '{callee.name}'")
             _no_arguments(node, "apply")
             check_call("table", target.name, self.where, node.pos)
+            self.out.applied.add(target)
             return ir.TableApply(target, type=VOID, pos=node.pos)
         if isinstance(target, ir.ParserInstance | ir.ControlInstance):
             if callee.name != "apply":
@@ -123,6 +142,32 @@ class Calls(Expressions):
             return self._size_method(target, callee, node)
         return self._value_method(callee, node)
 
+    def element(self, node: ast.Expr) -> tuple[list[ir.ExternInstance], ir.Expr] | None:
+        """The objects and the index of an element of an array of them; None if ``node`` is something else."""
+        if not isinstance(node, ast.Index) or not isinstance(node.base, ast.Path):
+            return None
+        array = self.scope.find(node.base.name, absolute=node.base.absolute)
+        if not isinstance(array, ObjectArray):
+            return None
+        index = self.expr(node.index)
+        if not isinstance(index.type, Bits) or isinstance(index, ir.Const):
+            at = self.number(node.index, "the index of an array of objects", 0, len(array.objects) - 1)
+            index = ir.Const(at, type=INT, pos=node.index.pos)
+        return array.objects, index
+
+    def _element_call(
+        self, callee: ast.Dot, node: ast.Call, expected: Type | None
+    ) -> Callable[[ir.ExternInstance], ir.Expr]:
+        return lambda o: self._extern_method(o.extern, tuple(o.type_args), o, callee, node, expected)
+
+    def element_statement(self, node: ast.Call) -> ir.Stmt | None:
+        """A call, as a statement, of an object that is chosen at run time; None if ``node`` is something else."""
+        element = self.element(node.callee.base) if isinstance(node.callee, ast.Dot) else None
+        if element is None or isinstance(element[1], ir.Const):
+            return None
+        assert isinstance(node.callee, ast.Dot)
+        return chosen_statement(*element, self._element_call(node.callee, node, None))
+
     def _target(self, base: ast.Expr) -> Entity | None:
         if isinstance(base, ast.Path):
             entity = self.lookup(base.name, base.pos, absolute=base.absolute)
@@ -135,6 +180,13 @@ class Calls(Expressions):
             return self.type(base.type)
         if isinstance(base, ast.This):
             return self.lookup("this", base.pos)
+        if self.element(base) is not None:
+            return self.object(base)
+        if isinstance(base, ast.Call) and isinstance(base.callee, ast.Path | ast.TypeExpr):
+            named = base.callee.type if isinstance(base.callee, ast.TypeExpr) else base.callee
+            made = self.scope.find(named.name) if isinstance(named, ast.Path | ast.NamedType) else None
+            if isinstance(made, Overloads) or (isinstance(made, Template) and isinstance(made.decl, ast.ExternDecl)):
+                return self.object(base)
         return None
 
     def _apply_type(self, template: Template, callee: ast.Dot, node: ast.Call) -> ir.Expr:
@@ -169,7 +221,7 @@ class Calls(Expressions):
         for i, (p, a) in enumerate(out):
             if a is None and p.default is not None:
                 out[i] = (p, p.default)
-            elif a is None and not _optional(p):
+            elif a is None and not optional(p):
                 raise P4Error(node.pos, f"{what}: argument '{p.name}' is missing")
         return out
 
@@ -190,26 +242,11 @@ class Calls(Expressions):
             if isinstance(entity, ir.Var) and isinstance(entity.type, Extern) and entity.type.name == t.name:
                 return ir.Arg("", ir.VarRef(entity, type=entity.type, pos=node.pos))
             raise Unsupported(node.pos, f"an extern object of type {t} passed as an argument at run time")
-        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, t)
+        wanted = None if t == INT else t  # an extern's "int" takes numbers of any width
+        made = self.value(node, declared) if isinstance(declared, Newtype) else self.expr(node, wanted)
         return ir.Arg(direction, made)  # type: ignore[arg-type]
 
     # --- functions -----------------------------------------------------------------------------------------
-
-    def overload(self, name: str, decls: Sequence[ast.FunctionDecl], node: ast.Call) -> ast.FunctionDecl:
-        """The declaration whose parameters the arguments fit, by number and names."""
-        names = {n for n in node.names if n is not None}
-        fitting = []
-        for d in decls:
-            required = sum(p.default is None and not _optional(p) for p in d.params)
-            if required <= len(node.args) <= len(d.params) and names <= {p.name for p in d.params}:
-                fitting.append(d)
-        if not fitting:
-            counts = " or ".join(sorted({str(len(d.params)) for d in decls}))
-            raise P4Error(node.pos, f"'{name}' takes {counts} arguments, {len(node.args)} given")
-        exact = [d for d in fitting if len(d.params) == len(node.args) and d.body is None]
-        if len(exact) > 1 and not names:
-            raise P4Error(node.pos, f"this call fits {len(exact)} functions '{name}': name its arguments")
-        return fitting[0]
 
     def signature(self, decl: ast.FunctionDecl, scope: Scope) -> Signature:
         """Resolve the types of a declaration's parameters."""
@@ -246,7 +283,7 @@ class Calls(Expressions):
         return bindings
 
     def _function(self, overloads: Overloads, node: ast.Call, expected: Type | None) -> ir.Expr:
-        decl = self.overload(overloads.name, overloads.decls, node)
+        decl = choose(overloads.name, overloads.decls, node)
         what = f"'{overloads.name}'"
         bound = self.bind(decl.params, node, what)
         s = self.signature(decl, overloads.scope)
@@ -325,6 +362,11 @@ class Calls(Expressions):
         kind: Literal["parser", "control"] = "parser" if isinstance(target, ir.ParserInstance) else "control"
         check_call(kind, target.type_name, self.where, node.pos)
         bound = self.bind([self.declared[v] for v in target.params], node, what)
+        if target in self.waiting:
+            numbers = {v.name for v in target.params if v.type == INT}
+            known = {p.name: self.constant(a, INT) for p, a in bound if p.name in numbers and a is not None}
+            target = self.waiting[target](known, node.pos)
+            bound = [(p, a) for p, a in bound if p.name not in numbers]
         args = []
         for (p, a), v in zip(bound, target.params, strict=True):
             instance = self._target(a) if isinstance(v.type, Extern) and isinstance(a, ast.Path) else None
@@ -360,12 +402,13 @@ class Calls(Expressions):
         methods = [m for m in template.decl.methods if m.name == callee.name and m.name != extern]
         if not methods:
             raise P4Error(callee.pos, f"extern '{extern}' has no method '{callee.name}'")
-        decl = self.overload(callee.name, methods, node)
+        decl = choose(callee.name, methods, node)
         what = f"'{extern}.{callee.name}'"
         bound = self.bind(decl.params, node, what)
         scope = Scope(template.scope)
-        for i, name in enumerate(template.decl.type_params):
-            scope.put(name, type_args[i] if i < len(type_args) else TypeVar(name))
+        given = itertools.chain(type_args, itertools.repeat(DONTCARE))
+        for name, t in zip(template.decl.type_params, given, strict=False):
+            scope.put(name, TypeVar(name) if t == DONTCARE else t)
         s = self.signature(decl, scope)
         return self._extern_call(
             extern, callee.name, target, s, bound, self.infer(s, bound, node, expected, what), node
@@ -385,7 +428,9 @@ class Calls(Expressions):
         for (p, a), t in zip(bound, s.params, strict=True):
             known = self.substitute(t, bindings, node.pos)
             if a is not None and p.direction in ("", "in") and _mentions(known, self):
-                args.append(ir.Arg("in", self.expr(a)))
+                value = self.expr(a)
+                width = max(_OPEN_WIDTH, int(value.value).bit_length()) if isinstance(value, ir.Const) else _OPEN_WIDTH
+                args.append(ir.Arg("in", self.coerce(value, Bits(width), a.pos) if value.type == INT else value))
             elif a is not None and p.direction in ("out", "inout") and _mentions(known, self):
                 args.append(ir.Arg(p.direction, self.place(a)))  # type: ignore[arg-type]
             else:
@@ -455,10 +500,6 @@ def _static_assert(call: ir.ExternCall) -> ir.Expr:
 def _no_arguments(node: ast.Call, name: str) -> None:
     if node.args:
         raise P4Error(node.pos, f"'{name}' takes no arguments, {len(node.args)} given")
-
-
-def _optional(p: ast.Param) -> bool:
-    return any(a.name == "optional" for a in p.annotations)
 
 
 def _mentions(t: Type, resolver: Calls) -> bool:

@@ -74,10 +74,11 @@ class Expressions(Conversions):
 
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
         """An expression that must be known at compile time."""
-        made = self.expr(node, expected)
-        if not is_constant(made):
-            raise P4Error(node.pos, "this must be known at compile time")
-        return made
+        return _known(self.expr(node, expected), node.pos)
+
+    def constant_of(self, node: ast.Expr, declared: Type) -> ir.Expr:
+        """The same as a value of a declared type, which may be a new type."""
+        return _known(self.value(node, declared), node.pos)
 
     def condition(self, node: ast.Expr) -> ir.Expr:
         """A boolean."""
@@ -102,7 +103,9 @@ class Expressions(Conversions):
 
     def _copy(self, e: ir.Expr) -> ir.Expr:
         """A cast that changes nothing still gives a value of another declared type."""
-        return ir.Cast(e, type=e.type, pos=e.pos) if self.newtype(e) is not None else e
+        if self.newtype(e) is None:
+            return e
+        return _at(e, e.pos) if isinstance(e, ir.Const) else ir.Cast(e, type=e.type, pos=e.pos)
 
     # --- one kind after another ----------------------------------------------------------------------------
 
@@ -238,7 +241,7 @@ class Expressions(Conversions):
             index = self.coerce(index, Bits(32), node.pos)
         if not isinstance(index.type, Bits):
             raise P4Error(node.index.pos, f"expected an index, found {describe(index.type)}")
-        if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
+        if isinstance(index, ir.Const) and not 0 <= int(index.value) < max(1, base.type.size):
             raise P4Error(node.index.pos, f"index {index.value} is outside a stack of {base.type.size}")
         return ir.Element(base, index, type=base.type.element, pos=node.pos)
 
@@ -402,8 +405,10 @@ class Expressions(Conversions):
             return ir.Const(int(equal == (node.op == "==")), type=BOOL, pos=node.pos)
         if is_constant(left) and is_constant(right):
             return ir.Const(int(_same_constant(left, right) == (node.op == "==")), type=BOOL, pos=node.pos)
-        if not left.type.slots:
+        if not left.type.slots and not isinstance(left.type, Struct | Tuple):
             raise P4Error(node.pos, f"'{node.op}' is not defined for {describe(left.type)}")
+        if not left.type.slots:
+            return ir.Const(int(node.op == "=="), type=BOOL, pos=node.pos)
         return ir.Binary(node.op, left, right, type=BOOL, pos=node.pos)
 
     def _ternary(self, node: ast.Ternary, expected: Type | None) -> ir.Expr:
@@ -479,6 +484,12 @@ class Expressions(Conversions):
         if len({f.name for f in fields}) != len(fields):
             raise P4Error(node.pos, "a field is given twice")
         return ir.Compose(parts, type=Struct(ANONYMOUS, {}, fields), pos=node.pos)
+
+
+def _known(e: ir.Expr, pos: Pos) -> ir.Expr:
+    if not is_constant(e):
+        raise P4Error(pos, "this must be known at compile time")
+    return e
 
 
 def _check_division(op: str, t: Type, divisor: ir.Expr, pos: Pos) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.blocks import Blocks
+from offramp_p4.frontend.check.clashes import settle_names
+from offramp_p4.frontend.check.overloads import overloadable
 from offramp_p4.frontend.check.restrictions import (
     check_annotations,
     check_direction,
@@ -15,7 +17,6 @@ from offramp_p4.frontend.check.restrictions import (
     check_parameters,
 )
 from offramp_p4.frontend.check.scope import Constant, Overloads, Scope, Template
-from offramp_p4.frontend.check.typing import Collected
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.source import P4Error, Pos
 from offramp_p4.types import Bits, Enum, Header, Newtype, Type, TypeVar, strip
@@ -41,39 +42,26 @@ class Elaborator(Blocks):
             main = found
         if main is None:
             raise P4Error(Pos(file, 1, 1), "the program has no 'main' package, so there is nothing to run")
-        self._check_names()
+        settle_names(self.out, lambda action: self.action_namespaces.get(action, ""))
         controller = [t for t in self.types.values() if isinstance(t, Header) and "controller_header" in t.annotations]
         return ir.Program(
             main, file, list(self.errors), self.out.tables, self.out.actions, self.out.externs, self.out.value_sets,
             self.out.functions, self.out.blocks, dict(self.types), controller, main.annotations, source,
         )  # fmt: skip
 
-    def _check_names(self) -> None:
-        """No two objects of one kind may have one name for the control plane."""
-        for kind in (self.out.tables, self.out.actions, self.out.externs, self.out.value_sets):
-            seen: dict[tuple[str, str], Pos] = {}
-            for thing in kind:
-                key = (self.action_namespaces.get(thing, "") if isinstance(thing, ir.Action) else "", thing.name)
-                if key in seen:
-                    first = seen[key]
-                    raise P4Error(
-                        thing.pos, f"the control plane knows '{thing.name}' already, from {first}; give one a @name"
-                    )
-                seen[key] = thing.pos
-
     def _check_unused(self, decls: list[ast.Decl]) -> None:
         """Check what no instance uses too, where it can be checked by itself, and keep nothing of it."""
         used = {b.type_name for b in self.out.blocks}
-        kept, self.out = self.out, Collected()
         for d in decls:
             template = self.scope.here(d.name)
             if not isinstance(d, ast.ParserDecl | ast.ControlDecl) or not isinstance(template, Template):
                 continue
+            template = next((t for t in template.others if t.decl is d), template)
             body = d.states if isinstance(d, ast.ParserDecl) else d.body
             if d.name not in used and body is not None and not d.type_params and not d.ctor:
                 call = ast.Call(d.pos, ast.Path(d.pos, d.name), [], [], [])
-                self.block_instance(template, d, (), call, d.name, {})
-        self.out = kept
+                with self.forgetting():
+                    self.block_instance(template, d, (), call, d.name, {})
 
     def _top(self, d: ast.Decl) -> None:
         check_annotations(d.annotations)
@@ -102,7 +90,7 @@ class Elaborator(Blocks):
             case ast.FunctionDecl():
                 self._function_decl(d)
             case ast.ConstDecl():
-                self.declare(d.name, Constant(self.constant(d.value, self.type(d.type))), d.pos)
+                self.declare(d.name, Constant(self.constant_of(d.value, self.type(d.type))), d.pos)
             case ast.ActionDecl():
                 self.declare(d.name, self.action(d), d.pos)
             case ast.Instantiation():
@@ -113,7 +101,11 @@ class Elaborator(Blocks):
                 raise P4Error(d.pos, f"'{d.name}' cannot be declared at top level")
 
     def _declare_template(self, d: ast.ExternDecl | ast.PackageDecl | ast.ParserDecl | ast.ControlDecl) -> None:
-        self.declare(d.name, Template(d, self.scope), d.pos)
+        made, before = Template(d, self.scope), self.scope.here(d.name)
+        if isinstance(before, Template) and all(overloadable(d, t.decl) for t in (before, *before.others)):
+            before.others.append(made)
+        else:
+            self.declare(d.name, made, d.pos)
 
     def _extern_decl(self, d: ast.ExternDecl) -> None:
         check_methods(d)

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Template:
-    """A declaration that needs arguments: a generic struct, an extern, a parser, a control, a package."""
+    """A declaration that needs arguments: a generic struct, an extern, a parser, a control, a package.
+
+    ``others`` are those of the same name and kind, which take other arguments.
+    """
 
     decl: ast.StructDecl | ast.ExternDecl | ast.ParserDecl | ast.ControlDecl | ast.PackageDecl
     scope: Scope
     cache: dict[tuple[Type, ...], Type] = field(default_factory=dict)
+    others: list[Template] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -38,9 +42,16 @@ class Constant:
     value: ir.Expr
 
 
+@dataclass(eq=False, slots=True)
+class ObjectArray:
+    """``T(args) name[4];``: extern objects by number."""
+
+    objects: list[ir.ExternInstance]
+
+
 Entity = (
     Type | Template | Overloads | Constant | ir.Var | ir.Action | ir.Table | ir.ExternInstance | ir.ParserInstance
-    | ir.ControlInstance | ir.PackageInstance | ir.ValueSet
+    | ir.ControlInstance | ir.PackageInstance | ir.ValueSet | ObjectArray
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import nullcontext
 
 from offramp_p4 import ir
 from offramp_p4.frontend.check.calls import Calls
@@ -70,6 +71,9 @@ class Statements(Calls):
             case ast.AssignStmt():
                 return self._assign(node)
             case ast.CallStmt():
+                one_of = self.element_statement(node.call) if isinstance(node.call, ast.Call) else None
+                if one_of is not None:
+                    return one_of
                 made = self.expr(node.call)
                 return None if isinstance(made, ir.Const) else ir.Eval(made, pos=node.pos)
             case ast.BlockStmt():
@@ -99,7 +103,7 @@ class Statements(Calls):
     def local(self, decl: ast.Decl) -> ir.Stmt | None:
         """A local variable, constant or instance."""
         if isinstance(decl, ast.ConstDecl):
-            self.declare(decl.name, Constant(self.constant(decl.value, self.type(decl.type))), decl.pos)
+            self.declare(decl.name, Constant(self.constant_of(decl.value, self.type(decl.type))), decl.pos)
             return None
         if isinstance(decl, ast.VarDecl):
             declared = self.type(decl.type)
@@ -154,11 +158,21 @@ class Statements(Calls):
 
     def _if(self, node: ast.IfStmt) -> ir.Stmt | None:
         condition = self.condition(node.condition)
+        if isinstance(condition, ir.Const):
+            return self._one_branch(node, taken=bool(condition.value))
         then = self._scoped(node.then)
         otherwise = self._scoped(node.otherwise) if node.otherwise is not None else None
-        if isinstance(condition, ir.Const):
-            return then if condition.value else otherwise
         return ir.If(condition, then, otherwise, pos=node.pos)
+
+    def _one_branch(self, node: ast.IfStmt, *, taken: bool) -> ir.Stmt | None:
+        """The branch that the program takes; the other is checked, and leaves nothing behind."""
+        then, otherwise = None, None
+        with nullcontext() if taken else self.forgetting():
+            then = self._scoped(node.then)
+        if node.otherwise is not None:
+            with self.forgetting() if taken else nullcontext():
+                otherwise = self._scoped(node.otherwise)
+        return then if taken else otherwise
 
     def _scoped(self, node: ast.Stmt) -> ir.Stmt:
         outer, self.scope = self.scope, Scope(self.scope)
@@ -214,6 +228,8 @@ class Statements(Calls):
                 entity = (
                     self.lookup(label.name, label.pos, absolute=label.absolute) if isinstance(label, ast.Path) else None
                 )
+                if isinstance(entity, ir.Action):
+                    entity = self.in_tables.get(entity, entity)
                 if not isinstance(entity, ir.Action) or id(entity) not in by_action:
                     raise P4Error(label.pos, f"this is not an action of table '{table.name}'")
                 if id(entity) in seen:
@@ -268,6 +284,8 @@ class Statements(Calls):
             low, high = self.expr(node.low, var.type), self.expr(node.high, var.type)
         else:
             low = self.expr(node.low)
+            if isinstance(low, ir.Compose) and isinstance(low.type, List):  # its parts have the list's type already
+                low = ir.Compose(low.parts, type=Tuple((low.type.element,) * len(low.parts)), pos=low.pos)
             if isinstance(low.type, Tuple):
                 low = self.coerce(low, Tuple((var.type,) * len(low.type.types)), node.pos)
             elif not isinstance(low.type, Stack):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 
 from offramp_p4 import ir
+from offramp_p4.frontend.check.action_data import can_spread, is_data, scattered, spread
 from offramp_p4.frontend.check.conversions import is_constant
 from offramp_p4.frontend.check.entries import check_entries, check_entry_key
 from offramp_p4.frontend.check.names import key_name
@@ -77,6 +78,7 @@ class Tables(Statements):
             raise P4Error(decl.pos, f"table '{decl.name}' has no list of actions")
         keys = [self._key(k) for k in decl.keys]
         actions = [self._listed(ref) for ref in decl.actions]
+        _check_listed_names(actions, decl.actions)
         properties: dict[str, ir.ExternInstance | ir.Expr] = {}
         name = self.object_name(decl.name, notes)
         size: int | None = None
@@ -170,10 +172,13 @@ class Tables(Statements):
         if len(ref.args) < len(directed):
             raise P4Error(ref.pos, f"'{ref.name}': argument '{directed[len(ref.args)].name}' is missing")
         bound = [self.argument(v.direction, a, v.type, f"'{v.name}'") for v, a in zip(directed, ref.args, strict=True)]
-        for v in action.params[len(bound) :]:
-            if not (isinstance(v.type, Bits) or v.type == BOOL or _numbered(v.type)):
+        data = action.params[len(bound) :]
+        for v in data:
+            if not can_spread(v.type):
                 raise P4Error(ref.pos, f"the control plane cannot supply '{v.name}' of type {v.type}")
-        made = ir.TableAction(action, bound, self.annotations(ref.annotations))
+        if action not in self.in_tables and not all(is_data(v.type) for v in data):
+            self.in_tables[action] = spread(action)
+        made = ir.TableAction(self.in_tables.get(action, action), bound, self.annotations(ref.annotations))
         self._listed_args[made] = ref.args
         return made
 
@@ -185,13 +190,13 @@ class Tables(Statements):
 
     def _choice(self, ref: ast.ActionRef, actions: list[ir.TableAction], *, entry: bool) -> ir.ActionChoice:
         action = self._named_action(ref)
-        listed = next((a for a in actions if a.action is action), None)
+        listed = next((a for a in actions if a.action is self.in_tables.get(action, action)), None)
         if listed is None:
             raise P4Error(ref.pos, f"action '{ref.name}' is not in the table's list of actions")
         scope = "defaultonly" if entry else "tableonly"
         if scope in listed.annotations:
             raise P4Error(ref.pos, f"action '{ref.name}' is @{scope}")
-        params = listed.data_params
+        params = action.params[len(listed.bound) :]
         args = ref.args
         if len(args) == len(action.params) and listed.bound:
             self._check_repeated(args, listed)
@@ -204,7 +209,7 @@ class Tables(Statements):
         for d in data:
             if not is_constant(d):
                 raise P4Error(d.pos, "action data must be known at compile time")
-        return ir.ActionChoice(listed, data)
+        return ir.ActionChoice(listed, [scalar for d in data for scalar in scattered(d)])
 
     def _check_repeated(self, args: list[ast.Expr], listed: ir.TableAction) -> None:
         """Arguments that the list of actions has bound already must be the same again (section 14.2.1.3)."""
@@ -269,5 +274,9 @@ class Tables(Statements):
         return ir.KeyValue(self.coerce(made, deep_strip(t), node.pos))
 
 
-def _numbered(t: Type) -> bool:
-    return isinstance(t, Enum) and t.base is not None
+def _check_listed_names(actions: list[ir.TableAction], refs: list[ast.ActionRef]) -> None:
+    """An entry says an action's name: in one table it stands for one action."""
+    seen: dict[str, ir.Action] = {}
+    for listed, ref in zip(actions, refs, strict=True):
+        if seen.setdefault(listed.action.name, listed.action) is not listed.action:
+            raise P4Error(ref.pos, f"the control plane knows another action of this table as '{listed.action.name}'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -43,7 +44,7 @@ from offramp_p4.types import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _SIMPLE = {"bool": BOOL, "error": ERROR, "string": STRING, "void": VOID, "match_kind": MATCH_KIND}
 _KINDS: dict[str, type[Structure]] = {"struct": Struct, "header": Header, "header_union": Union}
@@ -67,6 +68,7 @@ class Collected:
     value_sets: list[ir.ValueSet] = field(default_factory=list)
     functions: list[ir.Function] = field(default_factory=list)
     blocks: list[ir.ParserInstance | ir.ControlInstance] = field(default_factory=list)
+    applied: set[ir.Table] = field(default_factory=set)
 
 
 class TypeResolver:
@@ -81,6 +83,16 @@ class TypeResolver:
         self.where: Where = ""
         self.origin: dict[Structure, tuple[Template, tuple[Type, ...]]] = {}  # of specialised structures
         self._parts: dict[int, tuple[Type, int]] = {}  # by identity: equality may take as long as the type is large
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """Check what cannot run: of what is found, only functions are kept, since they are made once."""
+        kept, self.out = self.out, Collected()
+        try:
+            yield
+        finally:
+            kept.functions += self.out.functions
+            self.out = kept
 
     @abstractmethod
     def constant(self, node: ast.Expr, expected: Type | None = None) -> ir.Expr:
@@ -176,7 +188,7 @@ class TypeResolver:
                     raise Unsupported(node.pos, f"an array of extern objects of type {element}")
                 if element in (INT, STRING, VOID, MATCH_KIND) or isinstance(element, Varbit | List):
                     raise P4Error(node.pos, f"an array cannot hold values of type {element}")
-                size = self.number(node.size, "the size of a stack", 1, 1 << 16)
+                size = self.number(node.size, "the size of a stack", 0, 1 << 16)
                 return self._sized(Stack(element, size), [element], node.pos, size)
             case ast.TupleType(name="list"):
                 element = self.type(node.args[0])

@@ -364,12 +364,13 @@ class VarDecl(Declaration):
 
 @dataclass(eq=False, slots=True)
 class Instantiation(Declaration):
-    """``T(args) name;`` with, for abstract methods, an initialiser."""
+    """``T(args) name;`` with, for abstract methods, an initialiser; ``size`` of them for ``T(args) name[size];``."""
 
     type: TypeNode
     args: list[Expr]
     names: list[str | None]
     body: list[Decl] | None
+    size: Expr | None = None
 
 
 @dataclass(eq=False, slots=True)

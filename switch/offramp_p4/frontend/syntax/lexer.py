@@ -57,6 +57,13 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+# p4c calls cpp as for assembler: it passes on what is no directive, and p4c's lexer skips lines that begin with "#".
+_REMARK = re.compile(
+    r"""\#(?![ \t]*(?:$|\d|(?:include|define|undef|if|ifdef|ifndef|elif|else|endif|error|pragma|line)\b))
+        [^\n]*""",
+    re.VERBOSE | re.MULTILINE,
+)
+
 
 def tokenize(text: str, file: str) -> list[Token]:
     """All tokens of ``text`` with a final ``eof``.
@@ -76,6 +83,11 @@ def tokenize(text: str, file: str) -> list[Token]:
             at += 1
             continue
         kind, lexeme = m.lastgroup, m.group()
+        if lexeme[0] == "#" and (not out or out[-1].kind == "nl"):
+            remark = _REMARK.match(text, at)
+            if remark is not None:
+                at = remark.end()
+                continue
         if kind == "open":
             raise P4Error(pos, "this comment is never closed with '*/'")
         if kind == "nl":

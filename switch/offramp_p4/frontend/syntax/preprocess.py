@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from offramp_p4.frontend.syntax.includes import FolderIncludes, Includes
 from offramp_p4.frontend.syntax.lexer import OPERATORS, Token, parse_int, parse_string, tokenize
+from offramp_p4.frontend.syntax.predefined import predefined
 from offramp_p4.source import P4Error, Pos, remember_text
 
 if TYPE_CHECKING:
@@ -53,12 +54,8 @@ class Preprocessor:
 
     def __init__(self, includes: Includes | None = None, defines: Mapping[str, str] | None = None) -> None:
         self._includes = FolderIncludes() if includes is None else includes
-        self.macros: dict[str, Macro] = {"__p4c__": Macro(None, (Token("int", "1", Pos("<built-in>", 0, 0)),))}
-        for name, value in (defines or {}).items():
-            if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise P4Error(Pos("<command line>", 1, 1), f"'{name}' cannot be defined: it is not an identifier")
-            body = [t for t in tokenize(str(value), "<command line>") if t.kind not in ("nl", "eof")]
-            self.macros[name] = Macro(None, tuple(body))
+        self._defines = dict(defines or {})
+        self.macros: dict[str, Macro] = {}
         self._once: set[str] = set()
         self._reading: list[str] = []  # the file being read, and those that include it
         self._left = MAX_TOKENS
@@ -71,10 +68,21 @@ class Preprocessor:
             P4Error: a directive is wrong, an include is not found or refused, or the program becomes too long.
         """
         remember_text(file, text)
+        for name, value in predefined(text, self._defines).items():
+            self._command_line(name, value, "<built-in>")
+        for name, value in self._defines.items():
+            self._command_line(name, value, "<command line>")
         self._file(tokenize(text, file), folder, file)
         end = self._out[-1].pos if self._out else Pos(file, 1, 1)
         self._out.append(Token("eof", "", end))
         return self._out
+
+    def _command_line(self, name: str, value: str, source: str) -> None:
+        """Define a macro that no file defines."""
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise P4Error(Pos(source, 1, 1), f"'{name}' cannot be defined: it is not an identifier")
+        body = [t for t in tokenize(str(value), source) if t.kind not in ("nl", "eof")]
+        self.macros[name] = Macro(None, tuple(body))
 
     # --- files and lines -----------------------------------------------------------------------------------
 
@@ -139,7 +147,7 @@ class Preprocessor:
             else:
                 top.active = top.enclosing and not top.taken and self._truth(rest, pos)
                 top.taken = top.taken or top.active
-        elif not live or name in ("pragma", "line", "ident"):
+        elif not live or name in ("pragma", "line"):
             if live and name == "pragma" and rest and rest[0].text == "once":
                 self._once.add(self._reading[-1])
         elif name == "include":
@@ -148,11 +156,8 @@ class Preprocessor:
             self._define(rest, pos)
         elif name == "undef":
             self.macros.pop(_identifier(rest, pos, "#undef"), None)
-        elif name in ("error", "warning"):
-            if name == "error":
-                raise P4Error(pos, "#error " + " ".join(t.text for t in rest))
-        else:
-            raise P4Error(line[1].pos, f"unknown directive '#{name}'")
+        elif name == "error":
+            raise P4Error(pos, "#error " + " ".join(t.text for t in rest))
 
     def _include(self, rest: list[Token], pos: Pos, folder: Path | None) -> None:
         if rest and rest[0].kind == "id":
@@ -274,7 +279,7 @@ class Preprocessor:
                 at += 1
             elif t.kind == "id" and t.text in table:
                 pasted = (at > 0 and body[at - 1].text == "##") or (at + 1 < len(body) and body[at + 1].text == "##")
-                out += table[t.text] if pasted else expanded[t.text]
+                out += (table[t.text] or [Token("id", "", t.pos)]) if pasted else expanded[t.text]
             else:
                 out.append(t)
             at += 1
@@ -282,18 +287,22 @@ class Preprocessor:
 
 
 def _paste(body: list[Token]) -> list[Token]:
-    """Join the tokens around each ``##``."""
+    """Join the tokens around each ``##``; a token without text stands for an empty argument, and goes."""
     out: list[Token] = []
     at = 0
     while at < len(body):
         if body[at].text == "##" and out and at + 1 < len(body):
+            if out[-1].text == "," and not body[at + 1].text:  # cpp: ", ## __VA_ARGS__" of no arguments is nothing
+                out.pop()
+                at += 2
+                continue
             joined = [t for t in tokenize(out[-1].text + body[at + 1].text, "<pasted>") if t.kind not in ("nl", "eof")]
             out[-1:] = [Token(t.kind, t.text, out[-1].pos, out[-1].hidden) for t in joined]
             at += 2
         else:
             out.append(body[at])
             at += 1
-    return out
+    return [t for t in out if t.text]
 
 
 def _identifier(tokens: Sequence[Token], pos: Pos, after: str) -> str:

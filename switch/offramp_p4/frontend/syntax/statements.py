@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from offramp_p4.frontend.syntax import ast
 from offramp_p4.frontend.syntax.expressions import OPERAND, ExpressionParser
-from offramp_p4.source import P4Error, Pos, Unsupported
+from offramp_p4.source import P4Error, Pos
 
 _COMPOUND = ("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "|+|=", "|-|=")
 
@@ -223,14 +223,16 @@ class StatementParser(ExpressionParser):
         """``name;`` or ``name = { methods };`` behind ``T(args)``."""
         pos = self.pos
         name = self.name("the name of an instance")
-        if self.at("["):
-            raise Unsupported(self.pos, "an array of instances")
+        size = None
+        if self.accept("["):
+            size = self.expression()
+            self.expect("]")
         self.declare(name, is_type=False)
         body = None
         if self.accept("="):
             body = self._initializer()
         self.expect(";", "after an instance")
-        return ast.Instantiation(pos, annotations, name, node, args, names, body)
+        return ast.Instantiation(pos, annotations, name, node, args, names, body, size)
 
     def _initializer(self) -> list[ast.Decl]:
         self.expect("{", "to begin the implementation of abstract methods")

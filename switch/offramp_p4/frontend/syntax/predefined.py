@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Macros that hold before a program says anything, as p4c and the C preprocessor that it calls set them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ALWAYS: Final = {"__p4c__": "1", "__STDC__": "1", "__STDC_HOSTED__": "1", "__ASSEMBLER__": "1"}
+_INCLUDE: Final = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:\w+/)*(\w+)\.p4[>\"]", re.MULTILINE)
+_TARGETS: Final = {
+    "v1model": {"__TARGET_BMV2__": "1"},
+    "psa": {"__TARGET_BMV2__": "1"},
+    "pna": {"__TARGET_BMV2__": "1"},
+    "tna": {"__TARGET_TOFINO__": "1"},
+    "t2na": {"__TARGET_TOFINO__": "2"},
+}
+"""What the back end for an architecture defines."""
+
+
+def predefined(text: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The macros of a program whose first file is ``text``; a target that ``given`` names is left to it.
+
+    p4c is told the target by its caller. Here it follows from the architecture, read before anything is expanded,
+    since programs choose their headers by the target: of several the first counts, and Tofino before Tofino 2.
+    """
+    if any(name.startswith("__TARGET_") for name in given):
+        return dict(_ALWAYS)
+    named = [name for name in _INCLUDE.findall(text) if name in _TARGETS]
+    first = "tna" if named[:1] == ["t2na"] and "tna" in named else next(iter(named), "")
+    return {**_ALWAYS, **_TARGETS.get(first, {})}

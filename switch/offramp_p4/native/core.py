@@ -39,7 +39,7 @@ def _whole_bytes(e: ir.Expr, header: Type) -> Header:
     varbits = sum(isinstance(f.type, Varbit) for f in codec.leaves(header))
     if varbits > 1:
         raise Unsupported(e.pos, f"header {header} with more than one varbit field")
-    if header.fixed_width % 8:
+    if header.fixed_width % 8 and "flexible" not in header.annotations:
         raise Unsupported(e.pos, f"header {header} of {header.fixed_width} bits, not a multiple of 8")
     return header
 
@@ -60,7 +60,7 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
     place = e.args[0].expr
     if place is None:
         header = _whole_bytes(e, e.type_args[0])
-        _, end = _reserve(g, e, i64(header.fixed_width // 8))
+        _, end = _reserve(g, e, i64((header.fixed_width + 7) // 8))
         set_field(g, CURSOR.name, end)
         return None
     header = _whole_bytes(e, place.type)
@@ -76,7 +76,7 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
 
 def _extract_fixed(g: Emitter, e: ir.ExternCall, place: ir.Expr, header: Header) -> None:
     at = lvalues.lvalue(g, place)
-    source, end = _reserve(g, e, i64(header.fixed_width // 8))
+    source, end = _reserve(g, e, i64((header.fixed_width + 7) // 8))
 
     def write() -> None:
         codec.unpack(g, list(codec.leaves(header)), source, at.address)
@@ -219,3 +219,7 @@ BUILDERS: Final[dict[tuple[str, str], Builder]] = {
     ("", "static_assert"): _static_assert,
 }
 AGGREGATES: Final[dict[tuple[str, str], AggregateBuilder]] = {("packet_in", "lookahead"): _lookahead_into}
+FAULTS: Final = frozenset(
+    {("packet_in", "extract"), ("packet_in", "lookahead"), ("packet_in", "advance"), ("", "verify")}
+)
+"""Those that may end the parser with an error."""

@@ -369,6 +369,8 @@ class Emitter:
 
     def word_of(self, expr: ir.Expr) -> Value:
         """The value of a scalar of at most 64 bits as a word."""
+        if isinstance(expr, ir.Const) and isinstance(expr.value, int) and 0 <= expr.value < 1 << 63:
+            return i64(expr.value)
         bits = bits_of(expr.type)
         if bits is None or bits.width > 64:
             raise Unsupported(expr.pos, f"a number of type {expr.type} here, of more than 64 bits,")

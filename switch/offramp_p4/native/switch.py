@@ -220,6 +220,7 @@ class NativeSwitch:
             raise OfframpError(f"packet batch: {len(data)} rows, {len(lengths)} lengths and {len(ports)} ports")
         if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= data.shape[1]:
             raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+        self._objects.check_ports(ports)
         return data, lengths, ports
 
     def _read_digests(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp_p4 import ir
 from offramp_p4.native.architecture import Chip
@@ -76,6 +77,13 @@ class NativeState:
         """The state of a table."""
         return NativeTable(table, profile, self._dirty, self._changes)
 
+    def check_ports(self, ports: npt.NDArray[np.int32]) -> None:
+        """Check the ports that packets come in at.
+
+        Raises:
+            OfframpError: the switch does not have one of them.
+        """
+
     def attach(self, context: Context, plan: Plan, chip: Chip) -> None:
         """Put everything where ``plan`` says."""
         del chip
@@ -137,8 +145,9 @@ class NativeState:
                 rows[column.word] = np.zeros((register.size, column.stride), np.uint8)
                 self._context.hold(column.word, rows[column.word])
             size = column.size
-            assert isinstance(register, NativeRegister)
-            register.attach(rows[column.word][:, column.offset : column.offset + size])
+            register.attach(  # type: ignore[attr-defined]  # those of all architectures have it
+                rows[column.word][:, column.offset : column.offset + size]
+            )
 
 
 class V1Objects(NativeState, Objects):

@@ -9,11 +9,12 @@ from typing import Any, Final
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import Library
 from offramp_p4 import ir
-from offramp_p4.native import arithmetic, calls, headers, lvalues, statements, tables
+from offramp_p4.native import calls
 from offramp_p4.native.architecture import Architecture, Module
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import Layout, Span
 from offramp_p4.native.plan import Plan
+from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.batch import gather, run_batch
 from offramp_p4.native.runtime.pipeline import leave
@@ -26,8 +27,7 @@ from offramp_p4.native.v1model.target import V1Target
 from offramp_p4.source import Unsupported
 from offramp_p4.v1model.metadata import UNLIMITED
 
-RULES: Final = (arithmetic, calls, headers, lvalues, statements, tables)
-"""The modules that register the rules for all nodes when they are imported."""
+assert RULES
 
 _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 

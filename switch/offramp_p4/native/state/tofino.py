@@ -63,7 +63,7 @@ class NativeTofino(NativeState, Objects):
     def make(self, i: ir.ExternInstance) -> Any:
         """The state of an extern instance; None if it has none."""
         state = super().make(i)
-        if isinstance(state, TofinoRegister) and i.extern != "DirectRegister":
+        if isinstance(state, TofinoRegister):
             return NativeTofinoRegister(state)
         return state
 
@@ -79,6 +79,10 @@ class NativeTofino(NativeState, Objects):
         self._logs = list(plan.logs.values())
         for (instance, bits), word in plan.hashes.items():
             context.hold(word, hash_table(hash_of(instance, bits, chip.seed), bits))
+        for instance, column in plan.single.items():
+            rows = np.zeros((1, column.stride), np.uint8)
+            context.hold(column.word, rows)
+            self.of[instance].attach(rows)
         for instance, table in self.table_of.items():
             state, owner = self.of.get(instance), self.tables[table]
             if isinstance(state, TofinoRegister):

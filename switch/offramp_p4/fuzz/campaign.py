@@ -32,6 +32,7 @@ class Campaign:
     Args:
         engine: makes the switch that is compared with the Python engine; None compares it with p4c and bmv2, on
             programs that these take.
+        write: writes the program of a seed; None: programs for v1model.
         seed: of the first trial; trial ``n`` has seed ``seed + n`` and can be repeated by itself.
         shrink_s: time to spend on each finding's reproducer.
         jobs: trials at a time.
@@ -41,6 +42,7 @@ class Campaign:
     seed: int = 0
     shrink_s: float = 30.0
     jobs: int = 1
+    write: Callable[[int], RandomProgram] | None = None
     counts: Counts = field(default_factory=Counts)
     findings: list[Finding] = field(default_factory=list)
 
@@ -94,7 +96,7 @@ class Campaign:
         return counts
 
     def _case(self, seed: int) -> tuple[RandomProgram, Case]:
-        made = random_program(seed, portable=self.engine is None)
+        made = self.write(seed) if self.write else random_program(seed, portable=self.engine is None)
         return made, Case(tuple(random_packets(Random(seed), PACKETS, made.hints)), seed)
 
     def trial(self, seed: int) -> None:

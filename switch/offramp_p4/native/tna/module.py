@@ -47,7 +47,7 @@ def translate(program: ir.Program, objects: NativeState, queued: bool) -> Module
             layout, gress = Layout(program), getattr(pipe, direction)
             target = TnaTarget(program, layout, gress, direction, plan, objects, digests)
             fields.update(target.cells.fields)
-            g = Emitter(program, module, layout, target, library, f"p4.{number}")
+            g = Emitter(program, module, layout, target, library, f"p4.{direction}{number}")
             made.append(write_gress(g, target))
             size = max(size, aligned(layout.size, 64))
         supplied[f"run_{direction}"] = _dispatch(g, direction, made)

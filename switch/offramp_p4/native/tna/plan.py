@@ -6,6 +6,7 @@ from __future__ import annotations
 from offramp_p4 import ir
 from offramp_p4.native.plan import Column, Plan
 from offramp_p4.native.shape import container
+from offramp_p4.tna.filter_state import FilterState
 from offramp_p4.tna.objects import Objects
 
 
@@ -14,6 +15,7 @@ class TnaPlan(Plan):
 
     Attributes:
         single: direct registers that no table names, each of one cell.
+        filters: by extern instance, the address of an array of low-pass filters.
         hashes: by Hash object and bits of its data, the address of the function's table.
         logs: by register action, the next index of ``execute_log``.
     """
@@ -25,6 +27,7 @@ class TnaPlan(Plan):
             for i, state in objects.of.items()
             if i.extern == "DirectRegister" and i not in objects.table_of
         }
+        self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
         self.hashes: dict[tuple[ir.ExternInstance, int], int] = {}
         self.logs: dict[ir.ExternInstance, int] = {}
 

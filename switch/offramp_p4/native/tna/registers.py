@@ -51,7 +51,7 @@ def aggregates(target: TnaTarget) -> dict[tuple[str, str], AggregateBuilder]:
 
 def _execute(target: TnaTarget, g: Emitter, e: ir.ExternCall) -> Value:
     action = instance(e)
-    direct = action.extern == "DirectRegisterAction"
+    direct = action.extern.startswith("Direct")
     return _run(target, g, e, None if direct else argument(e, 0), e.args if direct else e.args[1:])
 
 

@@ -10,7 +10,7 @@ from offramp_base.native.llvm import Value
 from offramp_p4 import ir
 from offramp_p4.native import core
 from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
-from offramp_p4.native.tna import arrays, checksums, functions, parsing, registers, requests
+from offramp_p4.native.tna import arrays, checksums, filters, functions, parsing, registers, requests
 from offramp_p4.native.tna.cells import Cells
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class TnaTarget:
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
+            **filters.builders(self),
             **functions.builders(self),
             **parsing.builders(self),
             **registers.builders(self),

@@ -191,8 +191,7 @@ class RandomControl:
 
     def _filters(self) -> None:
         """Low-pass filters, which TNA has."""
-        filters = getattr(self.switch._objects, "filters", {})
-        for _, state in sorted(filters.items()):
+        for _, state in sorted(self.switch.filters.items()):
             for index in range(state.size):
                 low, high = sorted(self.rng.choice((0, 1, 200, 1 << 20)) for _ in range(2))
                 state.configure(

@@ -32,7 +32,7 @@ def switch(body: str, local: str, seed: int = 0) -> PlainSwitch:
 
 def low_pass(**settings: int | bool) -> PlainSwitch:
     s = switch(LPF, "Lpf<bit<32>, bit<8>>(4) l;")
-    s._objects.filters["pipe.I.l"].configure(2, **settings)
+    s.filters["pipe.I.l"].configure(2, **settings)
     return s
 
 
@@ -93,7 +93,7 @@ def test_early_detection_drops_between_its_thresholds_at_random() -> None:
         return sum(f[1] == 77 for f in frames)
 
     assert drops(1 << 31, 5) == 0  # not set up
-    s._objects.filters["pipe.I.r"].configure(1, rise_ns=0, low=100, high=300, probability=0.5)
+    s.filters["pipe.I.r"].configure(1, rise_ns=0, low=100, high=300, probability=0.5)
     assert (drops(99, 20), drops(100, 20), drops(300, 20)) == (0, 0, 20)
     assert 400 < drops(299, 1_000) < 600
     assert 180 < drops(200, 1_000) < 320
@@ -103,6 +103,6 @@ def test_early_detection_drops_between_its_thresholds_at_random() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(StateError, match=r"filter pipe\.I\.l: index 4 is outside 0\.\.3"):
-        low_pass(rise_ns=1)._objects.filters["pipe.I.l"].configure(4, rise_ns=1)
+        low_pass(rise_ns=1).filters["pipe.I.l"].configure(4, rise_ns=1)
     with pytest.raises(Unsupported, match="Lpf of bit<48>"):
         switch("bit<48> v = l.execute(48w1, hdr.h.a);", "Lpf<bit<48>, bit<8>>(4) l;")

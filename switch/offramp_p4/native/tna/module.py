@@ -17,8 +17,8 @@ from offramp_p4.native.runtime.batch import gather
 from offramp_p4.native.runtime.tna.pipeline import run_batch
 from offramp_p4.native.shape import aligned
 from offramp_p4.native.state.objects import NativeState
-from offramp_p4.native.state.tofino import NativeTofino
 from offramp_p4.native.tna.gress import write_gress, write_headers
+from offramp_p4.native.tna.objects import NativeTofino
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import TnaTarget, port_metadata_bytes
 from offramp_p4.source import Unsupported

@@ -22,9 +22,9 @@ from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.native.state.search import signed_word
 from offramp_p4.native.state.tables import NativeTable
-from offramp_p4.native.state.trees import NativeTrees
 from offramp_p4.native.tna.plan import TnaPlan
 from offramp_p4.native.tna.target import port_metadata_bytes
+from offramp_p4.native.tna.trees import NativeTrees
 from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import FilterState
 from offramp_p4.tna.hashing import Hash, hash_of

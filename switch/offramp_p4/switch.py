@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
     from offramp_p4.tna.filter_state import FilterState
+    from offramp_p4.tna.stages import TnaStages
     from offramp_p4.trace.model import PacketTrace
     from offramp_p4.v1model.stages import Deliver, Stages
 
@@ -154,10 +155,8 @@ class Switch:
         self._pipeline.run(port, bytes(frame), out.append)
         return out
 
-    def split(self, hold: Deliver) -> Stages:
+    def split(self, hold: Deliver) -> Stages | TnaStages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
-        if not isinstance(self._pipeline, V1Pipeline):
-            raise Unsupported(self.program.main.pos, f"a traffic manager for {self.program.main.type_name} programs")
         return self._pipeline.split(hold)
 
     def join(self, config: TmConfig, mark: Mark) -> Joint:

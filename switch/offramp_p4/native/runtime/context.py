@@ -131,6 +131,10 @@ class Context(Record):
     arrival: Buffer  # the frame that ingress parses
     held: Buffer  # what ingress has sent, behind room for the chip's header
     copies: Buffer  # where it goes
+    enqueued_us: int  # of the copy that is before egress; cells of its queue that it found
+    found_cells: int
+    waited_us: int
+    left_cells: int  # and that it leaves behind
     pruned: Table  # level-2 exclusion id and port, of ports without copies
 
 

@@ -37,7 +37,6 @@ class Table(Record):
     next: Words  # ternary: for each entry the next with the same masked key
     scores: Words  # ternary: the entry with the highest wins; lpm: length of the prefix
     ranges: Words  # ternary: lowest and highest value for each range key of each entry
-    registers: Words  # for each entry a number, and whether it has been used
 
 
 class Meter(Record):
@@ -136,6 +135,7 @@ class Context(Record):
     waited_us: int
     left_cells: int  # and that it leaves behind
     pruned: Table  # level-2 exclusion id and port, of ports without copies
+    unused: Annotated[Words, 2]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

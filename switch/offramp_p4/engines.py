@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from offramp_base.errors import OfframpError
 from offramp_p4.source import P4Error
-from offramp_p4.tna.blocks import PACKAGES as TNA_PACKAGES
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -22,7 +21,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 """What a control plane and ports can be attached to."""
 
 ENGINES: Final = ("auto", "native", "python")
-_PYTHON_ONLY: Final = {"trace": "a trace", "recirculation_ports": "recirculation ports"}
+_PYTHON_ONLY: Final = {"trace": "a trace"}
 """Options that only the Python engine has."""
 _NATIVE_ONLY: Final = frozenset({"cache"})
 
@@ -30,7 +29,7 @@ _NATIVE_ONLY: Final = frozenset({"cache"})
 def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
     """A switch for ``program``.
 
-    ``engine`` is ``native`` (machine code), ``python`` (readable, traces, TNA) or ``auto``: native where llvmlite is
+    ``engine`` is ``native`` (machine code), ``python`` (readable, traces) or ``auto``: native where llvmlite is
     installed and the engine executes the program with these options, else Python. The switch says which one it is
     (``.engine``) and why (``.why``).
 
@@ -47,7 +46,7 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         raise OfframpError(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
     if engine == "python":
         return _python(program, "asked for", options)
-    missing = _missing(program, options)
+    missing = _missing(options)
     if missing is None:
         try:
             return _native(program, "asked for" if engine == "native" else "executes this program", options)
@@ -60,10 +59,8 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
     return _python(program, missing, options)
 
 
-def _missing(program: ir.Program, options: dict[str, Any]) -> str | None:
+def _missing(options: dict[str, Any]) -> str | None:
     """What keeps the native engine from the program, as far as it shows without compiling it."""
-    if program.main.type_name in TNA_PACKAGES:
-        return f"{program.main.type_name} programs run on the Python engine"
     for option, what in _PYTHON_ONLY.items():
         if options.get(option):
             return f"{what} needs the Python engine"

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     )
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
+    from offramp_p4.tna.filter_state import FilterState
+    from offramp_p4.tna.stages import TnaStages
     from offramp_p4.trace.model import PacketTrace
     from offramp_p4.v1model.stages import Deliver, Stages
 
@@ -50,6 +52,7 @@ class Switch:
 
     Attributes:
         tables, registers, counters, meters, profiles, value_sets: state by control-plane name.
+        filters: low-pass filters and random early detection, which TNA has, by control-plane name.
         pre: multicast groups and clone sessions.
         cpu_port: for the control plane's use; packets sent there come out of :meth:`process` like any other.
         now_us: virtual time in microseconds.
@@ -112,6 +115,7 @@ class Switch:
         self.meters: dict[str, MeterState] = objects.meters
         self.profiles: dict[str, ActionProfileState] = objects.profiles
         self.value_sets: dict[str, ValueSetState] = {v.name: s for v, s in objects.value_sets.items()}
+        self.filters: dict[str, FilterState] = getattr(objects, "filters", {})
         self.pre: ReplicationEngine = objects.pre
 
     @property
@@ -151,10 +155,8 @@ class Switch:
         self._pipeline.run(port, bytes(frame), out.append)
         return out
 
-    def split(self, hold: Deliver) -> Stages:
+    def split(self, hold: Deliver) -> Stages | TnaStages:
         """Part ingress from egress for a traffic manager: each copy that is bound for a port goes to ``hold``."""
-        if not isinstance(self._pipeline, V1Pipeline):
-            raise Unsupported(self.program.main.pos, f"a traffic manager for {self.program.main.type_name} programs")
         return self._pipeline.split(hold)
 
     def join(self, config: TmConfig, mark: Mark) -> Joint:

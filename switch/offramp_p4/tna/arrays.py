@@ -29,13 +29,14 @@ def builders(target: TnaTarget) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _named(e: ir.ExternCall, name: str) -> ir.Expr | None:
+def named(e: ir.ExternCall, name: str) -> ir.Expr | None:
+    """An argument by the name of its parameter; None if it is not given."""
     return e.args[e.params.index(name)].expr if name in e.params else None
 
 
 def _bytes(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
     """Text of the bytes that the packet counts as."""
-    less = _named(e, "adjust_byte_count")
+    less = named(e, "adjust_byte_count")
     length = f"m[{target.cells.wire_length}]"
     return length if less is None else f"({length} - {g.value(less)})"
 
@@ -89,7 +90,7 @@ def _execute_entry(target: TnaTarget, g: Generator, e: ir.ExternCall) -> str:
 def _colour(target: TnaTarget, g: Generator, e: ir.ExternCall, cell: str, kind: str) -> str:
     """Text of the colour: 0 green, 1 yellow, 2 red."""
     amount = "1" if kind == "packets" else _bytes(target, g, e)
-    before = _named(e, "color")
+    before = named(e, "color")
     clock = f"{g.bind(target.clock, 'clock')}()"
     if before is None:
         return f"{cell}.execute({amount}, {clock})"
@@ -111,8 +112,11 @@ def colour_aware(cell: MeterCell, amount: int, now_us: int, before: int) -> int:
 
 def _value(g: Generator, e: ir.ExternCall, colour: str) -> str:
     """Text of the number that the meter gives for a colour."""
-    i = instance(e)
-    values = (_GREEN, _YELLOW, _RED)
+    return f"{g.bind(colours(instance(e)), 'colours')}[{colour}]"
+
+
+def colours(i: ir.ExternInstance) -> tuple[int, int, int]:
+    """The numbers that a meter gives for green, yellow and red."""
     if "red" in i.params:
-        values = (number(i, "green"), number(i, "yellow"), number(i, "red"))
-    return f"{g.bind(values, 'colours')}[{colour}]"
+        return number(i, "green"), number(i, "yellow"), number(i, "red")
+    return _GREEN, _YELLOW, _RED

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from offramp_p4.engine import core
-from offramp_p4.tna import arrays, checksums, functions, parsing, registers, requests
+from offramp_p4.tna import arrays, checksums, filters, functions, parsing, registers, requests
 from offramp_p4.tna.metadata import Cells
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class TnaTarget:
     """Everything that generated code of one gress refers to.
 
     Attributes:
+        seed: of the hashes that are random functions.
         clock: virtual time in microseconds.
         steps: of the packet that is being run.
         port_metadata_bytes: what stands between the intrinsic metadata and the packet.
@@ -40,13 +41,14 @@ class TnaTarget:
         direction: str,
         objects: Objects,
         *,
+        seed: int,
         random: Random,
         clock: Callable[[], int],
         steps: Steps,
     ) -> None:
         self.steps = steps
         self.program, self.layout, self.gress = program, layout, gress
-        self.objects, self.random, self.clock = objects, random, clock
+        self.objects, self.seed, self.random, self.clock = objects, seed, random, clock
         self.cells = Cells(program, layout, gress, direction)
         self.port_metadata_bytes = 24 if "ghost_intrinsic_metadata_t" in program.types else 8
         self.deposits: list[checksums.Deposit] = []
@@ -56,6 +58,7 @@ class TnaTarget:
             **core.BUILDERS,
             **arrays.builders(self),
             **checksums.builders(self),
+            **filters.builders(self),
             **functions.builders(self),
             **parsing.builders(self),
             **registers.builders(self),

@@ -7,22 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tna_programs
+from offramp_p4 import PlainSwitch
 from offramp_p4.frontend import load_text
 from offramp_p4.source import P4Error, Unsupported
 from offramp_p4.state import ActionData, Exact, TableEntry
-from offramp_p4.switch import Switch
-from tna_programs import packet, tna
+from tna_programs import make, packet, tna
 
 pytestmark = pytest.mark.p4
 
 FORWARD = "tm.ucast_egress_port = 1; tm.bypass_egress = 1;"
 
 
-def switch(body: str, local: str, *, top: str = "") -> Switch:
-    return Switch(load_text(tna(FORWARD + body, local=local, top=top), "prog.p4"))
+def switch(body: str, local: str, *, top: str = "") -> PlainSwitch:
+    return make(load_text(tna(FORWARD + body, local=local, top=top), "prog.p4"))
 
 
-def one(s: Switch, **fields: int) -> bytes:
+def one(s: PlainSwitch, **fields: int) -> bytes:
     ((_, out),) = s.process_one(0, packet(**fields))
     return out
 
@@ -169,7 +170,7 @@ def test_a_direct_register_is_its_entry_s() -> None:
 @given(op=st.sampled_from(["MUL", "SQR", "SQRT", "DIV"]), factor=st.integers(1, 1000), x=st.integers(1, 1 << 16))
 def test_math_units_are_right_to_an_eighth(op: str, factor: int, x: int) -> None:
     s = MATH.setdefault(
-        (op, factor),
+        (tna_programs.engine, op, factor),
         switch(
             "hdr.h.w = f.execute(0);",
             f"""Register<bit<32>, bit<1>>(1) reg; MathUnit<bit<32>>(MathOp_t.{op}, {factor}) unit;
@@ -184,7 +185,7 @@ def test_math_units_are_right_to_an_eighth(op: str, factor: int, x: int) -> None
         assert abs(got - exact) <= max(1.0, exact / 4 if op == "SQR" else exact / 7)
 
 
-MATH: dict[tuple[str, int], Switch] = {}
+MATH: dict[tuple[str, str, int], PlainSwitch] = {}
 
 
 def test_a_table_of_the_math_unit_counts_down_from_15() -> None:
@@ -240,7 +241,7 @@ def test_the_refusal_names_both_places() -> None:
     text = tna("x.execute(0);\n        y.execute(1);", local=TWICE)
     line = text[: text.index("y.execute(1)")].count("\n") + 1
     with pytest.raises(P4Error) as caught:
-        Switch(load_text(text, "prog.p4"))
+        make(load_text(text, "prog.p4"))
     assert str(caught.value) == (
         f"prog.p4:{line}:11: error: a pass may access register pipe.I.reg twice (first at prog.p4:{line - 1}:11); "
         "Tofino can do it only once\n"
@@ -254,13 +255,13 @@ def test_ingress_and_egress_share_the_stages() -> None:
     action = "RegisterAction<bit<8>, bit<8>, bit<8>>(reg) {} = {{ void apply(inout bit<8> value) {{ value = 1; }} }};"
     text = tna("x.execute(0);", top=shared, local=action.format("x"), elocal=action.format("y"), ebody="y.execute(0);")
     with pytest.raises(P4Error, match=r"access register reg twice"):
-        Switch(load_text(text))
+        make(load_text(text))
 
 
 REFUSED = [
     ("Register<bit<12>, bit<8>>(4) reg;", "a register of bit<12>: one word of 1, 8, 16, 32 or 64 bits, or two equal"),
-    ("Lpf<bit<32>, bit<8>>(4) l;", "a low-pass filter (Lpf)"),
-    ("Wred<bit<32>, bit<8>>(4, 1, 0) w;", "random early detection (Wred)"),
+    ("DirectLpf<bit<32>>() l;", "a low-pass filter for each entry of a table (DirectLpf)"),
+    ("DirectWred<bit<32>>(1, 0) w;", "random early detection for each entry of a table (DirectWred)"),
 ]
 
 
@@ -269,3 +270,32 @@ def test_what_is_not_executed_is_named(local: str, message: str) -> None:
     with pytest.raises(Unsupported) as caught:
         switch("", local)
     assert caught.value.construct.startswith(message)
+
+
+RESULTS = """
+    Register<pair_t, bit<8>>(8, {{5, 6}}) reg;
+    RegisterAction{count}<pair_t, bit<8>, bit<32>, bit<16>{more}>(reg) x = {{
+        void apply(inout pair_t value, out bit<32> one, out bit<16> two{outs}) {{
+            one = value.first; two = (bit<16>)value.second; value.first = value.first + 1;{sets}
+        }}
+    }};
+"""
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_results_of_several_types(count: int) -> None:
+    more = [(("bit<8>", "md.m"), ("bit<8>", "hdr.h.b"))[i] for i in range(count - 2)]
+    local = RESULTS.format(
+        count=count,
+        more="".join(f", {t}" for t, _ in more),
+        outs="".join(f", out {t} r{i}" for i, (t, _) in enumerate(more)),
+        sets="".join(f" r{i} = {40 + i};" for i in range(len(more))),
+    )
+    places = "".join(f", {place}" for _, place in more)
+    body = f"hdr.h.w = x.execute(hdr.h.a, hdr.h.c{places}); hdr.h.b = hdr.h.b + md.m;"
+    text = tna(FORWARD + body, local=local, top=PAIR_T, arch="#include <t2na.p4>")
+    s = make(load_text(text, "prog.p4"))
+    b = {2: 0, 3: 40, 4: 81}[count]
+    assert one(s, a=3) == packet(a=3, b=b, c=6, w=5)
+    assert one(s, a=3) == packet(a=3, b=b, c=6, w=6)
+    assert one(s, a=8, w=9)[-4:] == bytes(4)  # there are eight

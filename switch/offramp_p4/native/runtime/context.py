@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from offramp_base.native.records import Record
-from offramp_base.native.subset import Doubles, Words
+from offramp_base.native.subset import Bytes, Doubles, Words
 
 
 class Buffer(Record):
@@ -119,6 +119,23 @@ class Context(Record):
     max_steps: int
     steps: int  # that the current packet may still make; below 0: it has used them up
     reserved: Annotated[Words, 5]
+
+    # Tofino.
+    chip_ports: int  # of all pipes
+    cpu_port: int  # -1: none
+    loops: Bytes  # for each port, 1 if what it sends comes in again
+    loop_count: int
+    port_data: Bytes  # what the parser finds behind the intrinsic metadata, port by port
+    port_data_count: int
+    arrival: Buffer  # the frame that ingress parses
+    held: Buffer  # what ingress has sent, behind room for the chip's header
+    copies: Buffer  # where it goes
+    enqueued_us: int  # of the copy that is before egress; cells of its queue that it found
+    found_cells: int
+    waited_us: int
+    left_cells: int  # and that it leaves behind
+    pruned: Table  # level-2 exclusion id and port, of ports without copies
+    unused: Annotated[Words, 2]  # so that what follows begins on a cache line
 
 
 STATS: Final = (Context.packets_in, Context.exhausted + 1)

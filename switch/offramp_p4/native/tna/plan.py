@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the context has each object of a TNA program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from offramp_p4 import ir
+from offramp_p4.native.plan import Column, Plan
+from offramp_p4.native.shape import container
+from offramp_p4.tna.filter_state import FilterState
+from offramp_p4.tna.objects import Objects
+
+
+class TnaPlan(Plan):
+    """Indices of words in the context; hashes and logs get theirs as the program is translated.
+
+    Attributes:
+        single: direct registers that no table names, each of one cell.
+        filters: by extern instance, the address of an array of low-pass filters.
+        hashes: by Hash object and bits of its data, the address of the function's table.
+        logs: by register action, the next index of ``execute_log``.
+    """
+
+    def __init__(self, program: ir.Program, objects: Objects) -> None:
+        super().__init__(program, objects)
+        self.single = {
+            i: Column(self.take(1), container(state.width.width), 0, state.width.width)
+            for i, state in objects.of.items()
+            if i.extern == "DirectRegister" and i not in objects.table_of
+        }
+        for instance, table in objects.table_of.items():
+            if instance.extern == "DirectRegister":
+                self.tables[table] = replace(self.tables[table], registers=self.take(1))
+        self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
+        self.hashes: dict[tuple[ir.ExternInstance, int], int] = {}
+        self.logs: dict[ir.ExternInstance, int] = {}
+
+    def hash(self, instance: ir.ExternInstance, bits: int) -> int:
+        """The word of a hash."""
+        key = (instance, bits)
+        if key not in self.hashes:
+            self.hashes[key] = self.take(1)
+        return self.hashes[key]
+
+    def log(self, action: ir.ExternInstance) -> int:
+        """The word of a register action's log."""
+        if action not in self.logs:
+            self.logs[action] = self.take(1)
+        return self.logs[action]
